@@ -1,0 +1,3 @@
+//! The `lab` command line.
+
+fn main() {}

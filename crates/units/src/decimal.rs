@@ -1,0 +1,91 @@
+//! Exact decimal numbers with a unit suffix: the one parser and the one printer behind every unit.
+
+use thiserror::Error;
+
+/// A text that does not name a quantity of the unit that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+#[error("`{value}` is not a {quantity}: write a number and its unit, such as {example}")]
+pub struct ParseUnitError {
+    /// The text as it was given.
+    pub value: String,
+    /// What was asked for, in words.
+    pub quantity: &'static str,
+    /// Texts that would have been accepted.
+    pub example: &'static str,
+}
+
+/// A family of suffixes: `(suffix, how many base units one of it is)`.
+pub(crate) struct Family {
+    pub(crate) quantity: &'static str,
+    pub(crate) example: &'static str,
+    /// Suffixes as they are read. The first match by full text wins; case matters only where it must.
+    pub(crate) suffixes: &'static [(&'static str, u64)],
+}
+
+impl Family {
+    fn error(&self, value: &str) -> ParseUnitError {
+        ParseUnitError {
+            value: value.to_owned(),
+            quantity: self.quantity,
+            example: self.example,
+        }
+    }
+
+    /// Reads `12.5kB` as base units. A fraction finer than one base unit is rounded to nearest.
+    pub(crate) fn parse(&self, value: &str) -> Result<u64, ParseUnitError> {
+        let text = value.trim();
+        let split = text
+            .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+            .unwrap_or(text.len());
+        let (number, suffix) = text.split_at(split);
+        let scale = self
+            .suffixes
+            .iter()
+            .find(|(name, _)| *name == suffix.trim())
+            .map(|&(_, scale)| scale)
+            .ok_or_else(|| self.error(value))?;
+        scaled(number, scale).ok_or_else(|| self.error(value))
+    }
+}
+
+/// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too large.
+fn scaled(number: &str, scale: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || fraction.len() > 18 || (number.contains('.') && fraction.is_empty()) {
+        return None;
+    }
+    let digits = |text: &str| -> Option<u128> {
+        text.chars().filter(|&c| c != '_').try_fold(0_u128, |sum, c| {
+            sum.checked_mul(10)?.checked_add(u128::from(c.to_digit(10)?))
+        })
+    };
+    let scale = u128::from(scale);
+    let whole = digits(whole)?.checked_mul(scale)?;
+    let unit = 10_u128.pow(u32::try_from(fraction.chars().filter(|&c| c != '_').count()).ok()?);
+    let part = (digits(fraction)?.checked_mul(scale)? + unit / 2) / unit;
+    u64::try_from(whole.checked_add(part)?).ok()
+}
+
+/// The shortest exact text: the largest unit of `units` (largest first) that gives at most three decimals.
+pub(crate) fn shortest(
+    value: u64,
+    units: &[(&'static str, u64)],
+    f: &mut core::fmt::Formatter<'_>,
+) -> core::fmt::Result {
+    for &(suffix, scale) in units {
+        let thousandth = (scale / 1000).max(1);
+        if value >= scale && value.is_multiple_of(thousandth) {
+            let whole = value / scale;
+            let fraction = (value % scale) / thousandth;
+            return if fraction == 0 {
+                f.pad(&format!("{whole}{suffix}"))
+            } else {
+                let text = format!("{fraction:03}");
+                f.pad(&format!("{whole}.{}{suffix}", text.trim_end_matches('0')))
+            };
+        }
+    }
+    let base = units.last().map_or("", |unit| unit.0);
+    f.pad(&format!("{value}{base}"))
+}

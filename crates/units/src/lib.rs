@@ -1,0 +1,31 @@
+//! Units as types: byte counts, bit rates and probabilities, and how people write them.
+//!
+//! Every other crate of playrate speaks in these types at its public boundary, so that a byte is never
+//! taken for a bit and a rate never for a size. All of them are integers; arithmetic saturates and the
+//! operators between them are the dimensional ones ([`Bitrate`] × [`Duration`] = [`Bytes`]).
+//!
+//! What belongs here: a quantity that crosses a crate boundary, with its text form. What does not: anything
+//! that knows about networks, video or congestion control.
+//!
+//! ```
+//! use playrate_units::{Bitrate, Bytes, duration};
+//!
+//! let rate: Bitrate = "20Mbit/s".parse()?;
+//! let rtt = duration::parse("100ms")?;
+//! assert_eq!(rate * rtt, Bytes::from_kb(250)); // the bandwidth-delay product
+//! # Ok::<(), playrate_units::ParseUnitError>(())
+//! ```
+
+mod bitrate;
+mod bytes;
+mod decimal;
+pub mod duration;
+mod probability;
+
+pub use bitrate::Bitrate;
+pub use bytes::Bytes;
+pub use decimal::ParseUnitError;
+pub use probability::Probability;
+
+/// Re-exported so that users of the operators need not name `std::time`.
+pub use core::time::Duration;

@@ -1,0 +1,3 @@
+//! The `video-client` command line.
+
+fn main() {}

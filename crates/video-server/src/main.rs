@@ -1,0 +1,3 @@
+//! The `video-server` command line.
+
+fn main() {}
