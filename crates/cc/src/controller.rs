@@ -1,0 +1,47 @@
+//! [`CongestionController`]: the one trait.
+
+use core::fmt::Debug;
+
+use playrate_units::Bytes;
+
+use crate::Snapshot;
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent};
+
+/// Decides how many bytes may be in flight.
+///
+/// Implementations are deterministic: the same events give the same windows, on every machine. They neither block
+/// nor allocate in any `on_…` method, keep bounded state, and never panic.
+pub trait CongestionController: Debug + Send + Sync {
+    /// A burst of packets left.
+    fn on_sent(&mut self, event: &Sent);
+
+    /// Packets of one burst were newly acknowledged.
+    fn on_acked(&mut self, event: &Acked);
+
+    /// An ACK frame has been read to its end.
+    fn on_ack_batch(&mut self, event: &AckBatch);
+
+    /// The path said that it is congested.
+    fn on_congestion(&mut self, event: &Congestion);
+
+    /// The path's MTU changed. The window stays at least at the controller's minimum for the new MTU.
+    fn on_mtu_change(&mut self, event: &MtuChange);
+
+    /// Bytes that may be in flight: never zero, never above `u32::MAX` (above that quinn would stop pacing).
+    fn window(&self) -> Bytes;
+
+    /// The window that a connection starts with on this path.
+    fn initial_window(&self) -> Bytes;
+
+    /// What telemetry wants to know. Not called per packet.
+    fn snapshot(&self) -> Snapshot;
+
+    /// Whether the estimators of this controller need an acknowledgement for every packet. It must work, if less
+    /// well, when the peer does not comply.
+    fn wants_every_ack(&self) -> bool {
+        false
+    }
+
+    /// A copy, for a path change that keeps what was learnt.
+    fn clone_box(&self) -> Box<dyn CongestionController>;
+}

@@ -1,0 +1,45 @@
+//! [`Timestamp`]: when something happened, on the connection's own clock.
+
+use core::ops::Add;
+use core::time::Duration;
+
+/// Nanoseconds since the connection began. The adapter maps the host's clock to it; nothing here reads a clock.
+///
+/// 2⁶⁴ ns are 584 years. Arithmetic saturates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The moment the connection began.
+    pub const ZERO: Self = Self(0);
+
+    /// `nanos` nanoseconds after the connection began.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// `millis` milliseconds after the connection began.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// Nanoseconds since the connection began.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this moment; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+    fn add(self, time: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
+}
