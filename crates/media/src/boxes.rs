@@ -1,0 +1,152 @@
+//! Walking MP4 boxes (ISO/IEC 14496-12 §4.2) that are in memory.
+//!
+//! Containers are walked here, without recursion; `mp4-atom` decodes the boxes that hold fields. Its own
+//! containers decode any box inside any other recursively, so a file of nothing but nested box headers would
+//! overflow the stack.
+
+use mp4_atom::Atom;
+
+use crate::error::{BoxName, MediaError};
+
+/// A box header that has been read in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BoxHeader {
+    pub(crate) name: BoxName,
+    /// Bytes of the header itself: 8, or 16 with a 64-bit size.
+    pub(crate) header_len: u64,
+    /// Bytes of the box with its header; `None` if it runs to the end of what holds it.
+    pub(crate) size: Option<u64>,
+}
+
+impl BoxHeader {
+    /// How many bytes the header has, as far as `bytes` tells: 8 until the size field says 16.
+    pub(crate) fn len_of(bytes: &[u8]) -> usize {
+        match bytes {
+            [0, 0, 0, 1, ..] => 16,
+            _ => 8,
+        }
+    }
+
+    /// Reads a header from the start of `bytes`; `None` if they hold less than a header.
+    /// A box smaller than its header is malformed.
+    pub(crate) fn read(bytes: &[u8], offset: u64) -> Result<Option<Self>, MediaError> {
+        let Some((&[a, b, c, d, name @ ..], rest)) = bytes.split_first_chunk::<8>() else {
+            return Ok(None);
+        };
+        let name = BoxName(name);
+        let (size, header_len) = match u32::from_be_bytes([a, b, c, d]) {
+            0 => (None, 8),
+            1 => match rest.first_chunk::<8>() {
+                Some(&long) => (Some(u64::from_be_bytes(long)), 16),
+                None => return Ok(None),
+            },
+            size => (Some(u64::from(size)), 8),
+        };
+        if let Some(size) = size
+            && size < header_len
+        {
+            return Err(MediaError::malformed(
+                name,
+                offset,
+                format!("it claims {size} bytes, less than its own header"),
+            ));
+        }
+        Ok(Some(Self {
+            name,
+            header_len,
+            size,
+        }))
+    }
+}
+
+/// A box in memory: its type, where it begins in the file, and its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoxView<'a> {
+    pub(crate) name: BoxName,
+    pub(crate) offset: u64,
+    pub(crate) body: &'a [u8],
+    pub(crate) body_offset: u64,
+}
+
+impl<'a> BoxView<'a> {
+    /// The boxes inside, from `skip` bytes into the body (fields that come before them).
+    pub(crate) fn children(&self, skip: usize) -> Children<'a> {
+        Children {
+            parent: self.name,
+            rest: self.body.get(skip..).unwrap_or_default(),
+            offset: self.body_offset.saturating_add(skip as u64),
+        }
+    }
+
+    /// The first box inside that is called `name`, if there is one.
+    pub(crate) fn find(&self, skip: usize, name: [u8; 4]) -> Result<Option<Self>, MediaError> {
+        for child in self.children(skip) {
+            let child = child?;
+            if child.name.0 == name {
+                return Ok(Some(child));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first box inside that is called `name`; malformed if there is none.
+    pub(crate) fn require(&self, name: [u8; 4]) -> Result<Self, MediaError> {
+        self.find(0, name)?.ok_or_else(|| {
+            let missing = BoxName(name);
+            MediaError::malformed(self.name, self.offset, format!("it holds no {missing} box"))
+        })
+    }
+
+    /// The fields of a box without boxes inside. Bytes after the last field are ignored, as players do.
+    pub(crate) fn decode<A: Atom>(&self) -> Result<A, MediaError> {
+        let mut body = self.body;
+        A::decode_body(&mut body).map_err(|error| self.malformed(&error))
+    }
+
+    /// A [`MediaError::Malformed`] about this box.
+    pub(crate) fn malformed(&self, problem: &dyn std::fmt::Display) -> MediaError {
+        MediaError::malformed(self.name, self.offset, problem.to_string())
+    }
+}
+
+/// The boxes inside a box. Fewer than 8 bytes at the end are padding (`QuickTime` writes a 4-byte terminator).
+pub(crate) struct Children<'a> {
+    parent: BoxName,
+    rest: &'a [u8],
+    offset: u64,
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = Result<BoxView<'a>, MediaError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let header = match BoxHeader::read(self.rest, self.offset) {
+            Ok(header) => header?,
+            Err(error) => {
+                self.rest = &[];
+                return Some(Err(error));
+            }
+        };
+        let available = self.rest.len() as u64;
+        let size = header.size.unwrap_or(available);
+        if size > available {
+            self.rest = &[];
+            let problem = format!(
+                "it claims {size} bytes, its {} box has {available} left",
+                self.parent
+            );
+            return Some(Err(MediaError::malformed(header.name, self.offset, problem)));
+        }
+        // Both fit: `size <= available`, which is a slice's length, and `header_len <= size`.
+        let (whole, rest) = self.rest.split_at(usize::try_from(size).ok()?);
+        let view = BoxView {
+            name: header.name,
+            offset: self.offset,
+            body: whole.get(usize::try_from(header.header_len).ok()?..)?,
+            body_offset: self.offset.saturating_add(header.header_len),
+        };
+        self.rest = rest;
+        self.offset = self.offset.saturating_add(size);
+        Some(Ok(view))
+    }
+}

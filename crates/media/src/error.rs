@@ -1,0 +1,200 @@
+//! [`MediaError`]: what is wrong with a title, where in the file, and the mend.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The four-character type of an MP4 box. Prints as text; bytes that are no printable ASCII are escaped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BoxName(pub [u8; 4]);
+
+impl BoxName {
+    /// Whether all four characters are printable ASCII, as every registered box type is (some start with `©`).
+    pub(crate) fn is_printable(self) -> bool {
+        self.0
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| matches!(byte, 0x20..=0x7e) || (at == 0 && *byte == 0xa9))
+    }
+}
+
+impl fmt::Display for BoxName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Debug for BoxName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BoxName({self})")
+    }
+}
+
+/// Why a title cannot be read. The text names the box, its byte offset in the file, and the mend.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MediaError {
+    /// The bytes do not begin as an MP4 file does.
+    #[error(
+        "not an MP4: {found}; a title is an MP4 file with H.264 video \
+         (make one with `ffmpeg -i INPUT -c:v libx264 -c:a aac -movflags +faststart title.mp4`)"
+    )]
+    NotMp4 {
+        /// What the file begins with.
+        found: String,
+    },
+    /// The file ends inside a box.
+    #[error(
+        "{name} box at offset {offset} is truncated: it runs to byte {needed}, the file ends at {end}; \
+         copy or download the file again, in full"
+    )]
+    Truncated {
+        /// The box that is cut.
+        name: BoxName,
+        /// Where the box begins, in bytes from the start of the file.
+        offset: u64,
+        /// Where the box should end.
+        needed: u64,
+        /// Where the file ends.
+        end: u64,
+    },
+    /// A box contradicts itself, its parent or its neighbours.
+    #[error(
+        "{name} box at offset {offset} is malformed: {problem}; \
+         repair the file with `ffmpeg -i FILE -c copy -movflags +faststart repaired.mp4`"
+    )]
+    Malformed {
+        /// The box.
+        name: BoxName,
+        /// Where the box begins, in bytes from the start of the file.
+        offset: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A box asks for more than the reader's [`Limits`](crate::Limits).
+    #[error(
+        "{name} box at offset {offset} goes beyond the limit of {limit} {what}; \
+         raise the limit if the file is to be trusted"
+    )]
+    BeyondLimit {
+        /// The box.
+        name: BoxName,
+        /// Where the box begins, in bytes from the start of the file.
+        offset: u64,
+        /// What is limited: `bytes in one moov box`, `samples`, ….
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// The file ended without a `moov` box: there is media, but nothing says how to read it.
+    #[error(
+        "no moov box in the {end} bytes of the file: the recording was not finished; \
+         record it again, or write it with `-movflags +frag_keyframe+empty_moov`, which survives that"
+    )]
+    NoMovie {
+        /// Where the file ends.
+        end: u64,
+    },
+    /// No track holds H.264.
+    #[error(
+        "no H.264 video track, found {found}; \
+         transcode with `ffmpeg -i FILE -c:v libx264 -c:a aac -movflags +faststart title.mp4`"
+    )]
+    NoH264 {
+        /// The tracks there are.
+        found: String,
+    },
+    /// The H.264 track has no frames.
+    #[error("the H.264 track holds no frames; write the file again from its source")]
+    NoFrames,
+    /// A frame lies past the end of the file.
+    #[error(
+        "frame {frame} needs bytes up to {needed}, the file ends at {end}; \
+         copy or download the file again, in full"
+    )]
+    FrameBeyondEnd {
+        /// The frame's number in decode order, from 0.
+        frame: usize,
+        /// Where the frame's last byte ends.
+        needed: u64,
+        /// Where the file ends.
+        end: u64,
+    },
+    /// A line of a frame trace cannot be read.
+    #[error(
+        "line {line} of the frame trace: {problem}; \
+         a line is `pts_time,size,flags`, such as `0.033333,3847,__` or `3.000000,179863,K_`"
+    )]
+    Trace {
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A frame trace cannot be scaled or repeated as asked.
+    #[error("the frame trace cannot be {asked}: {problem}")]
+    TraceLength {
+        /// What was asked for.
+        asked: String,
+        /// Why it cannot be.
+        problem: String,
+    },
+    /// The file cannot be opened or read.
+    #[error("{problem}")]
+    Io {
+        /// The kind of the operating system's error.
+        kind: io::ErrorKind,
+        /// The operating system's words.
+        problem: String,
+    },
+    /// Any of the above, with the file it happened in.
+    #[error("{}: {source}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<MediaError>,
+    },
+}
+
+impl MediaError {
+    /// This error, naming the file it happened in. An error that names a file already is left as it is.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::InFile { .. } => self,
+            other => Self::InFile {
+                path: path.to_owned(),
+                source: Box::new(other),
+            },
+        }
+    }
+
+    /// The error itself, without the file's name around it.
+    #[must_use]
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::InFile { source, .. } => source.cause(),
+            other => other,
+        }
+    }
+
+    pub(crate) fn malformed(name: BoxName, offset: u64, problem: impl Into<String>) -> Self {
+        Self::Malformed {
+            name,
+            offset,
+            problem: problem.into(),
+        }
+    }
+}
+
+impl From<io::Error> for MediaError {
+    fn from(error: io::Error) -> Self {
+        Self::Io {
+            kind: error.kind(),
+            problem: error.to_string(),
+        }
+    }
+}

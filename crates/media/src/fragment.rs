@@ -1,0 +1,138 @@
+//! The `moof` box (ISO/IEC 14496-12 §8.8): the samples of one fragment.
+
+use mp4_atom::{Tfdt, Tfhd, Trex, Trun};
+
+use crate::boxes::BoxView;
+use crate::error::{BoxName, MediaError};
+use crate::movie::Movie;
+use crate::tables::Sample;
+
+/// The samples of one track in a fragment.
+pub(crate) struct TrackFragment {
+    /// The index of the track in [`Movie::tracks`].
+    pub(crate) track: usize,
+    pub(crate) samples: Vec<Sample>,
+}
+
+/// `sample_is_non_sync_sample` of the sample flags (ISO/IEC 14496-12 §8.8.3.1).
+const NON_SYNC: u32 = 0x0001_0000;
+
+/// Reads the fragment, at most `samples` samples of it, and moves the tracks' decode times on.
+pub(crate) fn read(
+    moof: BoxView<'_>,
+    movie: &mut Movie,
+    mut samples: u64,
+    limit: u64,
+) -> Result<Vec<TrackFragment>, MediaError> {
+    let mut fragments = Vec::new();
+    // Without an explicit base, the first track's data is placed from the moof box, the next track's from where
+    // the data of the one before ends (§8.8.7.1).
+    let mut previous_end = moof.offset;
+    for traf in moof.children(0) {
+        let traf = traf?;
+        if &traf.name.0 != b"traf" {
+            continue;
+        }
+        let header_box = traf.require(*b"tfhd")?;
+        let header: Tfhd = header_box.decode()?;
+        let (index, track) = movie
+            .tracks
+            .iter_mut()
+            .enumerate()
+            .find(|(_, track)| track.id == header.track_id)
+            .ok_or_else(|| {
+                header_box.malformed(&format!(
+                    "it names track {}, which the moov box does not have",
+                    header.track_id
+                ))
+            })?;
+        let base = match header.base_data_offset {
+            Some(base) => base,
+            None if header.default_base_is_moof => moof.offset,
+            None => previous_end,
+        };
+        let tfdt: Option<Tfdt> = traf.find(0, *b"tfdt")?.map(|found| found.decode()).transpose()?;
+        let mut run = Run {
+            defaults: Defaults::of(&header, &track.defaults),
+            dts: tfdt.map_or(track.next_dts, |time| time.base_media_decode_time),
+            at: base,
+            samples: Vec::new(),
+        };
+        for child in traf.children(0) {
+            let child = child?;
+            if &child.name.0 == b"trun" {
+                let trun: Trun = child.decode()?;
+                samples = samples
+                    .checked_sub(trun.samples.len() as u64)
+                    .ok_or(MediaError::BeyondLimit {
+                        name: BoxName(*b"trun"),
+                        offset: child.offset,
+                        what: "samples",
+                        limit,
+                    })?;
+                run.append(child, &trun, base)?;
+            }
+        }
+        track.next_dts = run.dts;
+        previous_end = run.at;
+        fragments.push(TrackFragment {
+            track: index,
+            samples: run.samples,
+        });
+    }
+    Ok(fragments)
+}
+
+/// What holds for a sample whose `trun` entry does not say otherwise.
+#[derive(Clone, Copy)]
+struct Defaults {
+    duration: u32,
+    size: u32,
+    flags: u32,
+}
+
+impl Defaults {
+    fn of(header: &Tfhd, trex: &Trex) -> Self {
+        Self {
+            duration: header
+                .default_sample_duration
+                .unwrap_or(trex.default_sample_duration),
+            size: header.default_sample_size.unwrap_or(trex.default_sample_size),
+            flags: header.default_sample_flags.unwrap_or(trex.default_sample_flags),
+        }
+    }
+}
+
+struct Run {
+    defaults: Defaults,
+    dts: u64,
+    at: u64,
+    samples: Vec<Sample>,
+}
+
+impl Run {
+    fn append(&mut self, view: BoxView<'_>, trun: &Trun, base: u64) -> Result<(), MediaError> {
+        let past_the_end = || view.malformed(&"it places its data outside any file");
+        if let Some(offset) = trun.data_offset {
+            self.at = base
+                .checked_add_signed(i64::from(offset))
+                .ok_or_else(past_the_end)?;
+        }
+        for entry in &trun.samples {
+            let duration = entry.duration.unwrap_or(self.defaults.duration);
+            let size = entry.size.unwrap_or(self.defaults.size);
+            let flags = entry.flags.unwrap_or(self.defaults.flags);
+            self.samples.push(Sample {
+                offset: self.at,
+                size,
+                dts: self.dts,
+                composition_offset: entry.cts.unwrap_or(0),
+                duration,
+                key: flags & NON_SYNC == 0,
+            });
+            self.at = self.at.checked_add(u64::from(size)).ok_or_else(past_the_end)?;
+            self.dts = self.dts.saturating_add(u64::from(duration));
+        }
+        Ok(())
+    }
+}

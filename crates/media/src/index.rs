@@ -1,0 +1,219 @@
+//! The index of a title as it grows: frames in decode order, and what rates need of the audio.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use playrate_units::Bytes;
+
+use crate::boxes::BoxView;
+use crate::error::{BoxName, MediaError};
+use crate::fragment;
+use crate::frame::{AudioSample, FragmentStart, Frame, Layout, TitleInfo};
+use crate::limits::Limits;
+use crate::movie::{Movie, Track, TrackKind};
+use crate::tables::Sample;
+
+/// What a whole title needs and a stream does not.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) audio: Vec<AudioSample>,
+    pub(crate) fragments: Vec<FragmentStart>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    limits: Limits,
+    movie: Option<Movie>,
+    info: Option<TitleInfo>,
+    frames: VecDeque<Frame>,
+    kept: Option<Kept>,
+    /// Frames known so far, drained or not.
+    frame_count: usize,
+    sample_count: u64,
+    fragment_count: u64,
+    /// Bytes of all video and audio samples known so far.
+    media_bytes: u64,
+    /// The frame that ends last in the file, and where that is.
+    furthest: (usize, u64),
+}
+
+impl Index {
+    pub(crate) fn new(limits: Limits, keep: bool) -> Self {
+        Self {
+            limits,
+            movie: None,
+            info: None,
+            frames: VecDeque::new(),
+            kept: keep.then(Kept::default),
+            frame_count: 0,
+            sample_count: 0,
+            fragment_count: 0,
+            media_bytes: 0,
+            furthest: (0, 0),
+        }
+    }
+
+    pub(crate) fn info(&self) -> Option<&TitleInfo> {
+        self.info.as_ref()
+    }
+
+    pub(crate) fn frames(&mut self) -> &mut VecDeque<Frame> {
+        &mut self.frames
+    }
+
+    pub(crate) fn take_kept(&mut self) -> Kept {
+        self.kept.take().unwrap_or_default()
+    }
+
+    pub(crate) fn frame_count(&self) -> usize {
+        self.frame_count
+    }
+
+    pub(crate) fn furthest(&self) -> (usize, u64) {
+        self.furthest
+    }
+
+    pub(crate) fn media_bytes(&self) -> Bytes {
+        Bytes::new(self.media_bytes)
+    }
+
+    /// The longest playing time of the tracks, as far as it is known.
+    pub(crate) fn playing_time(&self) -> Duration {
+        self.movie.as_ref().map(Movie::playing_time).unwrap_or_default()
+    }
+
+    /// Takes in the `moov` box; `media_came_first` says whether an `mdat` box was seen before it.
+    pub(crate) fn take_movie(&mut self, moov: BoxView<'_>, media_came_first: bool) -> Result<(), MediaError> {
+        if self.movie.is_some() {
+            return Err(moov.malformed(&"it is the second one of the file"));
+        }
+        let mut movie = Movie::read(moov, &self.limits)?;
+        let main = movie.main;
+        for (at, track) in movie.tracks.iter_mut().enumerate() {
+            let count = track.tables.len();
+            self.count_samples(count, moov)?;
+            let tables = std::mem::take(&mut track.tables);
+            let mut earliest = None;
+            tables.walk(|sample| earliest = earlier(earliest, sample))?;
+            if let Some(earliest) = earliest {
+                track.clock.start_at(earliest);
+            }
+            tables.walk(|sample| {
+                track.next_dts = sample.dts.saturating_add(u64::from(sample.duration));
+                self.take_sample(track, at == main, sample);
+            })?;
+        }
+        let layout = match (movie.fragmented, media_came_first) {
+            (true, _) => Layout::Fragmented,
+            (false, false) => Layout::ProgressiveMoovFirst,
+            (false, true) => Layout::ProgressiveMoovLast,
+        };
+        if !movie.fragmented && self.frame_count == 0 {
+            return Err(MediaError::NoFrames);
+        }
+        let duration = (!movie.fragmented).then(|| movie.playing_time());
+        let (width, height) = movie.tracks.get(main).map_or((0, 0), |track| track.codec.picture);
+        self.info = Some(TitleInfo {
+            codecs: movie.codecs(),
+            width,
+            height,
+            duration,
+            average_rate: duration.and_then(|duration| self.media_bytes().per(duration)),
+            layout,
+            has_audio: movie.tracks.iter().any(|track| track.kind == TrackKind::Audio),
+        });
+        self.movie = Some(movie);
+        Ok(())
+    }
+
+    /// Takes in a `moof` box. `start` is where its fragment begins: there, or at the `styp` or `sidx` box before it.
+    pub(crate) fn take_fragment(&mut self, moof: BoxView<'_>, start: u64) -> Result<(), MediaError> {
+        self.fragment_count = self.fragment_count.saturating_add(1);
+        if self.fragment_count > self.limits.fragments {
+            return Err(MediaError::BeyondLimit {
+                name: moof.name,
+                offset: moof.offset,
+                what: "fragments",
+                limit: self.limits.fragments,
+            });
+        }
+        let mut movie = self
+            .movie
+            .take()
+            .ok_or_else(|| moof.malformed(&"it comes before the moov box that explains it"))?;
+        if !movie.fragmented {
+            return Err(moof.malformed(&"the moov box announced no fragments (it has no mvex box)"));
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.fragments.push(FragmentStart {
+                offset: start,
+                first_frame: self.frame_count,
+            });
+        }
+        let left = self.limits.samples.saturating_sub(self.sample_count);
+        let parts = fragment::read(moof, &mut movie, left, self.limits.samples)?;
+        for part in parts {
+            self.count_samples(part.samples.len() as u64, moof)?;
+            let is_main = part.track == movie.main;
+            if let Some(track) = movie.tracks.get_mut(part.track) {
+                let earliest = part.samples.iter().copied().fold(None, earlier);
+                if let Some(earliest) = earliest {
+                    track.clock.start_at(earliest);
+                }
+                for sample in part.samples {
+                    self.take_sample(track, is_main, sample);
+                }
+            }
+        }
+        self.movie = Some(movie);
+        Ok(())
+    }
+
+    fn count_samples(&mut self, more: u64, whose: BoxView<'_>) -> Result<(), MediaError> {
+        self.sample_count = self.sample_count.saturating_add(more);
+        if self.sample_count > self.limits.samples {
+            return Err(MediaError::BeyondLimit {
+                name: BoxName(whose.name.0),
+                offset: whose.offset,
+                what: "samples",
+                limit: self.limits.samples,
+            });
+        }
+        Ok(())
+    }
+
+    fn take_sample(&mut self, track: &mut Track, is_main: bool, sample: Sample) {
+        if track.kind == TrackKind::Other {
+            return;
+        }
+        let cts = sample.cts();
+        track
+            .clock
+            .extend_to(cts.saturating_add(i128::from(sample.duration)));
+        self.media_bytes = self.media_bytes.saturating_add(u64::from(sample.size));
+        let pts = track.clock.since_start(cts);
+        if is_main {
+            if sample.end() > self.furthest.1 {
+                self.furthest = (self.frame_count, sample.end());
+            }
+            self.frames.push_back(Frame {
+                offset: sample.offset,
+                size: Bytes::new(u64::from(sample.size)),
+                dts: track.clock.since_start(i128::from(sample.dts)),
+                pts,
+                key: sample.key,
+            });
+            self.frame_count += 1;
+        } else if let Some(kept) = &mut self.kept {
+            kept.audio.push(AudioSample {
+                time_ns: u64::try_from(pts.as_nanos()).unwrap_or(u64::MAX),
+                size: sample.size,
+            });
+        }
+    }
+}
+
+fn earlier(earliest: Option<i128>, sample: Sample) -> Option<i128> {
+    let cts = sample.cts();
+    Some(earliest.map_or(cts, |earliest: i128| earliest.min(cts)))
+}

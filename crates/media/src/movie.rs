@@ -1,0 +1,233 @@
+//! The `moov` box: tracks, their codecs, timescales, edit lists, sample tables and fragment defaults.
+
+use std::time::Duration;
+
+use mp4_atom::{Elst, Mdhd, Tkhd, Trex};
+
+use crate::boxes::BoxView;
+use crate::codec::{self, Codec};
+use crate::error::{BoxName, MediaError};
+use crate::limits::Limits;
+use crate::tables::SampleTables;
+
+/// What a track's handler says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrackKind {
+    /// Video, of whatever codec.
+    Video,
+    Audio,
+    /// Subtitles, metadata, hints: not shown by a player of ours, not counted in rates.
+    Other,
+}
+
+#[derive(Debug)]
+pub(crate) struct Track {
+    pub(crate) id: u32,
+    pub(crate) kind: TrackKind,
+    pub(crate) codec: Codec,
+    pub(crate) clock: Clock,
+    pub(crate) tables: SampleTables,
+    /// What fragments of this track leave unsaid.
+    pub(crate) defaults: Trex,
+    /// Decode time of the next sample of a fragment that does not say it, in ticks.
+    pub(crate) next_dts: u64,
+}
+
+/// A track's time: ticks of its media, and where in them its presentation starts.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    timescale: u32,
+    /// The media time at which the edit list starts the presentation, in ticks.
+    edit_start: u64,
+    /// The media time that reads as zero; known with the first samples.
+    origin: Option<i128>,
+    /// Where the last sample ends that was seen so far, in ticks since the origin.
+    end: i128,
+}
+
+impl Clock {
+    pub(crate) fn new(timescale: u32, edit_start: u64) -> Self {
+        Self {
+            timescale,
+            edit_start,
+            origin: None,
+            end: 0,
+        }
+    }
+
+    /// Takes the earliest composition time of the track's first samples. The presentation starts there, or where
+    /// the edit list says if that is later; later calls change nothing.
+    pub(crate) fn start_at(&mut self, earliest_cts: i128) {
+        self.origin
+            .get_or_insert_with(|| earliest_cts.max(i128::from(self.edit_start)));
+    }
+
+    /// A media time in ticks as time since the presentation start; zero if before it.
+    pub(crate) fn since_start(&self, ticks: i128) -> Duration {
+        self.duration_of(ticks.saturating_sub(self.origin.unwrap_or(0)))
+    }
+
+    /// Takes the time at which a sample's presentation ends.
+    pub(crate) fn extend_to(&mut self, ticks: i128) {
+        self.end = self.end.max(ticks.saturating_sub(self.origin.unwrap_or(0)));
+    }
+
+    /// How long the samples seen so far play.
+    pub(crate) fn playing_time(&self) -> Duration {
+        self.duration_of(self.end)
+    }
+
+    fn duration_of(&self, ticks: i128) -> Duration {
+        let ticks = u128::try_from(ticks).unwrap_or(0);
+        let nanos = ticks.saturating_mul(1_000_000_000) / u128::from(self.timescale.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Movie {
+    pub(crate) tracks: Vec<Track>,
+    /// The index in `tracks` of the H.264 track that is played: the first one.
+    pub(crate) main: usize,
+    /// Whether fragments follow (there is an `mvex` box).
+    pub(crate) fragmented: bool,
+}
+
+impl Movie {
+    pub(crate) fn read(moov: BoxView<'_>, limits: &Limits) -> Result<Self, MediaError> {
+        let mut tracks = Vec::new();
+        let mut defaults = Vec::new();
+        let mut fragmented = false;
+        for child in moov.children(0) {
+            let child = child?;
+            match &child.name.0 {
+                b"trak" if tracks.len() as u64 >= limits.tracks => {
+                    return Err(MediaError::BeyondLimit {
+                        name: BoxName(*b"trak"),
+                        offset: child.offset,
+                        what: "tracks",
+                        limit: limits.tracks,
+                    });
+                }
+                b"trak" => tracks.push(track(child)?),
+                b"mvex" => {
+                    fragmented = true;
+                    for child in child.children(0) {
+                        let child = child?;
+                        if &child.name.0 == b"trex" && (defaults.len() as u64) < limits.tracks {
+                            defaults.push(child.decode::<Trex>()?);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for track in &mut tracks {
+            if let Some(trex) = defaults.iter().find(|trex| trex.track_id == track.id) {
+                track.defaults = trex.clone();
+            }
+        }
+        let main = tracks
+            .iter()
+            .position(|track| track.kind == TrackKind::Video && track.codec.h264)
+            .ok_or_else(|| MediaError::NoH264 {
+                found: described(&tracks),
+            })?;
+        Ok(Self {
+            tracks,
+            main,
+            fragmented,
+        })
+    }
+
+    /// The codecs as RFC 6381 lists them, the played video first.
+    pub(crate) fn codecs(&self) -> String {
+        let played = self.tracks.get(self.main).map(|track| track.codec.name.as_str());
+        let audio = self
+            .tracks
+            .iter()
+            .filter(|track| track.kind == TrackKind::Audio)
+            .map(|track| track.codec.name.as_str());
+        played.into_iter().chain(audio).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The longest playing time of the video and audio tracks, as far as their samples are known.
+    pub(crate) fn playing_time(&self) -> Duration {
+        self.tracks
+            .iter()
+            .filter(|track| track.kind != TrackKind::Other)
+            .map(|track| track.clock.playing_time())
+            .max()
+            .unwrap_or_default()
+    }
+}
+
+fn described(tracks: &[Track]) -> String {
+    if tracks.is_empty() {
+        return "no tracks at all".to_owned();
+    }
+    let names = tracks.iter().map(|track| {
+        let kind = match track.kind {
+            TrackKind::Video => "video",
+            TrackKind::Audio => "audio",
+            TrackKind::Other => "other",
+        };
+        format!("{kind} ({})", track.codec.name)
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn track(trak: BoxView<'_>) -> Result<Track, MediaError> {
+    let id = trak.require(*b"tkhd")?.decode::<Tkhd>()?.track_id;
+    let mdia = trak.require(*b"mdia")?;
+    let mdhd = mdia.require(*b"mdhd")?;
+    let timescale = mdhd.decode::<Mdhd>()?.timescale;
+    if timescale == 0 {
+        return Err(mdhd.malformed(&"its timescale is 0 ticks per second"));
+    }
+    let hdlr = mdia.require(*b"hdlr")?;
+    // Version and flags, a reserved word, then the handler (ISO/IEC 14496-12 §8.4.3).
+    let kind = match hdlr.body.get(8..12) {
+        Some(b"vide") => TrackKind::Video,
+        Some(b"soun") => TrackKind::Audio,
+        Some(_) => TrackKind::Other,
+        None => return Err(hdlr.malformed(&"it ends before the handler's type")),
+    };
+    let stbl = mdia.require(*b"minf")?.require(*b"stbl")?;
+    let codec = match codec::first_entry(stbl.require(*b"stsd")?) {
+        Ok(codec) => codec,
+        // What is not played need not be understood.
+        Err(_) if kind == TrackKind::Other => Codec {
+            name: "unknown".to_owned(),
+            h264: false,
+            picture: (0, 0),
+        },
+        Err(error) => return Err(error),
+    };
+    let tables = match kind {
+        TrackKind::Other => SampleTables::default(),
+        TrackKind::Video | TrackKind::Audio => SampleTables::read(stbl)?,
+    };
+    Ok(Track {
+        id,
+        kind,
+        codec,
+        clock: Clock::new(timescale, edit_start(trak)?),
+        tables,
+        defaults: Trex::default(),
+        next_dts: 0,
+    })
+}
+
+/// The media time at which the first edit that shows media starts. Empty edits before it only shift this track
+/// against the others, and are left out; so are later edits.
+fn edit_start(trak: BoxView<'_>) -> Result<u64, MediaError> {
+    let Some(edts) = trak.find(0, *b"edts")? else {
+        return Ok(0);
+    };
+    let Some(elst) = edts.find(0, *b"elst")? else {
+        return Ok(0);
+    };
+    let elst: Elst = elst.decode()?;
+    Ok(elst.entries.iter().find_map(|edit| edit.media_time).unwrap_or(0))
+}

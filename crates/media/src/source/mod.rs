@@ -1,0 +1,55 @@
+//! [`MediaSource`]: what a server serves, wherever its bytes come from.
+
+use std::fmt;
+use std::io;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use crate::title::Title;
+
+mod file;
+mod memory;
+mod trace;
+
+pub use file::FileSource;
+pub use memory::MemorySource;
+pub use trace::TraceSource;
+
+/// The most bytes one [`MediaSource::read_at`] gives: 256 KiB.
+pub const MAX_READ: usize = 256 << 10;
+
+/// What a server serves: bytes at offsets, and the index of the title they are.
+///
+/// Reads are synchronous and bounded by [`MAX_READ`], so the memory of a response is the caller's to bound; a read
+/// from a file may block for as long as the disk takes. Sources are shared by all connections.
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "a source has a title with at least one frame, so it is never empty"
+)]
+pub trait MediaSource: Send + Sync + fmt::Debug {
+    /// How many bytes there are.
+    fn len(&self) -> u64;
+
+    /// The bytes from `offset` on: at least one and at most `max` and [`MAX_READ`] of them, none only if `offset` is at
+    /// or past the end or `max` is zero.
+    ///
+    /// # Errors
+    /// If they cannot be read, or are no longer those that [`Self::title`] was read from.
+    fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes>;
+
+    /// The index of the title: frames, average rate, segments.
+    fn title(&self) -> &Title;
+
+    /// When the bytes were last modified, if that means anything.
+    fn modified(&self) -> Option<SystemTime>;
+
+    /// A text that changes when the bytes do, fit for a strong `ETag`: ASCII letters, digits and `-`.
+    fn identity(&self) -> &str;
+}
+
+/// How many bytes a read of at most `max` at `offset` gives of `len`.
+fn readable(len: u64, offset: u64, max: usize) -> usize {
+    let left = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX);
+    left.min(max).min(MAX_READ)
+}

@@ -1,0 +1,73 @@
+//! [`TraceSource`]: a title of generated payload, sized by a frame trace.
+
+use std::io;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use super::{MediaSource, readable};
+use crate::title::Title;
+use crate::trace::FrameTrace;
+
+/// A title whose frames have the sizes and times of a [`FrameTrace`] and whose payload is generated: the same bytes at
+/// the same offset always, and none of them decodable. It has no boxes, so a client takes the frames from
+/// [`MediaSource::title`] (or from the trace) instead of parsing them. For experiments longer than a file worth keeping.
+#[derive(Debug)]
+pub struct TraceSource {
+    title: Title,
+    identity: String,
+}
+
+impl TraceSource {
+    /// A title of the trace's frames, laid end to end.
+    pub fn new(trace: &FrameTrace) -> Self {
+        let title = Title::of_frames(trace.frames(), trace.duration());
+        let mut hash = Sha256::new();
+        for frame in title.frames() {
+            hash.update(frame.size.as_u64().to_be_bytes());
+        }
+        let digest = hash.finalize();
+        let identity = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { title, identity }
+    }
+}
+
+/// Eight payload bytes: the `SplitMix64` generator (Steele et al., OOPSLA 2014) at its `block`-th step.
+fn block(block: u64) -> [u8; 8] {
+    let mut bits = block.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (bits ^ (bits >> 31)).to_le_bytes()
+}
+
+impl MediaSource for TraceSource {
+    fn len(&self) -> u64 {
+        self.title.file_size().as_u64()
+    }
+
+    fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
+        let count = readable(self.len(), offset, max);
+        let mut payload = Vec::with_capacity(count + 16);
+        // The block that holds `offset` may begin up to 7 bytes before it.
+        let lead = usize::try_from(offset % 8).unwrap_or(0);
+        let mut next = offset / 8;
+        while payload.len() < count + lead {
+            payload.extend_from_slice(&block(next));
+            next += 1;
+        }
+        Ok(Bytes::from(payload).slice(lead..lead + count))
+    }
+
+    fn title(&self) -> &Title {
+        &self.title
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        None
+    }
+
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+}

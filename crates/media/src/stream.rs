@@ -1,0 +1,373 @@
+//! [`StreamParser`]: reads an MP4 file as its bytes arrive. Sans-IO: no file, no socket, no clock.
+
+use crate::boxes::{BoxHeader, BoxView};
+use crate::error::{BoxName, MediaError};
+use crate::frame::{Frame, TitleInfo};
+use crate::index::{Index, Kept};
+use crate::limits::Limits;
+
+use playrate_units::Bytes;
+use std::time::Duration;
+
+/// Reads a progressive or fragmented MP4 file incrementally and tells its video frames as soon as they are known.
+///
+/// Bytes are pushed in file order, in pieces of any size. Of a progressive file all frames are known when its `moov`
+/// box is in; of a fragmented file, those of a fragment when its `moof` box is in. Only box headers and one `moov` or
+/// `moof` box at a time are kept, never media; what a file may ask for is bounded by [`Limits`]. After an error, the
+/// same error is given again.
+///
+/// ```no_run
+/// use playrate_media::{Limits, StreamParser};
+///
+/// # fn received() -> Vec<u8> { Vec::new() }
+/// let mut parser = StreamParser::new(Limits::default());
+/// parser.push(&received())?;
+/// if let Some(info) = parser.info() {
+///     println!("{} at {}x{}", info.codecs, info.width, info.height);
+/// }
+/// for frame in parser.drain_frames() {
+///     println!("frame due at {:?} ends at byte {}", frame.pts, frame.end());
+/// }
+/// # Ok::<(), playrate_media::MediaError>(())
+/// ```
+#[derive(Debug)]
+pub struct StreamParser {
+    limits: Limits,
+    index: Index,
+    state: State,
+    /// How many bytes were pushed or skipped.
+    position: u64,
+    /// A header or a box that is not complete yet.
+    held: Vec<u8>,
+    boxes: u64,
+    media_seen: bool,
+    /// Where the next fragment begins, if something that belongs to it was seen before its `moof` box.
+    fragment_start: Option<u64>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// `held` holds the beginning of a box header.
+    Header,
+    /// `held` holds the beginning of a `moov` or `moof` box's body.
+    Collect {
+        header: BoxHeader,
+        offset: u64,
+        body: u64,
+    },
+    /// A box that is not kept. `end` is `None` if it runs to the end of the file.
+    Skip {
+        name: BoxName,
+        offset: u64,
+        end: Option<u64>,
+    },
+    Failed(MediaError),
+}
+
+impl StreamParser {
+    /// A reader at the start of a file.
+    pub fn new(limits: Limits) -> Self {
+        Self::with_index(limits, Index::new(limits, false))
+    }
+
+    /// A reader that also keeps what a [`Title`](crate::Title) needs.
+    pub(crate) fn keeping(limits: Limits) -> Self {
+        Self::with_index(limits, Index::new(limits, true))
+    }
+
+    fn with_index(limits: Limits, index: Index) -> Self {
+        Self {
+            limits,
+            index,
+            state: State::Header,
+            position: 0,
+            held: Vec::new(),
+            boxes: 0,
+            media_seen: false,
+            fragment_start: None,
+        }
+    }
+
+    /// Takes the next bytes of the file.
+    ///
+    /// # Errors
+    /// If the file is no MP4, is malformed, has no H.264 track or goes beyond the limits.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), MediaError> {
+        while !bytes.is_empty() {
+            if let Err(error) = self.step(&mut bytes) {
+                self.held = Vec::new();
+                self.state = State::Failed(error);
+            }
+            if let State::Failed(error) = &self.state {
+                return Err(error.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of the next bytes it does not look at: those may be passed over with [`Self::skip`] instead of
+    /// being read and pushed. `u64::MAX` if the rest of the file is of no interest.
+    pub fn skippable(&self) -> u64 {
+        match &self.state {
+            State::Skip { end, .. } => end.map_or(u64::MAX, |end| end.saturating_sub(self.position)),
+            State::Header | State::Collect { .. } | State::Failed(_) => 0,
+        }
+    }
+
+    /// Passes over the next `bytes` bytes of the file, at most [`Self::skippable`]; returns how many were passed.
+    pub fn skip(&mut self, bytes: u64) -> u64 {
+        let skipped = bytes.min(self.skippable());
+        self.position = self.position.saturating_add(skipped);
+        if let State::Skip { end: Some(end), .. } = &self.state
+            && self.position >= *end
+        {
+            self.state = State::Header;
+        }
+        skipped
+    }
+
+    /// The frames that became known since the last call, in decode order.
+    pub fn drain_frames(&mut self) -> impl Iterator<Item = Frame> {
+        self.index.frames().drain(..)
+    }
+
+    /// What the file says about itself, once its `moov` box is in.
+    pub fn info(&self) -> Option<&TitleInfo> {
+        self.index.info()
+    }
+
+    /// How many bytes of the file were pushed or skipped.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Video and audio bytes of all samples known so far (not of boxes).
+    pub fn media_bytes(&self) -> Bytes {
+        self.index.media_bytes()
+    }
+
+    /// The longest playing time of the tracks, as far as their samples are known.
+    pub fn playing_time(&self) -> Duration {
+        self.index.playing_time()
+    }
+
+    /// Says that the file ends here, and checks that it is whole.
+    ///
+    /// # Errors
+    /// If the file ends inside a box or a frame, has no `moov` box or no frames, or an error came before.
+    pub fn finish(&mut self) -> Result<(), MediaError> {
+        let result = self.check_end();
+        if let Err(error) = &result {
+            self.state = State::Failed(error.clone());
+        }
+        result
+    }
+
+    pub(crate) fn take_kept(&mut self) -> Kept {
+        self.index.take_kept()
+    }
+
+    fn check_end(&self) -> Result<(), MediaError> {
+        let end = self.position;
+        let truncated = |name, offset, needed| MediaError::Truncated {
+            name,
+            offset,
+            needed,
+            end,
+        };
+        match &self.state {
+            State::Failed(error) => return Err(error.clone()),
+            State::Header if self.held.is_empty() => {}
+            State::Header => {
+                let offset = end.saturating_sub(self.held.len() as u64);
+                if self.boxes == 0 {
+                    return Err(not_mp4(&self.held));
+                }
+                let needed = offset.saturating_add(BoxHeader::len_of(&self.held) as u64);
+                return Err(truncated(self.held_name(), offset, needed));
+            }
+            State::Collect { header, offset, body } => {
+                let needed = offset.saturating_add(header.header_len).saturating_add(*body);
+                return Err(truncated(header.name, *offset, needed));
+            }
+            State::Skip { end: None, .. } => {}
+            State::Skip {
+                name,
+                offset,
+                end: Some(needed),
+            } => return Err(truncated(*name, *offset, *needed)),
+        }
+        if end == 0 {
+            return Err(MediaError::NotMp4 {
+                found: "the file is empty".to_owned(),
+            });
+        }
+        if self.index.info().is_none() {
+            return Err(MediaError::NoMovie { end });
+        }
+        if self.index.frame_count() == 0 {
+            return Err(MediaError::NoFrames);
+        }
+        let (frame, needed) = self.index.furthest();
+        if needed > end {
+            return Err(MediaError::FrameBeyondEnd { frame, needed, end });
+        }
+        Ok(())
+    }
+
+    /// The type in a header that is not complete; `????` if not even that is in.
+    fn held_name(&self) -> BoxName {
+        let name = self.held.get(4..8).and_then(|name| name.try_into().ok());
+        BoxName(name.unwrap_or(*b"????"))
+    }
+
+    /// Takes bytes off the front of `bytes`: as many as the state can use.
+    fn step(&mut self, bytes: &mut &[u8]) -> Result<(), MediaError> {
+        match self.state {
+            State::Header => {
+                let wanted = BoxHeader::len_of(&self.held);
+                self.hold(bytes, wanted);
+                let offset = self.position.saturating_sub(self.held.len() as u64);
+                if self.held.len() >= BoxHeader::len_of(&self.held)
+                    && let Some(header) = self.read_header(offset)?
+                {
+                    self.held.clear();
+                    self.enter(header, offset)?;
+                }
+                Ok(())
+            }
+            State::Collect { header, offset, body } => {
+                // The limits on boxes keep this below what a usize holds.
+                self.hold(bytes, usize::try_from(body).unwrap_or(usize::MAX));
+                if self.held.len() as u64 == body {
+                    self.state = State::Header;
+                    self.take_collected(header, offset)?;
+                }
+                Ok(())
+            }
+            State::Skip { .. } => {
+                let skipped = self.skip(bytes.len() as u64);
+                *bytes = bytes
+                    .get(usize::try_from(skipped).unwrap_or(usize::MAX)..)
+                    .unwrap_or_default();
+                Ok(())
+            }
+            State::Failed(ref error) => Err(error.clone()),
+        }
+    }
+
+    /// Moves bytes into `held` until it has `wanted` of them. Memory grows with what arrives, not with what is claimed.
+    fn hold(&mut self, bytes: &mut &[u8], wanted: usize) {
+        let missing = wanted.saturating_sub(self.held.len());
+        let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
+        self.held.extend_from_slice(taken);
+        self.position = self.position.saturating_add(taken.len() as u64);
+        *bytes = rest;
+    }
+
+    fn read_header(&mut self, offset: u64) -> Result<Option<BoxHeader>, MediaError> {
+        if self.boxes == 0 && !is_first_box(self.held_name()) {
+            return Err(not_mp4(&self.held));
+        }
+        if !self.held_name().is_printable() {
+            let problem =
+                "its type is not text; what comes before it gives a wrong size, or the file is damaged";
+            return Err(MediaError::malformed(self.held_name(), offset, problem));
+        }
+        BoxHeader::read(&self.held, offset)
+    }
+
+    fn enter(&mut self, header: BoxHeader, offset: u64) -> Result<(), MediaError> {
+        let name = header.name;
+        let beyond = |what, limit| MediaError::BeyondLimit {
+            name,
+            offset,
+            what,
+            limit,
+        };
+        self.boxes = self.boxes.saturating_add(1);
+        if self.boxes > self.limits.boxes {
+            return Err(beyond("boxes", self.limits.boxes));
+        }
+        let end = match header.size {
+            Some(size) => Some(offset.checked_add(size).ok_or_else(|| {
+                MediaError::malformed(
+                    name,
+                    offset,
+                    format!("it claims {size} bytes, past any file's end"),
+                )
+            })?),
+            None => None,
+        };
+        let collected = match &name.0 {
+            b"moov" => Some(("bytes in the moov box", self.limits.movie_bytes)),
+            b"moof" => Some(("bytes in one moof box", self.limits.fragment_bytes)),
+            _ => None,
+        };
+        if let Some((what, limit)) = collected {
+            let Some(size) = header.size else {
+                let problem = "it says no size of its own";
+                return Err(MediaError::malformed(name, offset, problem));
+            };
+            let body = size.saturating_sub(header.header_len);
+            if body > limit {
+                return Err(beyond(what, limit));
+            }
+            self.state = State::Collect { header, offset, body };
+            if body == 0 {
+                self.state = State::Header;
+                self.take_collected(header, offset)?;
+            }
+            return Ok(());
+        }
+        match &name.0 {
+            b"mdat" => {
+                self.media_seen = true;
+                self.fragment_start = None;
+            }
+            b"styp" | b"sidx" | b"prft" | b"emsg" => {
+                self.fragment_start.get_or_insert(offset);
+            }
+            _ => {}
+        }
+        let nothing_left = end.is_some_and(|end| end <= self.position);
+        self.state = if nothing_left {
+            State::Header
+        } else {
+            State::Skip { name, offset, end }
+        };
+        Ok(())
+    }
+
+    fn take_collected(&mut self, header: BoxHeader, offset: u64) -> Result<(), MediaError> {
+        let body = std::mem::take(&mut self.held);
+        let view = BoxView {
+            name: header.name,
+            offset,
+            body: &body,
+            body_offset: offset.saturating_add(header.header_len),
+        };
+        if &header.name.0 == b"moov" {
+            self.fragment_start = None;
+            return self.index.take_movie(view, self.media_seen);
+        }
+        let start = self.fragment_start.take().unwrap_or(offset);
+        self.index.take_fragment(view, start)
+    }
+}
+
+/// Box types with which files of the MP4 family begin (`QuickTime` files may lack `ftyp`).
+fn is_first_box(name: BoxName) -> bool {
+    const NAMES: [&[u8; 4]; 13] = [
+        b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"free", b"skip", b"wide", b"pnot", b"sidx", b"pdin",
+        b"uuid", b"emsg",
+    ];
+    NAMES.contains(&&name.0)
+}
+
+fn not_mp4(start: &[u8]) -> MediaError {
+    let start = start.get(..start.len().min(8)).unwrap_or_default();
+    MediaError::NotMp4 {
+        found: format!("it begins with `{}`, not with an ftyp box", start.escape_ascii()),
+    }
+}

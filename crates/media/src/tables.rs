@@ -1,0 +1,246 @@
+//! The sample tables of a `stbl` box (ISO/IEC 14496-12 §8.6–8.7), walked into samples.
+
+use mp4_atom::{Atom, Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
+
+use crate::boxes::BoxView;
+use crate::error::{BoxName, MediaError};
+
+/// One sample as the tables or a fragment give it, times in ticks of its track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(crate) offset: u64,
+    pub(crate) size: u32,
+    pub(crate) dts: u64,
+    pub(crate) composition_offset: i64,
+    pub(crate) duration: u32,
+    pub(crate) key: bool,
+}
+
+impl Sample {
+    /// Composition time, in ticks.
+    pub(crate) fn cts(&self) -> i128 {
+        i128::from(self.dts) + i128::from(self.composition_offset)
+    }
+
+    /// Where its last byte ends in the file.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset.saturating_add(u64::from(self.size))
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SampleTables {
+    stbl: Option<(BoxName, u64)>,
+    times: Stts,
+    composition: Option<Ctts>,
+    keys: Option<Stss>,
+    chunks: Stsc,
+    sizes: Stsz,
+    offsets: Offsets,
+}
+
+#[derive(Debug)]
+enum Offsets {
+    Short(Stco),
+    Long(Co64),
+}
+
+impl Default for Offsets {
+    fn default() -> Self {
+        Self::Short(Stco::default())
+    }
+}
+
+impl Offsets {
+    fn get(&self, chunk: usize) -> Option<u64> {
+        match self {
+            Self::Short(offsets) => offsets.entries.get(chunk).copied().map(u64::from),
+            Self::Long(offsets) => offsets.entries.get(chunk).copied(),
+        }
+    }
+}
+
+fn optional<A: Atom>(stbl: BoxView<'_>, name: [u8; 4]) -> Result<Option<A>, MediaError> {
+    stbl.find(0, name)?.map(|found| found.decode()).transpose()
+}
+
+impl SampleTables {
+    pub(crate) fn read(stbl: BoxView<'_>) -> Result<Self, MediaError> {
+        let offsets = match optional(stbl, *b"co64")? {
+            Some(long) => Offsets::Long(long),
+            None => Offsets::Short(stbl.require(*b"stco")?.decode()?),
+        };
+        let mut keys: Option<Stss> = optional(stbl, *b"stss")?;
+        if let Some(keys) = &mut keys {
+            keys.entries.sort_unstable();
+        }
+        Ok(Self {
+            stbl: Some((stbl.name, stbl.offset)),
+            times: stbl.require(*b"stts")?.decode()?,
+            composition: optional(stbl, *b"ctts")?,
+            keys,
+            chunks: stbl.require(*b"stsc")?.decode()?,
+            sizes: stbl.require(*b"stsz")?.decode()?,
+            offsets,
+        })
+    }
+
+    /// How many samples the tables list.
+    pub(crate) fn len(&self) -> u64 {
+        match &self.sizes.samples {
+            StszSamples::Identical { count, .. } => u64::from(*count),
+            StszSamples::Different { sizes } => sizes.len() as u64,
+        }
+    }
+
+    fn malformed(&self, problem: String) -> MediaError {
+        let (name, offset) = self.stbl.unwrap_or((BoxName(*b"stbl"), 0));
+        MediaError::malformed(name, offset, problem)
+    }
+
+    /// Calls `visit` with each sample in decode order. Takes time in proportion to the tables and [`Self::len`].
+    pub(crate) fn walk(&self, mut visit: impl FnMut(Sample)) -> Result<(), MediaError> {
+        let count = self.len();
+        let mut times = Runs::new(
+            self.times
+                .entries
+                .iter()
+                .map(|run| (run.sample_count, run.sample_delta)),
+        );
+        let mut composition = self.composition.as_ref().map(|table| {
+            Runs::new(
+                table
+                    .entries
+                    .iter()
+                    .map(|run| (run.sample_count, run.sample_offset)),
+            )
+        });
+        let mut keys = self.keys.as_ref().map(|table| table.entries.iter().peekable());
+        let mut places = Places::new(self);
+        let mut dts = 0_u64;
+        for index in 0..count {
+            let number = index + 1;
+            let size = self.size(index);
+            let offset = places.next(size).ok_or_else(|| {
+                self.malformed(format!("stsz lists {count} samples, stsc and stco place {index}"))
+            })??;
+            let duration = times.next().ok_or_else(|| {
+                self.malformed(format!(
+                    "stsz lists {count} samples, stts gives times for {index}"
+                ))
+            })?;
+            let composition_offset = match &mut composition {
+                Some(runs) => runs.next().ok_or_else(|| {
+                    self.malformed(format!(
+                        "stsz lists {count} samples, ctts gives times for {index}"
+                    ))
+                })?,
+                None => 0,
+            };
+            let key = keys.as_mut().is_none_or(|keys| {
+                while keys.next_if(|&&key| u64::from(key) < number).is_some() {}
+                keys.peek().is_some_and(|&&key| u64::from(key) == number)
+            });
+            visit(Sample {
+                offset,
+                size,
+                dts,
+                composition_offset,
+                duration,
+                key,
+            });
+            dts = dts.saturating_add(u64::from(duration));
+        }
+        Ok(())
+    }
+
+    fn size(&self, index: u64) -> u32 {
+        match &self.sizes.samples {
+            StszSamples::Identical { size, .. } => *size,
+            StszSamples::Different { sizes } => usize::try_from(index)
+                .ok()
+                .and_then(|index| sizes.get(index))
+                .copied()
+                .unwrap_or(0),
+        }
+    }
+}
+
+/// A run-length table: `(count, value)` pairs, one value at a time. Empty runs are skipped.
+struct Runs<I, V> {
+    runs: I,
+    left: u32,
+    value: Option<V>,
+}
+
+impl<V: Copy, I: Iterator<Item = (u32, V)>> Runs<I, V> {
+    fn new(runs: I) -> Self {
+        Self {
+            runs,
+            left: 0,
+            value: None,
+        }
+    }
+
+    fn next(&mut self) -> Option<V> {
+        while self.left == 0 {
+            let (count, value) = self.runs.next()?;
+            self.left = count;
+            self.value = Some(value);
+        }
+        self.left -= 1;
+        self.value
+    }
+}
+
+/// Where samples are: chunks of `stco`/`co64`, each with as many samples as `stsc` says.
+struct Places<'a> {
+    tables: &'a SampleTables,
+    /// The index of the next chunk, from 0.
+    chunk: usize,
+    /// The index in `stsc` of the entry after the one that rules `chunk`.
+    entry: usize,
+    per_chunk: u32,
+    left: u32,
+    at: u64,
+}
+
+impl<'a> Places<'a> {
+    fn new(tables: &'a SampleTables) -> Self {
+        Self {
+            tables,
+            chunk: 0,
+            entry: 0,
+            per_chunk: 0,
+            left: 0,
+            at: 0,
+        }
+    }
+
+    /// The offset of the next sample, which has `size` bytes; `None` when the chunks are used up.
+    fn next(&mut self, size: u32) -> Option<Result<u64, MediaError>> {
+        while self.left == 0 {
+            self.at = self.tables.offsets.get(self.chunk)?;
+            // Chunks are numbered from 1 in stsc.
+            self.chunk += 1;
+            while let Some(entry) = self.tables.chunks.entries.get(self.entry)
+                && entry.first_chunk as usize <= self.chunk
+            {
+                self.per_chunk = entry.samples_per_chunk;
+                self.entry += 1;
+            }
+            self.left = self.per_chunk;
+        }
+        self.left -= 1;
+        let offset = self.at;
+        match offset.checked_add(u64::from(size)) {
+            Some(end) => {
+                self.at = end;
+                Some(Ok(offset))
+            }
+            None => Some(Err(self.tables.malformed(format!(
+                "a sample at offset {offset} runs past the largest offset"
+            )))),
+        }
+    }
+}

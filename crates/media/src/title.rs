@@ -1,0 +1,182 @@
+//! [`Title`]: the whole index of a title, from a file or a trace.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+
+use crate::error::MediaError;
+use crate::frame::{AudioSample, FragmentStart, Frame, Layout, TitleInfo};
+use crate::limits::Limits;
+use crate::rates;
+use crate::segments::{self, Segment};
+use crate::stream::StreamParser;
+
+/// A title's index: every video frame, the audio's share of the rate, segments. About 64 bytes of memory a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Title {
+    info: TitleInfo,
+    frames: Vec<Frame>,
+    audio: Vec<AudioSample>,
+    fragments: Vec<FragmentStart>,
+    file_size: u64,
+    media_bytes: Bytes,
+    duration: Duration,
+}
+
+/// How much is read at once: a few box headers, or a piece of a `moov` box.
+const READ_BYTES: usize = 16 << 10;
+
+impl Title {
+    /// Reads the index of the MP4 file at `path`; the media itself is passed over.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is no MP4, is damaged or truncated, or has no H.264 track; the error names the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, MediaError> {
+        let path = path.as_ref();
+        let read = || {
+            let file = File::open(path)?;
+            if file.metadata()?.is_dir() {
+                return Err(MediaError::Io {
+                    kind: std::io::ErrorKind::IsADirectory,
+                    problem: "it is a directory; name an MP4 file in it".to_owned(),
+                });
+            }
+            Self::read(file)
+        };
+        read().map_err(|error| error.in_file(path))
+    }
+
+    /// Reads the index of an MP4 file from its start, with the default [`Limits`].
+    ///
+    /// # Errors
+    /// As [`Title::open`], without the file's name.
+    pub fn read(reader: impl Read + Seek) -> Result<Self, MediaError> {
+        Self::read_within(reader, Limits::default())
+    }
+
+    /// Reads the index of an MP4 file from its start, within `limits`.
+    ///
+    /// # Errors
+    /// As [`Title::open`], without the file's name.
+    pub fn read_within(mut reader: impl Read + Seek, limits: Limits) -> Result<Self, MediaError> {
+        let file_size = reader.seek(SeekFrom::End(0))?;
+        reader.seek(SeekFrom::Start(0))?;
+        let mut parser = StreamParser::keeping(limits);
+        let mut buffer = vec![0; READ_BYTES];
+        while parser.position() < file_size {
+            let skippable = parser.skippable();
+            if skippable > 0 {
+                parser.skip(skippable.min(file_size.saturating_sub(parser.position())));
+                reader.seek(SeekFrom::Start(parser.position()))?;
+                continue;
+            }
+            let count = match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            parser.push(buffer.get(..count).unwrap_or_default())?;
+        }
+        parser.finish()?;
+        let frames: Vec<Frame> = parser.drain_frames().collect();
+        let mut kept = parser.take_kept();
+        kept.audio.sort_by_key(|sample| sample.time_ns);
+        let duration = parser.playing_time();
+        let media_bytes = parser.media_bytes();
+        let mut info = parser
+            .info()
+            .cloned()
+            .ok_or(MediaError::NoMovie { end: file_size })?;
+        info.duration = Some(duration);
+        info.average_rate = media_bytes.per(duration);
+        Ok(Self {
+            info,
+            frames,
+            audio: kept.audio,
+            fragments: kept.fragments,
+            file_size,
+            media_bytes,
+            duration,
+        })
+    }
+
+    /// A title that is nothing but frames, for traces.
+    pub(crate) fn of_frames(frames: Vec<Frame>, duration: Duration) -> Self {
+        let media_bytes: Bytes = frames.iter().map(|frame| frame.size).sum();
+        let info = TitleInfo {
+            codecs: String::new(),
+            width: 0,
+            height: 0,
+            duration: Some(duration),
+            average_rate: media_bytes.per(duration),
+            layout: Layout::Trace,
+            has_audio: false,
+        };
+        Self {
+            info,
+            file_size: frames.iter().map(Frame::end).max().unwrap_or(0),
+            frames,
+            audio: Vec::new(),
+            fragments: Vec::new(),
+            media_bytes,
+            duration,
+        }
+    }
+
+    /// What the title says about itself. Duration and average rate are known.
+    pub fn info(&self) -> &TitleInfo {
+        &self.info
+    }
+
+    /// Every video frame, in decode order.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// Size of the file, boxes included.
+    pub fn file_size(&self) -> Bytes {
+        Bytes::new(self.file_size)
+    }
+
+    /// Video and audio bytes, without boxes.
+    pub fn media_bytes(&self) -> Bytes {
+        self.media_bytes
+    }
+
+    /// Playing time: of the longer of video and audio.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// How the frames are laid out.
+    pub fn layout(&self) -> Layout {
+        self.info.layout
+    }
+
+    /// λ: video and audio bytes × 8 ÷ playing time. Zero if the title plays no time at all.
+    pub fn average_rate(&self) -> Bitrate {
+        self.media_bytes.per(self.duration).unwrap_or(Bitrate::ZERO)
+    }
+
+    /// The highest rate of any `window` of playing time: the bytes of the frames and the audio that are presented in
+    /// it × 8 ÷ `window`. A window longer than the title gives the average rate; one below 1 ms counts as 1 ms.
+    pub fn peak_rate(&self, window: Duration) -> Bitrate {
+        if window >= self.duration {
+            return self.average_rate();
+        }
+        rates::peak(&self.frames, &self.audio, window)
+    }
+
+    /// The title in pieces that can be fetched one by one, in file order: the fragments of a fragmented file, else one
+    /// piece from each key frame to the next. They follow each other without a gap.
+    pub fn segments(&self) -> Vec<Segment> {
+        match self.info.layout {
+            Layout::Fragmented => segments::of_fragments(self, &self.fragments),
+            _ => segments::of_key_frames(self),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! [`FrameTrace`]: the frame sizes and times of a real encode, without its pictures.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+
+use crate::error::MediaError;
+use crate::frame::Frame;
+use crate::limits::Limits;
+
+/// Frame sizes and times of a real encode, in decode order. Scaling and repeating make long titles of it, whose
+/// payload a [`TraceSource`](crate::TraceSource) generates.
+///
+/// Text form: one frame a line in decode order, `pts_time,size,flags`, as
+/// `ffprobe -select_streams v -show_entries packet=pts_time,size,flags -of csv=p=0` prints it. Times are in seconds,
+/// sizes in bytes; `K` among the flags marks a key frame. Empty lines and lines starting with `#` are left out.
+///
+/// ```
+/// use playrate_media::FrameTrace;
+/// use playrate_units::Bitrate;
+/// use std::time::Duration;
+///
+/// let trace: FrameTrace = "0.000,9000,K_\n0.120,2000,__\n0.040,500,__\n0.080,500,__\n".parse()?;
+/// let title = trace.repeat_to(Duration::from_secs(60))?.scale_to_rate(Bitrate::from_mbps(5))?;
+/// assert_eq!(title.average_rate(), Bitrate::from_mbps(5));
+/// assert_eq!(title.duration(), Duration::from_secs(60));
+/// # Ok::<(), playrate_media::MediaError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameTrace {
+    frames: Vec<TraceFrame>,
+    duration: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TraceFrame {
+    pts: Duration,
+    size: u64,
+    key: bool,
+}
+
+impl FrameTrace {
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// If a line cannot be read, or there are fewer than two frames or no two times.
+    pub fn parse(text: &str) -> Result<Self, MediaError> {
+        let limit = Limits::default().samples;
+        let mut frames = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let fail = |problem: String| MediaError::Trace {
+                line: at + 1,
+                problem,
+            };
+            if frames.len() as u64 >= limit {
+                return Err(fail(format!("more than {limit} frames")));
+            }
+            frames.push(trace_frame(line).map_err(fail)?);
+        }
+        let first = frames.iter().map(|frame| frame.pts).min().unwrap_or_default();
+        for frame in &mut frames {
+            frame.pts = frame.pts.saturating_sub(first);
+        }
+        let last = frames.iter().map(|frame| frame.pts).max().unwrap_or_default();
+        let gaps = u32::try_from(frames.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        if last.is_zero() || gaps == 0 {
+            return Err(MediaError::Trace {
+                line: text.lines().count(),
+                problem: "a trace needs at least two frames at two times".to_owned(),
+            });
+        }
+        // The last frame is shown as long as the others on average.
+        let duration = last.saturating_add(last / gaps);
+        Ok(Self { frames, duration })
+    }
+
+    /// Reads a file in the text form.
+    ///
+    /// # Errors
+    /// As [`FrameTrace::parse`], or if the file cannot be read; the error names the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, MediaError> {
+        let path = path.as_ref();
+        std::fs::read_to_string(path)
+            .map_err(MediaError::from)
+            .and_then(|text| Self::parse(&text))
+            .map_err(|error| error.in_file(path))
+    }
+
+    /// How many frames it has.
+    pub fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Playing time: the last frame is shown as long as the others on average.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// Bytes of all frames.
+    pub fn media_bytes(&self) -> Bytes {
+        Bytes::new(self.total())
+    }
+
+    /// Bytes of all frames × 8 ÷ playing time.
+    pub fn average_rate(&self) -> Bitrate {
+        self.media_bytes().per(self.duration).unwrap_or(Bitrate::ZERO)
+    }
+
+    /// The same trace with every size scaled so that the average rate is `rate`, to the byte: rounding is carried from
+    /// frame to frame. The rate is that of the title, so it stands for video and audio together.
+    ///
+    /// # Errors
+    /// If the rate is so low that frames would be left without a byte each on average.
+    pub fn scale_to_rate(&self, rate: Bitrate) -> Result<Self, MediaError> {
+        // Rounded up, so that the rate read back, which is rounded down, is the one asked for.
+        let bits = u128::from(rate.as_bits_per_second()).saturating_mul(self.duration.as_nanos());
+        let target = bits.div_ceil(8_000_000_000);
+        let count = self.frames.len() as u128;
+        let total = u128::from(self.total());
+        let fail = |problem: &str| MediaError::TraceLength {
+            asked: format!("scaled to {rate}"),
+            problem: problem.to_owned(),
+        };
+        if target < count {
+            return Err(fail("that is less than a byte a frame"));
+        }
+        if total == 0 {
+            return Err(fail("its frames are all empty"));
+        }
+        // One byte each is set aside, the rest is shared by size.
+        let shared = target - count;
+        let mut before = 0_u128;
+        let mut seen = 0_u128;
+        let mut frames = Vec::with_capacity(self.frames.len());
+        for frame in &self.frames {
+            seen += u128::from(frame.size);
+            let until = seen
+                .checked_mul(shared)
+                .ok_or_else(|| fail("the sizes become too large"))?
+                / total;
+            let size = u64::try_from(until - before + 1).map_err(|_| fail("the sizes become too large"))?;
+            before = until;
+            frames.push(TraceFrame { size, ..*frame });
+        }
+        Ok(Self {
+            frames,
+            duration: self.duration,
+        })
+    }
+
+    /// The trace played again and again, and cut at `duration`. The average rate changes a little with the cut, so
+    /// scale afterwards.
+    ///
+    /// # Errors
+    /// If `duration` is zero, or the title would have more frames than the default [`Limits`] allow.
+    pub fn repeat_to(&self, duration: Duration) -> Result<Self, MediaError> {
+        let limit = Limits::default().samples;
+        let fail = |problem: String| MediaError::TraceLength {
+            asked: format!("repeated to {}", playrate_units::duration::display(duration)),
+            problem,
+        };
+        if duration.is_zero() {
+            return Err(fail("a title plays some time".to_owned()));
+        }
+        let mut frames = Vec::new();
+        let mut start = Duration::ZERO;
+        while start < duration {
+            for frame in &self.frames {
+                let pts = start.saturating_add(frame.pts);
+                if pts < duration {
+                    frames.push(TraceFrame { pts, ..*frame });
+                }
+            }
+            if frames.len() as u64 > limit {
+                return Err(fail(format!("that is more than {limit} frames")));
+            }
+            start = start.saturating_add(self.duration);
+        }
+        Ok(Self { frames, duration })
+    }
+
+    /// The frames, laid end to end from offset 0. Decode times are the presentation times in order, brought forward
+    /// until no frame is decoded after it is shown.
+    pub fn frames(&self) -> Vec<Frame> {
+        let mut times: Vec<Duration> = self.frames.iter().map(|frame| frame.pts).collect();
+        times.sort_unstable();
+        let delay = self
+            .frames
+            .iter()
+            .zip(&times)
+            .map(|(frame, time)| time.saturating_sub(frame.pts))
+            .max()
+            .unwrap_or_default();
+        let mut offset = 0_u64;
+        let mut frames = Vec::with_capacity(self.frames.len());
+        for (frame, time) in self.frames.iter().zip(times) {
+            frames.push(Frame {
+                offset,
+                size: Bytes::new(frame.size),
+                dts: time.saturating_sub(delay),
+                pts: frame.pts,
+                key: frame.key,
+            });
+            offset = offset.saturating_add(frame.size);
+        }
+        frames
+    }
+
+    fn total(&self) -> u64 {
+        self.frames
+            .iter()
+            .fold(0, |sum, frame| sum.saturating_add(frame.size))
+    }
+}
+
+impl FromStr for FrameTrace {
+    type Err = MediaError;
+    fn from_str(text: &str) -> Result<Self, MediaError> {
+        Self::parse(text)
+    }
+}
+
+fn trace_frame(line: &str) -> Result<TraceFrame, String> {
+    let mut fields = line.split(',');
+    let (Some(time), Some(size), Some(flags)) = (fields.next(), fields.next(), fields.next()) else {
+        return Err(format!("`{line}` has fewer than three fields"));
+    };
+    let pts = playrate_units::duration::parse(&format!("{}s", time.trim()))
+        .map_err(|_| format!("`{time}` is no time in seconds"))?;
+    let size = size
+        .trim()
+        .parse::<u32>()
+        .map_err(|_| format!("`{size}` is no number of bytes"))?;
+    Ok(TraceFrame {
+        pts,
+        size: u64::from(size),
+        key: flags.contains('K'),
+    })
+}
