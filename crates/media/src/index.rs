@@ -18,6 +18,8 @@ use crate::tables::Sample;
 pub(crate) struct Kept {
     pub(crate) audio: Vec<AudioSample>,
     pub(crate) fragments: Vec<FragmentStart>,
+    /// Where the last `mdat` box ends that says where it ends.
+    pub(crate) media_end: u64,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,13 @@ impl Index {
         &mut self.frames
     }
 
+    /// Takes where an `mdat` box ends.
+    pub(crate) fn media_ends_at(&mut self, end: u64) {
+        if let Some(kept) = &mut self.kept {
+            kept.media_end = end;
+        }
+    }
+
     pub(crate) fn take_kept(&mut self) -> Kept {
         self.kept.take().unwrap_or_default()
     }
@@ -94,9 +103,13 @@ impl Index {
             self.count_samples(count, moov)?;
             let tables = std::mem::take(&mut track.tables);
             let mut earliest = None;
-            tables.walk(|sample| earliest = earlier(earliest, sample))?;
+            tables.walk(|sample| earliest = Some(sample.cts().min(earliest.unwrap_or(i128::MAX))))?;
             if let Some(earliest) = earliest {
                 track.clock.start_at(earliest);
+            }
+            if at == main {
+                // The first walk has shown that the tables hold as many as they claim.
+                self.frames.reserve_exact(usize::try_from(count).unwrap_or(0));
             }
             tables.walk(|sample| {
                 track.next_dts = sample.dts.saturating_add(u64::from(sample.duration));
@@ -156,7 +169,7 @@ impl Index {
             self.count_samples(part.samples.len() as u64, moof)?;
             let is_main = part.track == movie.main;
             if let Some(track) = movie.tracks.get_mut(part.track) {
-                let earliest = part.samples.iter().copied().fold(None, earlier);
+                let earliest = part.samples.iter().map(Sample::cts).min();
                 if let Some(earliest) = earliest {
                     track.clock.start_at(earliest);
                 }
@@ -211,9 +224,4 @@ impl Index {
             });
         }
     }
-}
-
-fn earlier(earliest: Option<i128>, sample: Sample) -> Option<i128> {
-    let cts = sample.cts();
-    Some(earliest.map_or(cts, |earliest: i128| earliest.min(cts)))
 }

@@ -3,7 +3,7 @@
 //! - [`StreamParser`] reads a progressive or fragmented MP4 file as its bytes arrive and tells the frames (sans-IO);
 //! - [`Title`] is the whole index of a file: frames, average and peak rate, segments;
 //! - [`MediaSource`] is what a server serves: a file, memory, or payload generated from a [`FrameTrace`];
-//! - [`assets`] holds the title that comes with the project (feature `embedded-title`).
+//! - `assets` holds the title that comes with the project (feature `embedded-title`).
 //!
 //! Files are taken to be hostile: what they may ask for is bounded by [`Limits`], and a bad one gives a [`MediaError`]
 //! that names the box, its offset and the mend.

@@ -1,11 +1,11 @@
 //! [`Limits`]: how much an untrusted file may ask for.
 
-/// What a reader accepts before it refuses a file. The defaults fit a nine-hour film at 30 frames/s and keep a
-/// hostile file below about 100 MB of memory.
+/// What a reader accepts before it refuses a file. The defaults fit a five-hour film at 30 frames/s. What a file merely
+/// claims costs no memory; one that really holds the largest tables allowed costs a few hundred megabytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of a `moov` box (default 32 MiB; a two-hour film has about 5 MB).
+    /// Bytes of a `moov` box (default 16 MiB; a two-hour film has about 5 MB).
     pub movie_bytes: u64,
     /// Bytes of one `moof` box (default 1 MiB; 3 s of video have about 2 kB).
     pub fragment_bytes: u64,
@@ -22,7 +22,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            movie_bytes: 32 << 20,
+            movie_bytes: 16 << 20,
             fragment_bytes: 1 << 20,
             samples: 1_500_000,
             fragments: 250_000,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mp4_atom::{Elst, Mdhd, Tkhd, Trex};
+use mp4_atom::{Elst, Mdhd, Mvhd, Tkhd, Trex};
 
 use crate::boxes::BoxView;
 use crate::codec::{self, Codec};
@@ -37,19 +37,29 @@ pub(crate) struct Track {
 #[derive(Debug)]
 pub(crate) struct Clock {
     timescale: u32,
-    /// The media time at which the edit list starts the presentation, in ticks.
-    edit_start: u64,
+    edit: Edit,
     /// The media time that reads as zero; known with the first samples.
     origin: Option<i128>,
     /// Where the last sample ends that was seen so far, in ticks since the origin.
     end: i128,
 }
 
+/// What is used of a track's edit list (ISO/IEC 14496-12 §8.6.6). Empty edits before the media only shift the track
+/// against the others and are left out; of several edits, the first says where the presentation starts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Edit {
+    /// The media time at which the presentation starts, in ticks of the track.
+    start: u64,
+    /// How long the edits present media, rounded up to the next tick of the movie's clock, in which they are written;
+    /// `None` if they leave that open, as those of fragmented files do.
+    presented: Option<Duration>,
+}
+
 impl Clock {
-    pub(crate) fn new(timescale: u32, edit_start: u64) -> Self {
+    fn new(timescale: u32, edit: Edit) -> Self {
         Self {
             timescale,
-            edit_start,
+            edit,
             origin: None,
             end: 0,
         }
@@ -59,7 +69,7 @@ impl Clock {
     /// the edit list says if that is later; later calls change nothing.
     pub(crate) fn start_at(&mut self, earliest_cts: i128) {
         self.origin
-            .get_or_insert_with(|| earliest_cts.max(i128::from(self.edit_start)));
+            .get_or_insert_with(|| earliest_cts.max(i128::from(self.edit.start)));
     }
 
     /// A media time in ticks as time since the presentation start; zero if before it.
@@ -72,16 +82,21 @@ impl Clock {
         self.end = self.end.max(ticks.saturating_sub(self.origin.unwrap_or(0)));
     }
 
-    /// How long the samples seen so far play.
+    /// How long the samples seen so far play, at most as long as the edit list says.
     pub(crate) fn playing_time(&self) -> Duration {
-        self.duration_of(self.end)
+        let end = self.duration_of(self.end);
+        self.edit.presented.map_or(end, |presented| end.min(presented))
     }
 
     fn duration_of(&self, ticks: i128) -> Duration {
-        let ticks = u128::try_from(ticks).unwrap_or(0);
-        let nanos = ticks.saturating_mul(1_000_000_000) / u128::from(self.timescale.max(1));
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        duration_of(u128::try_from(ticks).unwrap_or(0), self.timescale)
     }
+}
+
+/// `ticks` of a clock with `timescale` ticks per second, rounded down to a nanosecond.
+fn duration_of(ticks: u128, timescale: u32) -> Duration {
+    let nanos = ticks.saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 #[derive(Debug)]
@@ -98,6 +113,7 @@ impl Movie {
         let mut tracks = Vec::new();
         let mut defaults = Vec::new();
         let mut fragmented = false;
+        let timescale = moov.require(*b"mvhd")?.decode::<Mvhd>()?.timescale;
         for child in moov.children(0) {
             let child = child?;
             match &child.name.0 {
@@ -109,7 +125,7 @@ impl Movie {
                         limit: limits.tracks,
                     });
                 }
-                b"trak" => tracks.push(track(child)?),
+                b"trak" => tracks.push(track(child, timescale)?),
                 b"mvex" => {
                     fragmented = true;
                     for child in child.children(0) {
@@ -177,7 +193,7 @@ fn described(tracks: &[Track]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn track(trak: BoxView<'_>) -> Result<Track, MediaError> {
+fn track(trak: BoxView<'_>, movie_timescale: u32) -> Result<Track, MediaError> {
     let id = trak.require(*b"tkhd")?.decode::<Tkhd>()?.track_id;
     let mdia = trak.require(*b"mdia")?;
     let mdhd = mdia.require(*b"mdhd")?;
@@ -212,22 +228,30 @@ fn track(trak: BoxView<'_>) -> Result<Track, MediaError> {
         id,
         kind,
         codec,
-        clock: Clock::new(timescale, edit_start(trak)?),
+        clock: Clock::new(timescale, edit(trak, movie_timescale)?),
         tables,
         defaults: Trex::default(),
         next_dts: 0,
     })
 }
 
-/// The media time at which the first edit that shows media starts. Empty edits before it only shift this track
-/// against the others, and are left out; so are later edits.
-fn edit_start(trak: BoxView<'_>) -> Result<u64, MediaError> {
+fn edit(trak: BoxView<'_>, movie_timescale: u32) -> Result<Edit, MediaError> {
     let Some(edts) = trak.find(0, *b"edts")? else {
-        return Ok(0);
+        return Ok(Edit::default());
     };
     let Some(elst) = edts.find(0, *b"elst")? else {
-        return Ok(0);
+        return Ok(Edit::default());
     };
     let elst: Elst = elst.decode()?;
-    Ok(elst.entries.iter().find_map(|edit| edit.media_time).unwrap_or(0))
+    let mut shown = elst.entries.iter().filter_map(|edit| edit.media_time);
+    let presented: u128 = elst
+        .entries
+        .iter()
+        .filter(|edit| edit.media_time.is_some())
+        .map(|edit| u128::from(edit.segment_duration))
+        .sum();
+    Ok(Edit {
+        start: shown.next().unwrap_or(0),
+        presented: (presented > 0).then(|| duration_of(presented.saturating_add(1), movie_timescale)),
+    })
 }

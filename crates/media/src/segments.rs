@@ -23,7 +23,7 @@ pub struct Segment {
 }
 
 /// One segment for each fragment that holds frames; fragments of audio alone belong to the segment before them.
-pub(crate) fn of_fragments(title: &Title, fragments: &[FragmentStart]) -> Vec<Segment> {
+pub(crate) fn of_fragments(title: &Title, fragments: &[FragmentStart], end: u64) -> Vec<Segment> {
     let mut starts: Vec<FragmentStart> = Vec::new();
     for (at, fragment) in fragments.iter().enumerate() {
         let next = fragments
@@ -33,12 +33,11 @@ pub(crate) fn of_fragments(title: &Title, fragments: &[FragmentStart]) -> Vec<Se
             starts.push(*fragment);
         }
     }
-    let end = title.file_size().as_u64();
     assemble(title, &starts, end)
 }
 
 /// One segment for each key frame. The audio after the last frame belongs to the last segment.
-pub(crate) fn of_key_frames(title: &Title) -> Vec<Segment> {
+pub(crate) fn of_key_frames(title: &Title, end: u64) -> Vec<Segment> {
     let starts: Vec<FragmentStart> = title
         .frames()
         .iter()
@@ -49,7 +48,6 @@ pub(crate) fn of_key_frames(title: &Title) -> Vec<Segment> {
             first_frame,
         })
         .collect();
-    let end = title.frames().iter().map(Frame::end).max().unwrap_or(0);
     assemble(title, &starts, end)
 }
 

@@ -323,6 +323,7 @@ impl StreamParser {
         match &name.0 {
             b"mdat" => {
                 self.media_seen = true;
+                self.index.media_ends_at(end.unwrap_or(u64::MAX));
                 self.fragment_start = None;
             }
             b"styp" | b"sidx" | b"prft" | b"emsg" => {

@@ -168,15 +168,15 @@ impl SampleTables {
 
 /// A run-length table: `(count, value)` pairs, one value at a time. Empty runs are skipped.
 struct Runs<I, V> {
-    runs: I,
+    table: I,
     left: u32,
     value: Option<V>,
 }
 
 impl<V: Copy, I: Iterator<Item = (u32, V)>> Runs<I, V> {
-    fn new(runs: I) -> Self {
+    fn new(table: I) -> Self {
         Self {
-            runs,
+            table,
             left: 0,
             value: None,
         }
@@ -184,7 +184,7 @@ impl<V: Copy, I: Iterator<Item = (u32, V)>> Runs<I, V> {
 
     fn next(&mut self) -> Option<V> {
         while self.left == 0 {
-            let (count, value) = self.runs.next()?;
+            let (count, value) = self.table.next()?;
             self.left = count;
             self.value = Some(value);
         }

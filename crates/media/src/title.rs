@@ -21,6 +21,8 @@ pub struct Title {
     frames: Vec<Frame>,
     audio: Vec<AudioSample>,
     fragments: Vec<FragmentStart>,
+    /// Where the last media box ends.
+    media_end: u64,
     file_size: u64,
     media_bytes: Bytes,
     duration: Duration,
@@ -98,6 +100,7 @@ impl Title {
             frames,
             audio: kept.audio,
             fragments: kept.fragments,
+            media_end: kept.media_end.min(file_size),
             file_size,
             media_bytes,
             duration,
@@ -116,9 +119,11 @@ impl Title {
             layout: Layout::Trace,
             has_audio: false,
         };
+        let end = frames.iter().map(Frame::end).max().unwrap_or(0);
         Self {
             info,
-            file_size: frames.iter().map(Frame::end).max().unwrap_or(0),
+            media_end: end,
+            file_size: end,
             frames,
             audio: Vec::new(),
             fragments: Vec::new(),
@@ -175,8 +180,8 @@ impl Title {
     /// piece from each key frame to the next. They follow each other without a gap.
     pub fn segments(&self) -> Vec<Segment> {
         match self.info.layout {
-            Layout::Fragmented => segments::of_fragments(self, &self.fragments),
-            _ => segments::of_key_frames(self),
+            Layout::Fragmented => segments::of_fragments(self, &self.fragments, self.media_end),
+            _ => segments::of_key_frames(self, self.media_end),
         }
     }
 }

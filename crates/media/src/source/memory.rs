@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::{MediaSource, readable};
+use super::{MediaSource, hex, readable};
 use crate::error::MediaError;
 use crate::title::Title;
 
@@ -27,7 +27,7 @@ impl MemorySource {
         let bytes = bytes.into();
         let title = Title::read(Cursor::new(&bytes))?;
         let digest = Sha256::digest(&bytes);
-        let identity = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let identity = hex(&digest);
         Ok(Self {
             bytes,
             title,

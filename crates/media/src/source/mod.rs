@@ -1,6 +1,6 @@
 //! [`MediaSource`]: what a server serves, wherever its bytes come from.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::time::SystemTime;
 
@@ -52,4 +52,13 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
 fn readable(len: u64, offset: u64, max: usize) -> usize {
     let left = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX);
     left.min(max).min(MAX_READ)
+}
+
+/// The first 16 bytes of a digest, as hexadecimal digits.
+fn hex(digest: &[u8]) -> String {
+    digest.iter().take(16).fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

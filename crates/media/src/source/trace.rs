@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::{MediaSource, readable};
+use super::{MediaSource, hex, readable};
 use crate::title::Title;
 use crate::trace::FrameTrace;
 
@@ -28,7 +28,7 @@ impl TraceSource {
             hash.update(frame.size.as_u64().to_be_bytes());
         }
         let digest = hash.finalize();
-        let identity = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let identity = hex(&digest);
         Self { title, identity }
     }
 }

@@ -1,4 +1,3 @@
-#![cfg(feature = "embedded-title")]
 //! The embedded title is what its documentation says.
 
 use std::time::Duration;

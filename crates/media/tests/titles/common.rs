@@ -1,0 +1,112 @@
+//! Fixtures and what ffprobe says of them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use playrate_media::{Frame, Limits, MediaError, StreamParser};
+
+/// The small titles, every one with an `.ffprobe.csv` beside it.
+pub(crate) const TITLES: [&str; 5] = [
+    "progressive-moov-first",
+    "progressive-moov-last",
+    "fragmented",
+    "fragmented-base-offset",
+    "fragmented-dash",
+];
+
+pub(crate) fn assets() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../assets")
+}
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    assets().join("fixtures").join(name)
+}
+
+pub(crate) fn bytes_of(name: &str) -> Vec<u8> {
+    let path = fixture(&format!("{name}.mp4"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// One frame as ffprobe prints it: times in microseconds.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Truth {
+    pub(crate) pts_us: i64,
+    pub(crate) dts_us: i64,
+    pub(crate) size: u64,
+    pub(crate) offset: u64,
+    pub(crate) key: bool,
+}
+
+/// What ffprobe says of the frames of `name`, times moved so that the first shown frame has zero.
+pub(crate) fn truth(name: &str) -> Vec<Truth> {
+    let text = std::fs::read_to_string(fixture(&format!("{name}.ffprobe.csv"))).unwrap();
+    let micros = |field: &str| (field.parse::<f64>().unwrap() * 1e6).round() as i64;
+    let mut frames: Vec<Truth> = text
+        .lines()
+        .map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            Truth {
+                pts_us: micros(fields[0]),
+                dts_us: micros(fields[1]),
+                size: fields[2].parse().unwrap(),
+                offset: fields[3].parse().unwrap(),
+                key: fields[4].starts_with('K'),
+            }
+        })
+        .collect();
+    let start = frames.iter().map(|frame| frame.pts_us).min().unwrap();
+    for frame in &mut frames {
+        frame.pts_us -= start;
+        frame.dts_us = (frame.dts_us - start).max(0);
+    }
+    frames
+}
+
+/// Parses `bytes` pushed in pieces whose sizes `pieces` gives, over and over.
+pub(crate) fn parse_in_pieces(
+    bytes: &[u8],
+    pieces: &[usize],
+    limits: Limits,
+) -> Result<Vec<Frame>, MediaError> {
+    let mut parser = StreamParser::new(limits);
+    let mut frames = Vec::new();
+    let mut sizes = pieces.iter().cycle();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let size = (*sizes.next().unwrap()).clamp(1, rest.len());
+        let (piece, after) = rest.split_at(size);
+        parser.push(piece)?;
+        frames.extend(parser.drain_frames());
+        rest = after;
+    }
+    parser.finish()?;
+    Ok(frames)
+}
+
+pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Frame>, MediaError> {
+    parse_in_pieces(bytes, &[bytes.len().max(1)], Limits::default())
+}
+
+/// A box: its size, its type, its body.
+pub(crate) fn boxed(name: &[u8; 4], body: &[u8]) -> Vec<u8> {
+    let mut out = u32::try_from(body.len() + 8).unwrap().to_be_bytes().to_vec();
+    out.extend_from_slice(name);
+    out.extend_from_slice(body);
+    out
+}
+
+/// Where the type of the `nth` box called `name` is in `bytes` (its size field is 4 bytes before).
+pub(crate) fn find(bytes: &[u8], name: &[u8; 4], nth: usize) -> usize {
+    bytes
+        .windows(4)
+        .enumerate()
+        .filter(|(_, window)| window == name)
+        .nth(nth)
+        .unwrap_or_else(|| panic!("no {name:?} box"))
+        .0
+}
+
+pub(crate) fn close(ours: Duration, micros: i64) -> bool {
+    // ffprobe prints whole microseconds.
+    (i64::try_from(ours.as_micros()).unwrap() - micros).abs() <= 1
+}

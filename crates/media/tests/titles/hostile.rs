@@ -1,0 +1,447 @@
+//! Files that are damaged or meant to do harm: a `MediaError` that says where, never a panic, little memory.
+
+use std::io::Cursor;
+
+use playrate_media::{BoxName, Limits, MediaError, MemorySource, Title};
+use proptest::prelude::*;
+use rstest::rstest;
+
+use crate::common::{TITLES, boxed, bytes_of, find, fixture, parse, parse_in_pieces};
+
+/// The error of `bytes`, which a stream and a file give alike.
+fn error_of(bytes: &[u8]) -> MediaError {
+    let streamed = parse(bytes).expect_err("must be refused");
+    let seeked = Title::read(Cursor::new(bytes)).expect_err("must be refused");
+    assert_eq!(streamed, seeked);
+    streamed
+}
+
+/// `name` with `bytes` written `at` bytes after the type of its first `inside` box.
+fn patched(name: &str, inside: &[u8; 4], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut file = bytes_of(name);
+    let start = find(&file, inside, 0).wrapping_add(at);
+    file[start..start + bytes.len()].copy_from_slice(bytes);
+    file
+}
+
+#[rstest]
+#[case::empty(b"", "the file is empty")]
+#[case::text(b"Hello, this is no video.\n", "it begins with `Hello, t`")]
+#[case::short(b"abc", "it begins with `abc`")]
+#[case::jpeg(b"\xff\xd8\xff\xe0\0\x10JFIF\0", "`\\xff\\xd8\\xff\\xe0\\x00\\x10JF`")]
+fn what_is_no_mp4_is_named_with_its_first_bytes(#[case] bytes: &[u8], #[case] words: &str) {
+    let error = error_of(bytes);
+    assert!(matches!(error, MediaError::NotMp4 { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.starts_with("not an MP4: "), "{text}");
+    assert!(text.contains(words) && text.contains("ffmpeg -i"), "{text}");
+}
+
+#[test]
+fn a_text_file_named_mp4_is_refused_with_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.mp4");
+    std::fs::write(&path, "Dear diary,\n").unwrap();
+    let text = Title::open(&path).unwrap_err().to_string();
+    assert!(
+        text.contains("notes.mp4: not an MP4: it begins with `Dear dia`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_truncated_moov_box_is_named_with_its_offset_and_where_the_file_ends() {
+    let whole = bytes_of("progressive-moov-last");
+    let moov = find(&whole, b"moov", 0) as u64 - 4;
+    let error = error_of(&whole[..whole.len() - 1_000]);
+    let end = whole.len() as u64 - 1_000;
+    assert_eq!(
+        error,
+        MediaError::Truncated {
+            name: BoxName(*b"moov"),
+            offset: moov,
+            needed: whole.len() as u64,
+            end
+        }
+    );
+    let text = error.to_string();
+    assert!(
+        text.starts_with(&format!("moov box at offset {moov} is truncated: ")),
+        "{text}"
+    );
+    assert!(text.contains(&format!("the file ends at {end}")), "{text}");
+}
+
+#[test]
+fn truncated_media_is_named_too() {
+    let whole = bytes_of("progressive-moov-first");
+    let error = error_of(&whole[..20_000]);
+    assert!(
+        matches!(
+            error,
+            MediaError::Truncated {
+                name: BoxName([b'm', b'd', b'a', b't']),
+                end: 20_000,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn every_cut_of_a_file_is_refused() {
+    for name in TITLES {
+        let whole = bytes_of(name);
+        // A fragmented file may be cut between fragments: that is how a live one looks.
+        let ends: Vec<usize> = (0..5).filter_map(|nth| end_of_mdat(&whole, nth)).collect();
+        for end in (0..whole.len()).step_by(97).chain(whole.len() - 9..whole.len()) {
+            let index = whole.len().saturating_sub(end);
+            if !ends.contains(&end) {
+                assert!(parse(&whole[..end]).is_err(), "{name} cut by {index} bytes");
+            }
+        }
+    }
+}
+
+fn end_of_mdat(bytes: &[u8], nth: usize) -> Option<usize> {
+    let at = bytes
+        .windows(4)
+        .enumerate()
+        .filter(|(_, name)| name == b"mdat")
+        .nth(nth)?
+        .0
+        - 4;
+    let size: [u8; 4] = bytes[at..at + 4].try_into().unwrap();
+    Some(at + u32::from_be_bytes(size) as usize)
+}
+
+#[test]
+fn media_without_a_moov_box_says_that_the_recording_was_not_finished() {
+    let whole = bytes_of("progressive-moov-last");
+    let media = &whole[..find(&whole, b"moov", 0) - 4];
+    let error = error_of(media);
+    assert_eq!(
+        error,
+        MediaError::NoMovie {
+            end: media.len() as u64
+        }
+    );
+    assert!(error.to_string().contains("not finished"), "{error}");
+}
+
+#[test]
+fn a_film_that_is_not_h264_is_refused_with_what_it_is() {
+    let error = Title::open(fixture("not-h264.mp4")).unwrap_err();
+    assert_eq!(
+        error.cause(),
+        &MediaError::NoH264 {
+            found: "video (mp4v)".to_owned()
+        }
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("not-h264.mp4: no H.264 video track, found video (mp4v)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_error_is_given_again_and_no_frames_after_it() {
+    let mut parser = playrate_media::StreamParser::new(Limits::default());
+    let first = parser.push(b"not a box at all").unwrap_err();
+    assert_eq!(parser.push(&bytes_of("fragmented")).unwrap_err(), first);
+    assert_eq!(parser.finish().unwrap_err(), first);
+    assert_eq!(parser.drain_frames().count(), 0);
+    assert_eq!(parser.skippable(), 0);
+}
+
+/// Sample counts, chunk maps and times that contradict each other, each patched into a sound file.
+#[rstest]
+#[case::no_timescale(patched("progressive-moov-first", b"mdhd", 16, &[0; 4]), "mdhd", "timescale is 0")]
+#[case::too_few_times(patched("progressive-moov-first", b"stts", 12, &1_u32.to_be_bytes()), "stbl", "stts gives times for 1")]
+#[case::chunks_of_nothing(patched("progressive-moov-first", b"stsc", 16, &0_u32.to_be_bytes()), "stbl", "place")]
+#[case::child_too_long(patched("progressive-moov-first", b"trak", usize::MAX - 3, &[0, 255, 255, 255]), "trak", "left")]
+#[case::box_below_its_header(patched("progressive-moov-first", b"mdhd", usize::MAX - 3, &[0, 0, 0, 3]), "mdhd", "less than its own header")]
+#[case::no_tables(
+    patched("progressive-moov-first", b"stbl", 0, b"free"),
+    "minf",
+    "it holds no stbl box"
+)]
+#[case::two_movies([bytes_of("fragmented"), bytes_of("fragmented")].concat(), "moov", "second one")]
+#[case::fragments_unannounced([bytes_of("progressive-moov-first"), boxed(b"moof", b"")].concat(), "moof", "no mvex")]
+#[case::fragment_of_no_track(patched("fragmented", b"tfhd", 8, &77_u32.to_be_bytes()), "tfhd", "names track 77")]
+#[case::data_before_the_file(patched("fragmented", b"trun", 12, &i32::MIN.to_be_bytes()), "trun", "outside any file")]
+#[case::unreadable_type([boxed(b"ftyp", b"isom"), boxed(&[1, 2, 3, 4], b"")].concat(), "\\x01\\x02\\x03\\x04", "not text")]
+fn a_box_that_contradicts_its_neighbours_is_named(
+    #[case] file: Vec<u8>,
+    #[case] name: &str,
+    #[case] words: &str,
+) {
+    let error = error_of(&file);
+    let MediaError::Malformed {
+        name: found, offset, ..
+    } = &error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!(found.to_string(), name);
+    assert_eq!(
+        &file[*offset as usize + 4..*offset as usize + 8],
+        found.0,
+        "the offset is the box's"
+    );
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+#[test]
+fn a_frame_past_the_end_of_the_file_is_named() {
+    let file = patched(
+        "progressive-moov-first",
+        b"stco",
+        12,
+        &1_000_000_u32.to_be_bytes(),
+    );
+    let error = error_of(&file);
+    assert!(
+        matches!(error, MediaError::FrameBeyondEnd { needed, end, .. } if needed > 1_000_000 && end == file.len() as u64),
+        "{error:?}"
+    );
+}
+
+/// Boxes in boxes in boxes: 8 bytes a level, which a recursive reader pays for with its stack.
+#[rstest]
+#[case::movies(b"moov", b"moov")]
+#[case::tracks(b"moov", b"trak")]
+#[case::metadata(b"moov", b"meta")]
+#[case::fragments(b"moof", b"traf")]
+fn boxes_nested_without_end_do_not_overflow_the_stack(#[case] outer: &[u8; 4], #[case] inner: &[u8; 4]) {
+    let levels = 100_000_u32;
+    let mut body = Vec::new();
+    for level in (1..=levels).rev() {
+        body.extend_from_slice(&(level * 8).to_be_bytes());
+        body.extend_from_slice(inner);
+    }
+    let file = [boxed(b"ftyp", b"isom"), boxed(outer, &body)].concat();
+    assert!(parse(&file).is_err());
+    // The same where mp4-atom decodes: as the description of a codec.
+    let mut file = bytes_of("progressive-moov-first");
+    let at = find(&file, b"avcC", 0) - 4;
+    let room = file.len() - at;
+    for (level, place) in (at..at + 48).step_by(8).enumerate() {
+        let size = u32::try_from(room - level * 8).unwrap();
+        file[place..place + 4].copy_from_slice(&size.to_be_bytes());
+        file[place + 4..place + 8].copy_from_slice(inner);
+    }
+    assert!(parse(&file).is_err());
+}
+
+/// An `esds` descriptor in an `esds` descriptor in …: decoded recursively by mp4-atom, so only so much of it is read.
+#[test]
+fn descriptors_nested_without_end_do_not_overflow_the_stack() {
+    // Each level: tag 3, four bytes of length, an id and flags.
+    let levels = 50_000_usize;
+    let mut descriptors = Vec::new();
+    for level in (0..levels).rev() {
+        let length = level * 8 + 3;
+        let group = |shift: usize| u8::try_from(length >> shift & 0x7f).unwrap();
+        descriptors.extend_from_slice(&[
+            3,
+            group(21) | 0x80,
+            group(14) | 0x80,
+            group(7) | 0x80,
+            group(0),
+            0,
+            1,
+            0,
+        ]);
+    }
+    let esds = boxed(b"esds", &[&[0; 4][..], &descriptors].concat());
+    let entry = boxed(b"mp4a", &[&[0; 28][..], &esds].concat());
+    let stsd = boxed(b"stsd", &[&[0, 0, 0, 0, 0, 0, 0, 1][..], &entry].concat());
+    let mut file = bytes_of("progressive-moov-first");
+    // The sound track's table is replaced, and every box around it grows.
+    let at = find(&file, b"stsd", 1) - 4;
+    let old = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let grown = u32::try_from(stsd.len() - old).unwrap();
+    file.splice(at..at + old, stsd);
+    for (name, nth) in [
+        (b"moov", 0),
+        (b"trak", 1),
+        (b"mdia", 1),
+        (b"minf", 1),
+        (b"stbl", 1),
+    ] {
+        let at = find(&file, name, nth) - 4;
+        let size = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) + grown;
+        file[at..at + 4].copy_from_slice(&size.to_be_bytes());
+    }
+    let mut parser = playrate_media::StreamParser::new(Limits::default());
+    parser.push(&file).unwrap();
+    assert_eq!(parser.info().unwrap().codecs, "avc1.64000b, mp4a");
+}
+
+/// What a file claims costs nothing; what it holds costs little.
+#[rstest]
+#[case::a_huge_moov([boxed(b"ftyp", b"isom"), b"\x7f\xff\xff\xffmoov".to_vec()].concat(), "bytes in the moov box")]
+#[case::a_huge_moof([boxed(b"ftyp", b"isom"), b"\x7f\xff\xff\xffmoof".to_vec()].concat(), "bytes in one moof box")]
+#[case::a_moov_of_exabytes([boxed(b"ftyp", b"isom"), b"\0\0\0\x01moov\x7f\xff\xff\xff\0\0\0\0".to_vec()].concat(), "bytes in the moov box")]
+#[case::four_billion_equal_samples(patched("progressive-moov-first", b"stsz", 8, &[0, 0, 0, 1, 255, 255, 255, 255]), "samples")]
+fn claims_beyond_the_limits_are_refused_without_paying_for_them(#[case] file: Vec<u8>, #[case] what: &str) {
+    let mut error = None;
+    let memory = allocation_counter::measure(|| error = parse(&file).err());
+    let error = error.unwrap();
+    assert!(
+        matches!(&error, MediaError::BeyondLimit { what: found, .. } if *found == what),
+        "{error:?}"
+    );
+    assert!(memory.bytes_max < 100_000, "{} bytes", memory.bytes_max);
+}
+
+#[test]
+fn a_run_of_four_billion_inherited_samples_is_refused() {
+    // The track, no flags but "offset present" (1), the count, the offset: sizes and times are inherited.
+    let trun = boxed(b"trun", &[[0, 0, 0, 1], [255; 4], [0; 4]].concat());
+    let tfhd = boxed(b"tfhd", &[[0, 2, 0, 0], [0, 0, 0, 1]].concat());
+    let moof = boxed(b"moof", &boxed(b"traf", &[tfhd, trun].concat()));
+    let head = bytes_of("fragmented");
+    let file = [&head[..find(&head, b"moof", 0) - 4], &moof].concat();
+    let memory = allocation_counter::measure(|| {
+        assert!(matches!(
+            parse(&file),
+            Err(MediaError::BeyondLimit { what: "samples", .. })
+        ));
+    });
+    assert!(memory.bytes_max < 100_000, "{} bytes", memory.bytes_max);
+}
+
+#[test]
+fn limits_hold_for_fragments_boxes_tracks_and_samples() {
+    let bytes = bytes_of("fragmented");
+    let limited = |change: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        match parse_in_pieces(&bytes, &[4_096], limits) {
+            Err(MediaError::BeyondLimit { what, .. }) => what,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(limited(|limits| limits.fragments = 2), "fragments");
+    assert_eq!(limited(|limits| limits.boxes = 3), "boxes");
+    assert_eq!(limited(|limits| limits.tracks = 1), "tracks");
+    assert_eq!(limited(|limits| limits.samples = 268), "samples");
+    assert_eq!(
+        limited(|limits| limits.movie_bytes = 1_000),
+        "bytes in the moov box"
+    );
+    assert_eq!(
+        limited(|limits| limits.fragment_bytes = 1_000),
+        "bytes in one moof box"
+    );
+}
+
+#[test]
+fn media_is_not_kept() {
+    let bytes = std::fs::read(crate::common::assets().join("title-720p.mp4")).unwrap();
+    let memory = allocation_counter::measure(|| {
+        assert_eq!(
+            parse_in_pieces(&bytes, &[65_536], Limits::default())
+                .unwrap()
+                .len(),
+            810
+        );
+    });
+    // The moov box (30 kB) and its tables, and 810 frames, in buffers that double as they grow.
+    assert!(
+        memory.bytes_max < 500_000,
+        "{} bytes of {}",
+        memory.bytes_max,
+        bytes.len()
+    );
+}
+
+/// Any mutation of a sound file and any garbage: read or refused, with memory in proportion to the limits.
+fn is_harmless(bytes: &[u8], piece: usize) -> Result<(), TestCaseError> {
+    let mut limits = Limits::default();
+    limits.samples = 20_000;
+    let memory = allocation_counter::measure(|| {
+        let _ = parse_in_pieces(bytes, &[piece], limits);
+        if let Ok(title) = Title::read_within(Cursor::new(bytes), limits) {
+            let _ = (
+                title.segments(),
+                title.peak_rate(std::time::Duration::from_secs(1)),
+            );
+        }
+    });
+    // 20,000 frames of 64 bytes, in buffers that double, beside tables of up to ten times the boxes' own bytes.
+    prop_assert!(memory.bytes_max < 6_000_000, "{} bytes", memory.bytes_max);
+    Ok(())
+}
+
+/// Bytes that a decoder may stumble over.
+fn nasty() -> impl Strategy<Value = u8> {
+    prop_oneof![Just(0), Just(1), Just(0x7f), Just(0x80), Just(0xff), any::<u8>()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn mutated_files_are_harmless(
+        title in 0..TITLES.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), nasty()), 1..12),
+        piece in 1..8_000_usize,
+    ) {
+        let mut bytes = bytes_of(TITLES[title]);
+        // The media is never looked at, so only what is around it is worth changing.
+        let places: Vec<usize> = looked_at(&bytes);
+        for (index, value) in changes {
+            bytes[places[index.index(places.len())]] = value;
+        }
+        is_harmless(&bytes, piece)?;
+    }
+
+    #[test]
+    fn spliced_files_are_harmless(
+        title in 0..TITLES.len(),
+        other in 0..TITLES.len(),
+        cut in any::<prop::sample::Index>(),
+        resume in any::<prop::sample::Index>(),
+        piece in 1..8_000_usize,
+    ) {
+        let first = bytes_of(TITLES[title]);
+        let second = bytes_of(TITLES[other]);
+        let bytes = [&first[..cut.index(first.len())], &second[resume.index(second.len())..]].concat();
+        is_harmless(&bytes, piece)?;
+    }
+
+    #[test]
+    fn random_bytes_are_harmless(bytes in prop::collection::vec(nasty(), 0..2_000), piece in 1..300_usize) {
+        is_harmless(&bytes, piece)?;
+        let file = [boxed(b"ftyp", b"isom"), boxed(b"moov", &bytes)].concat();
+        is_harmless(&file, piece)?;
+        prop_assert!(MemorySource::new(bytes).is_err());
+    }
+}
+
+/// The places in the file that are not inside an `mdat` box.
+fn looked_at(bytes: &[u8]) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while at + 8 <= bytes.len() {
+        let size = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        let seen = if &bytes[at + 4..at + 8] == b"mdat" {
+            8
+        } else {
+            size
+        };
+        places.extend(at..at + seen);
+        at += size;
+    }
+    places
+}

@@ -1,0 +1,19 @@
+//! Titles from the outside: real files against ffprobe, cut, damaged and hostile ones, and what servers read.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "sizes and times of a few seconds of video fit"
+)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "byte string literals are references: `b\"moov\"`"
+)]
+
+mod against_ffprobe;
+mod chunking;
+mod common;
+#[cfg(feature = "embedded-title")]
+mod embedded;
+mod hostile;
+mod sources;
+mod traces;

@@ -1,0 +1,111 @@
+//! Frame traces: reading, scaling and repeating.
+
+use std::path::Path;
+use std::time::Duration;
+
+use playrate_media::{FrameTrace, MediaError};
+use playrate_units::Bitrate;
+use proptest::prelude::*;
+use rstest::rstest;
+
+fn trace() -> FrameTrace {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/fixtures");
+    FrameTrace::open(fixtures.join("title-720p.trace.csv")).unwrap()
+}
+
+#[test]
+fn a_trace_of_30_frames_a_second_plays_as_long_as_its_frames() {
+    let trace = trace();
+    assert_eq!(trace.frame_count(), 810);
+    let apart = trace.duration().abs_diff(Duration::from_secs(27));
+    assert!(apart < Duration::from_micros(2), "{apart:?}");
+}
+
+/// The title of the papers: 10 min 24 s at 5.24 Mbit/s, 409 MB.
+#[test]
+fn the_papers_title_can_be_made_of_a_short_trace() {
+    let title = trace()
+        .repeat_to(Duration::from_secs(624))
+        .unwrap()
+        .scale_to_rate("5.24Mbit/s".parse().unwrap())
+        .unwrap();
+    assert_eq!(title.frame_count(), 624 * 30);
+    assert_eq!(title.duration(), Duration::from_secs(624));
+    assert_eq!(title.average_rate(), "5.24Mbit/s".parse().unwrap());
+    assert_eq!(title.media_bytes().as_u64(), 408_720_000);
+    let frames = title.frames();
+    // The shape stays: frame k of every repetition has the same share of the bytes, to rounding.
+    for at in 0..810 {
+        let apart = frames[at].size.as_u64().abs_diff(frames[at + 810].size.as_u64());
+        assert!(apart <= 1, "frame {at}");
+    }
+}
+
+#[test]
+fn no_frame_of_a_trace_is_decoded_after_it_is_shown_or_before_the_one_before_it() {
+    let frames = trace().repeat_to(Duration::from_secs(60)).unwrap().frames();
+    assert!(frames.iter().all(|frame| frame.dts <= frame.pts));
+    assert!(frames.is_sorted_by_key(|frame| frame.dts));
+    assert!(
+        frames.iter().any(|frame| frame.pts > frame.dts),
+        "it has B-frames"
+    );
+}
+
+#[rstest]
+#[case("0.0,100,K_\n0.04,abc,__\n", 2, "`abc` is no number of bytes")]
+#[case("# a comment\n\nsoon,100,K_\n", 3, "`soon` is no time")]
+#[case("0.0,100\n", 1, "fewer than three fields")]
+#[case("-1.0,100,K_\n", 1, "`-1.0` is no time")]
+#[case("", 0, "at least two frames")]
+#[case("0.0,100,K_\n", 1, "at least two frames")]
+#[case("0.0,100,K_\n0.0,100,K_\n", 2, "at two times")]
+fn a_bad_line_is_named_with_its_number(#[case] text: &str, #[case] line: usize, #[case] words: &str) {
+    let error = FrameTrace::parse(text).unwrap_err();
+    assert!(
+        matches!(&error, MediaError::Trace { line: at, .. } if *at == line),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains(words), "{error}");
+    assert!(error.to_string().contains("0.033333,3847,__"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_made_of_a_trace_is_refused() {
+    let refused = |result: Result<FrameTrace, MediaError>| {
+        let error = result.unwrap_err();
+        assert!(matches!(error, MediaError::TraceLength { .. }), "{error:?}");
+        error.to_string()
+    };
+    let text = refused(trace().scale_to_rate(Bitrate::from_bits_per_second(10)));
+    assert!(text.contains("10bit/s"), "{text}");
+    refused(trace().repeat_to(Duration::ZERO));
+    let text = refused(trace().repeat_to(Duration::MAX));
+    assert!(text.contains("1500000 frames"), "{text}");
+    let empty = FrameTrace::parse("0,0,K_\n1,0,__\n").unwrap();
+    refused(empty.scale_to_rate(Bitrate::from_mbps(1)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn scaling_gives_the_rate_to_the_bit_and_no_empty_frame(
+        sizes in prop::collection::vec(0..200_000_u32, 2..200),
+        kbps in 100..100_000_u64,
+    ) {
+        prop_assume!(sizes.iter().any(|&size| size > 0));
+        let lines: Vec<String> = sizes.iter().enumerate().map(|(at, size)| format!("{}.{:03},{size},__\n", at / 25, at % 25 * 40)).collect();
+        let text = lines.concat();
+        let rate = Bitrate::from_kbps(kbps);
+        let scaled = FrameTrace::parse(&text).unwrap().scale_to_rate(rate).unwrap();
+        // A whole number of bytes is at most 8 bits more over the playing time.
+        let over = scaled.average_rate().as_bits_per_second() - rate.as_bits_per_second();
+        prop_assert!(over as f64 * scaled.duration().as_secs_f64() <= 8.0, "{over}");
+        prop_assert!(scaled.frames().iter().all(|frame| frame.size.as_u64() > 0));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "[0-9.,K_#\n -]{0,200}") {
+        let _ = FrameTrace::parse(&text);
+    }
+}
