@@ -1,0 +1,64 @@
+//! `reno`: NewReno as RFC 9002 §7 has it.
+
+use crate::compose::{Batch, Core, Reduction};
+use crate::events::Congestion;
+use crate::registry::Entry;
+use crate::{Reason, Timestamp};
+
+use super::{Avoidance, Law};
+
+/// NewReno. One packet per window of acknowledged bytes; half on congestion.
+///
+/// RFC 9002 appendix B.5 adds `mtu · bytes / window` per ACK. This counts bytes instead (RFC 3465, which RFC 9002 §7.3.3
+/// allows), so that no remainder is lost and the result does not depend on how ACKs are grouped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reno {
+    /// Bytes acknowledged towards the next packet.
+    counted: u64,
+}
+
+impl Reno {
+    /// Counts `credit` bytes and grows the window by a packet once a whole window is acknowledged.
+    fn count(&mut self, core: &mut Core, credit: u64) {
+        self.counted = self.counted.saturating_add(credit);
+        let window = core.window();
+        if self.counted >= window {
+            core.grow(core.mtu());
+            // No more than a window can be in flight; the cap only matters right after a reduction.
+            self.counted = self.counted.saturating_sub(window).min(window);
+        }
+    }
+}
+
+impl Law for Reno {
+    fn begin(&mut self, _core: &mut Core, _reason: Reason, _now: Timestamp) {
+        self.counted = 0;
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        self.count(core, batch.credit);
+    }
+
+    /// RFC 9002 §7.3.2, B.6: ssthresh is half the window, and the window is that or the minimum.
+    fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
+        self.counted = 0;
+        let half = core.window() / 2;
+        Some(Reduction {
+            window: half,
+            ssthresh: half,
+        })
+    }
+
+    fn on_persistent(&mut self, _core: &mut Core) {
+        self.counted = 0;
+    }
+}
+
+pub(crate) fn entry() -> Entry {
+    Entry::law("reno")
+        .about(
+            "NewReno: one packet more per round trip, half the window on congestion",
+            "RFC 9002 §7",
+        )
+        .avoidance(|_| Avoidance::Reno(Reno::default()))
+}

@@ -1,0 +1,221 @@
+//! [`Composed`]: the controller that runs its parts.
+
+use std::sync::Arc;
+
+use core::time::Duration;
+
+use crate::avoidance::Avoidance;
+use crate::ceiling::Ceiling;
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::idle::Idle;
+use crate::loss::Loss;
+use crate::shape::Shape;
+use crate::startup::Startup;
+use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+
+use super::phases::{is_slow_start, may_follow};
+use super::{Batch, Core, Needs, Step};
+
+/// One part of each kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) startup: Startup,
+    pub(crate) law: Avoidance,
+    pub(crate) shape: Shape,
+    pub(crate) idle: Idle,
+    pub(crate) loss: Loss,
+    pub(crate) ceiling: Ceiling,
+}
+
+/// A controller made of parts. See the [module](super) for the order in which they act.
+#[derive(Clone, Debug)]
+pub(crate) struct Composed {
+    core: Core,
+    parts: Parts,
+    /// What the transport may have in flight.
+    published: u64,
+    needs: Needs,
+}
+
+impl Composed {
+    pub(crate) fn new(path: &Path, parts: Parts, known: Arc<VideoKnowledge>) -> Self {
+        let core = Core::new(path, parts.law.minimum_packets(), known);
+        let needs = parts.startup.needs().merge(parts.law.needs());
+        let mut controller = Self {
+            published: core.window(),
+            core,
+            parts,
+            needs,
+        };
+        controller.parts.startup.begin(&mut controller.core);
+        controller.publish();
+        controller
+    }
+
+    /// The one place where the phase changes.
+    fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp) {
+        debug_assert!(
+            may_follow(self.core.phase, phase, reason),
+            "{} -> {phase} because {reason}",
+            self.core.phase
+        );
+        self.core.phase = phase;
+        self.core.reason = reason;
+        match phase {
+            Phase::Avoidance => self.parts.law.begin(&mut self.core, reason, now),
+            Phase::Recovery => {}
+            Phase::Startup | Phase::AfterPersistentCongestion | Phase::AfterIdle => {
+                self.parts.startup.begin(&mut self.core);
+            }
+        }
+    }
+
+    /// An idle part lowered the window: slow start again if that put it below ssthresh.
+    fn restarted(&mut self, now: Timestamp) {
+        self.core.reason = Reason::Idle;
+        self.parts.law.on_idle(&mut self.core);
+        if self
+            .core
+            .ssthresh
+            .is_none_or(|ssthresh| self.core.window() < ssthresh)
+        {
+            self.enter(Phase::AfterIdle, Reason::Idle, now);
+        }
+    }
+
+    fn slow_start(&mut self, batch: &Batch) {
+        let parts = &mut self.parts;
+        let mut step = parts.startup.on_batch(&mut self.core, batch);
+        if step == Step::Stay {
+            step = parts.law.watch_startup(&mut self.core, batch);
+        }
+        if let Step::Leave { reason, unused } = step {
+            self.enter(Phase::Avoidance, reason, batch.now);
+            self.parts
+                .law
+                .on_batch(&mut self.core, &batch.with_credit(unused));
+        }
+    }
+
+    /// Works out what the transport may have in flight.
+    #[inline]
+    fn publish(&mut self) {
+        let core = &mut self.core;
+        let shaped = core.bounded(self.parts.shape.apply(core));
+        let bounded = self.parts.loss.limit(core, shaped);
+        let bounded = core.bounded(self.parts.ceiling.limit(core, bounded));
+        core.capped = bounded < shaped;
+        self.published = bounded;
+        debug_assert!(core.minimum() <= self.published && u32::try_from(self.published).is_ok());
+    }
+}
+
+impl CongestionController for Composed {
+    fn on_sent(&mut self, event: &Sent) {
+        if self.parts.idle.on_sent(&mut self.core, event) {
+            self.restarted(event.now);
+            self.publish();
+        }
+        self.core.note_sent(event);
+    }
+
+    fn on_acked(&mut self, event: &Acked) {
+        self.core.note_acked(event);
+    }
+
+    fn on_ack_batch(&mut self, event: &AckBatch) {
+        let Some(mut batch) = self.core.close_batch(event) else {
+            return;
+        };
+        if self.core.phase == Phase::Recovery && batch.after_recovery {
+            self.parts.idle.on_recovery_end(&mut self.core);
+            self.enter(Phase::Avoidance, Reason::RecoveryEnded, batch.now);
+        }
+        if self.parts.idle.on_batch(&mut self.core, &mut batch) {
+            self.restarted(batch.now);
+        }
+        if self.core.phase == Phase::Avoidance {
+            self.parts.law.on_batch(&mut self.core, &batch);
+        } else if is_slow_start(self.core.phase) {
+            self.slow_start(&batch);
+        }
+        self.parts.loss.on_batch(&mut self.core, &batch);
+        self.publish();
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let (core, parts) = (&mut self.core, &mut self.parts);
+        let (reason, persistent) = match event.signal {
+            Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
+            Signal::EcnCe => (Reason::EcnCe, false),
+        };
+        if !core.in_recovery(event.newest_sent) {
+            if core.capped {
+                core.set_window(core.window().min(self.published));
+            }
+            if let Some(reduction) = parts.law.on_congestion(core, event) {
+                let reduction = parts.idle.on_congestion(core, event, reduction);
+                core.set_window(reduction.window);
+                core.ssthresh = Some(reduction.ssthresh);
+                core.recovery_start = Some(event.now);
+                self.enter(Phase::Recovery, reason, event.now);
+            }
+        }
+        // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
+        if persistent {
+            let (core, parts) = (&mut self.core, &mut self.parts);
+            parts.law.on_persistent(core);
+            parts.idle.on_persistent(core);
+            core.set_window(core.minimum());
+            core.recovery_start = None;
+            core.rtt.forget_extremes();
+            self.enter(
+                Phase::AfterPersistentCongestion,
+                Reason::PersistentCongestion,
+                event.now,
+            );
+        }
+        self.parts.loss.on_congestion(&mut self.core, event);
+        self.core.note_congestion(event);
+        self.publish();
+    }
+
+    fn on_mtu_change(&mut self, event: &MtuChange) {
+        let before = self.core.mtu();
+        self.core.set_mtu(event.mtu);
+        self.parts.law.on_mtu_change(&mut self.core, before);
+        self.publish();
+    }
+
+    fn window(&self) -> Bytes {
+        Bytes::new(self.published)
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let core = &self.core;
+        let mut snapshot = Snapshot {
+            phase: core.phase(),
+            window: self.window(),
+            ssthresh: core.ssthresh.map(Bytes::new),
+            smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
+            min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
+            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
+            reason: core.reason,
+            ..Snapshot::default()
+        };
+        self.parts.law.describe(core, &mut snapshot);
+        snapshot
+    }
+
+    fn wants_every_ack(&self) -> bool {
+        self.needs.every_ack
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,229 @@
+//! [`Core`]: the state that the parts of one controller share.
+
+use std::sync::Arc;
+
+use crate::estimators::{limited::LimitedTime, rounds::Rounds, rtt::Rtt};
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::{Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
+
+use super::Batch;
+
+/// Above this quinn stops pacing.
+const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
+
+/// Shared state. Sizes are bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    /// The law's window, before shaping and ceilings.
+    window: u64,
+    /// Slow start threshold; `None` while it is infinite.
+    pub(crate) ssthresh: Option<u64>,
+    mtu: u64,
+    /// The window's lower bound in packets: 2 for laws that live by loss, 4 for those that live by delay.
+    minimum_packets: u64,
+    /// Packets that left at or before this moment belong to the current or last recovery.
+    pub(crate) recovery_start: Option<Timestamp>,
+    /// Only `Composed::enter` writes it.
+    pub(super) phase: Phase,
+    /// Why the phase or the window last changed other than by growth.
+    pub(crate) reason: Reason,
+    /// RTT estimator.
+    pub(crate) rtt: Rtt,
+    rounds: Rounds,
+    /// Time that does not count for laws that grow by time.
+    pub(crate) limited: LimitedTime,
+    /// Bytes in flight as of the last ACK frame, less those lost since. What was sent since is not in it.
+    pub(crate) in_flight: u64,
+    /// When a burst last left.
+    pub(crate) last_sent: Option<Timestamp>,
+    /// When an ACK frame last arrived.
+    pub(crate) last_acked: Option<Timestamp>,
+    /// The published window is a ceiling's, not the law's: the law must not grow.
+    pub(super) capped: bool,
+    gathered: Gathered,
+    /// What is known of the video.
+    #[expect(dead_code, reason = "read by parts that use what is known of the video")]
+    pub(crate) known: Arc<VideoKnowledge>,
+}
+
+/// The ACK frame that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gathered {
+    acked: u64,
+    packets: u32,
+    credit: u64,
+    newest_sent: Timestamp,
+    after_recovery: bool,
+}
+
+impl Core {
+    pub(super) fn new(path: &Path, minimum_packets: u64, known: Arc<VideoKnowledge>) -> Self {
+        let mtu = sane_mtu(path.mtu);
+        Self {
+            window: initial_window(mtu).max(minimum_packets.saturating_mul(mtu)),
+            ssthresh: None,
+            mtu,
+            minimum_packets,
+            recovery_start: None,
+            phase: Phase::Startup,
+            reason: Reason::Began,
+            rtt: Rtt::default(),
+            rounds: Rounds::default(),
+            limited: LimitedTime::default(),
+            in_flight: 0,
+            last_sent: None,
+            last_acked: None,
+            capped: false,
+            gathered: Gathered::default(),
+            known,
+        }
+    }
+
+    /// The law's window.
+    pub(crate) const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Sets the law's window, raised to the minimum and lowered to `u32::MAX` if need be.
+    pub(crate) fn set_window(&mut self, window: u64) {
+        self.window = self.bounded(window);
+    }
+
+    /// Adds to the law's window, up to `u32::MAX`.
+    pub(crate) fn grow(&mut self, bytes: u64) {
+        self.set_window(self.window.saturating_add(bytes));
+    }
+
+    /// A window within its bounds.
+    pub(crate) fn bounded(&self, window: u64) -> u64 {
+        window.max(self.minimum()).min(MAXIMUM_WINDOW)
+    }
+
+    /// The smallest window.
+    pub(crate) const fn minimum(&self) -> u64 {
+        self.minimum_packets.saturating_mul(self.mtu)
+    }
+
+    /// Largest UDP payload; a segment.
+    pub(crate) const fn mtu(&self) -> u64 {
+        self.mtu
+    }
+
+    /// The window that a connection starts with (RFC 9002 §7.2).
+    pub(crate) fn initial_window(&self) -> u64 {
+        self.bounded(initial_window(self.mtu))
+    }
+
+    /// What governs the window now.
+    pub(crate) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether a packet that left at `sent` belongs to the current or last recovery.
+    #[inline]
+    pub(crate) fn in_recovery(&self, sent: Timestamp) -> bool {
+        self.recovery_start.is_some_and(|start| sent <= start)
+    }
+
+    /// How long nothing has been sent or acknowledged, if nothing was in flight, ns. Asked before a burst is noted.
+    #[expect(dead_code, reason = "read by idle policies other than keep")]
+    pub(crate) fn quiet_ns(&self, now: Timestamp) -> Option<u64> {
+        let last = self.last_sent.max(self.last_acked)?;
+        (self.in_flight == 0).then(|| now.nanos_since(last))
+    }
+
+    #[inline]
+    pub(super) fn note_sent(&mut self, event: &Sent) {
+        self.limited.on_sent(event.now);
+        self.last_sent = Some(event.now);
+    }
+
+    #[inline]
+    pub(super) fn note_acked(&mut self, event: &Acked) {
+        let bytes = event.bytes.as_u64();
+        let gathered = &mut self.gathered;
+        gathered.acked = gathered.acked.saturating_add(bytes);
+        gathered.packets = gathered.packets.saturating_add(event.packets);
+        gathered.newest_sent = gathered.newest_sent.max(event.sent);
+        if self.recovery_start.is_none_or(|start| event.sent > start) {
+            gathered.after_recovery = true;
+            if !event.app_limited && !self.capped {
+                gathered.credit = gathered.credit.saturating_add(bytes);
+            }
+        }
+    }
+
+    /// Ends the ACK frame; `None` if it acknowledged nothing.
+    pub(super) fn close_batch(&mut self, event: &AckBatch) -> Option<Batch> {
+        let gathered = core::mem::take(&mut self.gathered);
+        let in_flight = event.in_flight.as_u64();
+        let limited = event.app_limited || self.capped;
+        self.in_flight = in_flight;
+        self.last_acked = Some(event.now);
+        self.limited.on_batch(event.now, limited, in_flight);
+        if gathered.packets == 0 {
+            return None;
+        }
+        let newest_sent = gathered.newest_sent;
+        let rtt_ns = self
+            .rtt
+            .on_batch(event.now, newest_sent, gathered.packets, event.smoothed_rtt);
+        Some(Batch {
+            now: event.now,
+            newest_sent,
+            acked: gathered.acked,
+            packets: gathered.packets,
+            credit: gathered.credit,
+            in_flight,
+            limited,
+            rtt_ns,
+            new_round: self.rounds.on_batch(event.now, newest_sent),
+            after_recovery: gathered.after_recovery,
+        })
+    }
+
+    /// Takes lost bytes out of what is in flight, after the parts have seen the event.
+    pub(super) fn note_congestion(&mut self, event: &Congestion) {
+        if let Signal::Loss { bytes, .. } = event.signal {
+            self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
+        }
+    }
+
+    /// RFC 9002 §7.2: a smaller MTU found while the handshake runs sets the window to the new initial window; otherwise
+    /// the window only has to stay at or above the new minimum.
+    pub(super) fn set_mtu(&mut self, mtu: Bytes) {
+        let mtu = sane_mtu(mtu);
+        let untouched = self.last_acked.is_none() && self.recovery_start.is_none();
+        let shrinks = mtu < self.mtu;
+        self.mtu = mtu;
+        let before = self.window;
+        self.set_window(if untouched && shrinks {
+            initial_window(mtu)
+        } else {
+            before
+        });
+        if self.window != before {
+            self.reason = Reason::MtuChanged;
+        }
+    }
+}
+
+/// RFC 9002 §7.2: ten packets, at most max(14,720 B, two packets).
+fn initial_window(mtu: u64) -> u64 {
+    mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
+}
+
+/// A UDP payload is 1 to 65,535 bytes.
+fn sane_mtu(mtu: Bytes) -> u64 {
+    mtu.as_u64().clamp(1, 65_535)
+}
+
+/// A law's float window as whole bytes, rounded down; what is negative or no number is zero.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float-to-integer casts saturate, and zero is right for what is below zero or no number"
+)]
+pub(crate) const fn floor_bytes(bytes: f64) -> u64 {
+    bytes as u64
+}

@@ -1,0 +1,57 @@
+//! The rows of [`Registry::builtin`](super::Registry::builtin).
+
+use std::sync::Arc;
+
+use super::{Alias, Entry, Registry};
+use crate::{avoidance, ceiling, idle, loss, shape, startup};
+
+/// Laws first, then the parts; the first part of a key is its default.
+fn entries() -> Vec<Entry> {
+    vec![
+        avoidance::reno::entry(),
+        avoidance::cubic::entry(),
+        startup::standard::entry(),
+        startup::hystartpp::entry(),
+        shape::none(),
+        idle::keep::entry(),
+        loss::standard(),
+        ceiling::none(),
+    ]
+}
+
+/// The papers' names for combinations.
+const ALIASES: &[Alias] = &[];
+
+pub(super) fn registry() -> Registry {
+    Registry {
+        entries: entries().into_iter().map(Arc::new).collect(),
+        aliases: ALIASES.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_would_be_accepted_from_outside() {
+        let mut registry = Registry::default();
+        for entry in entries() {
+            registry.register(entry).expect("a sound entry");
+        }
+        for alias in ALIASES {
+            registry.register_alias(alias.clone()).expect("a sound alias");
+        }
+    }
+
+    #[test]
+    fn every_row_says_what_it_is_and_where_it_comes_from() {
+        for entry in Registry::builtin().entries() {
+            assert!(!entry.summary().is_empty(), "{}", entry.name());
+            assert!(!entry.source().is_empty(), "{}", entry.name());
+            for parameter in entry.parameters() {
+                assert!(!parameter.summary.is_empty(), "{}", parameter.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Shaping parts: what of a law's window is published, given what is known of the video.
+//!
+//! The law goes on working with its own window; shaping only changes what the transport sees. A new one is a file here, an
+//! arm of [`Shape`] and a row in `registry/builtin.rs`; one that needs knowledge it does not have returns the
+//! law's window as it is.
+
+use crate::compose::Core;
+use crate::registry::{Entry, Key};
+
+/// All shaping parts.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// The law's window as it is.
+    None,
+}
+
+impl Shape {
+    /// The window to publish, bytes, from `core.window()`. Asked after every event, in every phase (`core.phase()`):
+    /// the papers shape in congestion avoidance only. The caller keeps it within its bounds.
+    #[inline]
+    pub(crate) fn apply(&self, core: &Core) -> u64 {
+        match self {
+            Self::None => core.window(),
+        }
+    }
+}
+
+pub(crate) fn none() -> Entry {
+    Entry::part(Key::Shape, "none")
+        .about("the law's window is used as it is", "RFC 9002 §7")
+        .shape(|_| Shape::None)
+}
