@@ -29,6 +29,16 @@ pub struct Snapshot {
     pub reason: Reason,
 }
 
+impl Snapshot {
+    /// A snapshot that knows only the window; the other fields can be set one by one.
+    pub fn of_window(window: Bytes) -> Self {
+        Self {
+            window,
+            ..Self::default()
+        }
+    }
+}
+
 /// Which part of a controller governs the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

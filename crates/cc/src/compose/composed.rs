@@ -52,6 +52,12 @@ impl Composed {
         controller
     }
 
+    /// The shared state alone, to test a part with.
+    #[cfg(test)]
+    pub(crate) fn into_core(self) -> Core {
+        self.core
+    }
+
     /// The one place where the phase changes.
     fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp) {
         debug_assert!(

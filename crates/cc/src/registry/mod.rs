@@ -1,4 +1,4 @@
-//! [`Registry`]: every controller and part that a [`ControllerSpec`](crate::ControllerSpec) can name.
+//! [`Registry`]: every controller and part that a [`ControllerSpec`] can name.
 //!
 //! Parsing, error messages, documentation and the `controllers` listing all read the same [`Entry`]s. Each part's entry stands beside its
 //! code; [`Registry::builtin`] collects them.

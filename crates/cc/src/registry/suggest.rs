@@ -6,8 +6,8 @@ pub(crate) fn nearest(given: &str, allowed: &[&'static str]) -> Option<&'static 
     let near = |name: &str| {
         let distance = edits(&given, name);
         let contained = given.len() >= 3 && (name.contains(&given) || given.contains(name));
-        let limit = (name.len() / 3).max(1);
-        (distance <= limit || contained).then_some(distance)
+        let limit = (name.len() / 3).max(2);
+        (distance <= limit && distance < given.len() || contained).then_some(distance)
     };
     allowed
         .iter()

@@ -1,0 +1,280 @@
+//! [`Connection`]: a model of the transport around a controller.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Operation;
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::{Bytes, CongestionController, ControllerSpec, Path, Snapshot, Timestamp, VideoKnowledge};
+
+/// Packets that leave in one burst, as quinn's segmentation offload has it.
+const BURST: usize = 10;
+/// The application never has more than this in flight.
+const MOST_IN_FLIGHT: usize = 4_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    sent: Timestamp,
+    bytes: u64,
+}
+
+/// A connection whose congestion controller is under test, with a twin that is told the same.
+#[derive(Debug)]
+pub struct Connection {
+    controller: Box<dyn CongestionController>,
+    twin: Box<dyn CongestionController>,
+    /// Whether a window must not grow while the application is the limit.
+    window_based: bool,
+    /// What is known of the video, shared with the controllers.
+    pub known: Arc<VideoKnowledge>,
+    now: Timestamp,
+    mtu: u64,
+    flight: VecDeque<Packet>,
+    newest_acked: Option<Timestamp>,
+    app_limited: bool,
+    smoothed_rtt: Option<Duration>,
+}
+
+impl Connection {
+    /// A new connection on a path with 1200-byte packets.
+    pub fn new(spec: &ControllerSpec) -> Self {
+        Self::on(&Path::default(), spec)
+    }
+
+    /// A new connection on `path`.
+    pub fn on(path: &Path, spec: &ControllerSpec) -> Self {
+        let known = Arc::new(VideoKnowledge::new());
+        Self {
+            controller: spec.build(path, Arc::clone(&known)),
+            twin: spec.build(path, Arc::clone(&known)),
+            window_based: spec.is_window_based(),
+            known,
+            now: Timestamp::ZERO,
+            mtu: path.mtu.as_u64(),
+            flight: VecDeque::new(),
+            newest_acked: None,
+            app_limited: false,
+            smoothed_rtt: None,
+        }
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &dyn CongestionController {
+        &*self.controller
+    }
+
+    /// The congestion window, bytes.
+    pub fn window(&self) -> u64 {
+        self.controller.window().as_u64()
+    }
+
+    /// What telemetry would see.
+    pub fn snapshot(&self) -> Snapshot {
+        self.controller.snapshot()
+    }
+
+    /// The time on the connection's clock.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Bytes in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.iter().map(|packet| packet.bytes).sum()
+    }
+
+    /// Packets in flight.
+    pub fn packets_in_flight(&self) -> usize {
+        self.flight.len()
+    }
+
+    /// From now on the transport reports this smoothed RTT.
+    pub fn set_smoothed_rtt(&mut self, rtt: Option<Duration>) {
+        self.smoothed_rtt = rtt;
+    }
+
+    /// From now on, and until more is sent, the application limits the sender or does not.
+    pub fn set_app_limited(&mut self, limited: bool) {
+        self.app_limited = limited;
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    /// Sends `packets` packets in one burst, whatever the window says.
+    pub fn send(&mut self, packets: usize) {
+        let packet = Packet {
+            sent: self.now,
+            bytes: self.mtu,
+        };
+        self.flight.extend(core::iter::repeat_n(packet, packets));
+        let bytes = Bytes::from(packets) * self.mtu;
+        let now = self.now;
+        self.tell(|controller| controller.on_sent(&Sent { now, bytes }));
+    }
+
+    /// Sends what the window lets go of `wanted` packets, in bursts; a lone probe goes if nothing is in flight.
+    pub fn offer(&mut self, wanted: usize) {
+        let mut left = wanted.min(MOST_IN_FLIGHT.saturating_sub(self.flight.len()));
+        let mut blocked = false;
+        while left > 0 && !blocked {
+            let room = self.window().saturating_sub(self.in_flight());
+            // quinn blocks when in_flight + mtu >= window.
+            let fit = usize::try_from(room.saturating_sub(1) / self.mtu).unwrap_or(usize::MAX);
+            let burst = left.min(BURST).min(fit.max(usize::from(self.flight.is_empty())));
+            blocked = burst < left.min(BURST);
+            if burst > 0 {
+                self.send(burst);
+            }
+            left = left.saturating_sub(burst);
+        }
+        self.app_limited = !blocked;
+    }
+
+    /// An ACK frame for the oldest `packets` packets in flight arrives.
+    pub fn ack(&mut self, packets: usize) {
+        let count = packets.min(self.flight.len());
+        let acked: Vec<Packet> = self.flight.drain(..count).collect();
+        self.acknowledge(&acked);
+    }
+
+    /// An ACK frame for the newest `packets` packets in flight arrives.
+    pub fn ack_newest(&mut self, packets: usize) {
+        let first = self.flight.len().saturating_sub(packets);
+        let acked: Vec<Packet> = self.flight.drain(first..).collect();
+        self.acknowledge(&acked);
+    }
+
+    fn acknowledge(&mut self, acked: &[Packet]) {
+        let Some(newest) = acked.last() else { return };
+        self.newest_acked = self.newest_acked.max(Some(newest.sent));
+        let (now, app_limited, before) = (self.now, self.app_limited, self.window());
+        for packet in acked {
+            let event = Acked {
+                now,
+                sent: packet.sent,
+                bytes: Bytes::new(packet.bytes),
+                packets: 1,
+                app_limited,
+            };
+            self.tell(|controller| controller.on_acked(&event));
+        }
+        let event = AckBatch {
+            now,
+            in_flight: Bytes::new(self.in_flight()),
+            app_limited,
+            smoothed_rtt: self.smoothed_rtt,
+        };
+        self.tell(|controller| controller.on_ack_batch(&event));
+        if app_limited && self.window_based {
+            assert!(
+                self.window() <= before,
+                "grew while app-limited, to {}",
+                self.window()
+            );
+        }
+    }
+
+    /// The oldest `packets` packets in flight are declared lost.
+    pub fn lose(&mut self, packets: usize) {
+        self.declare_lost(packets, false);
+    }
+
+    /// The oldest `packets` packets in flight are declared lost, and that spans the persistent congestion period.
+    pub fn lose_persistently(&mut self, packets: usize) {
+        self.declare_lost(packets, true);
+    }
+
+    fn declare_lost(&mut self, packets: usize, persistent: bool) {
+        let count = packets.min(self.flight.len());
+        let lost: Vec<Packet> = self.flight.drain(..count).collect();
+        let Some(newest) = lost.last() else { return };
+        let bytes = Bytes::new(lost.iter().map(|packet| packet.bytes).sum());
+        let event = Congestion {
+            now: self.now,
+            newest_sent: newest.sent,
+            signal: Signal::Loss { bytes, persistent },
+        };
+        self.tell(|controller| controller.on_congestion(&event));
+    }
+
+    /// The peer reports an ECN-CE mark on the newest packet that was acknowledged.
+    pub fn ecn_ce(&mut self) {
+        let Some(newest_sent) = self.newest_acked else {
+            return;
+        };
+        let event = Congestion {
+            now: self.now,
+            newest_sent,
+            signal: Signal::EcnCe,
+        };
+        self.tell(|controller| controller.on_congestion(&event));
+    }
+
+    /// The path's MTU changes.
+    pub fn change_mtu(&mut self, mtu: Bytes) {
+        self.mtu = mtu.as_u64();
+        self.tell(|controller| controller.on_mtu_change(&MtuChange { mtu }));
+    }
+
+    /// The controller is replaced by its clone.
+    pub fn replace_by_clone(&mut self) {
+        self.controller = self.controller.clone_box();
+        self.check();
+    }
+
+    /// Does `operations` one after the other.
+    ///
+    /// # Panics
+    /// If the controller breaks a promise: its window leaves its bounds, two instances that were told the same differ, or a
+    /// window-based controller grows while the application is the limit.
+    pub fn run(&mut self, operations: &[Operation]) {
+        for &operation in operations {
+            self.apply(operation);
+        }
+    }
+
+    fn apply(&mut self, operation: Operation) {
+        match operation {
+            Operation::Pass(time) => self.pass(time),
+            Operation::Send(packets) => self.offer(usize::from(packets)),
+            Operation::Ack(packets) => self.ack(usize::from(packets)),
+            Operation::AckNewest(packets) => self.ack_newest(usize::from(packets)),
+            Operation::Lose(packets) => self.lose(usize::from(packets)),
+            Operation::LosePersistently(packets) => self.lose_persistently(usize::from(packets)),
+            Operation::EcnCe => self.ecn_ce(),
+            Operation::Mtu(mtu) => self.change_mtu(mtu),
+            Operation::Idle(time) => {
+                self.app_limited = true;
+                self.ack(usize::MAX);
+                self.pass(time);
+            }
+            Operation::KnowRate(rate) => self.known.set_average_rate(rate),
+            Operation::KnowPlayoutBuffer(size) => self.known.set_playout_buffer(size),
+            Operation::KnowBuffered(time) => self.known.set_buffered(time),
+            Operation::Clone => self.replace_by_clone(),
+        }
+    }
+
+    fn tell(&mut self, event: impl Fn(&mut dyn CongestionController)) {
+        event(&mut *self.controller);
+        event(&mut *self.twin);
+        self.check();
+    }
+
+    fn check(&self) {
+        let window = self.window();
+        let least = self.mtu.saturating_mul(2);
+        assert!(least <= window, "window {window} below {least}");
+        assert!(u32::try_from(window).is_ok(), "window {window} above u32::MAX");
+        assert!(
+            self.snapshot() == self.twin.snapshot(),
+            "twins differ: {:?} and {:?}",
+            self.snapshot(),
+            self.twin.snapshot()
+        );
+    }
+}

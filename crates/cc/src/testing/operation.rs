@@ -1,0 +1,73 @@
+//! [`Operation`]: one thing that may happen on a connection.
+
+use core::time::Duration;
+
+use crate::{Bitrate, Bytes};
+
+/// One thing that may happen on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Time passes.
+    Pass(Duration),
+    /// The application has this many packets to send; the window may let fewer go.
+    Send(u16),
+    /// An ACK frame for this many of the oldest packets in flight arrives.
+    Ack(u16),
+    /// An ACK frame for this many of the newest packets in flight arrives; older ones stay in flight.
+    AckNewest(u16),
+    /// This many of the oldest packets in flight are declared lost.
+    Lose(u16),
+    /// As [`Lose`](Self::Lose), and it spans the persistent congestion period.
+    LosePersistently(u16),
+    /// The peer reports an ECN-CE mark on the newest packet that was acknowledged.
+    EcnCe,
+    /// The path's MTU changes.
+    Mtu(Bytes),
+    /// All in flight is acknowledged, and then nothing happens for a while.
+    Idle(Duration),
+    /// The average rate of the video becomes known or unknown.
+    KnowRate(Option<Bitrate>),
+    /// The size of the playout buffer becomes known or unknown.
+    KnowPlayoutBuffer(Option<Bytes>),
+    /// How much the player holds becomes known or unknown.
+    KnowBuffered(Option<Duration>),
+    /// One of the twins is replaced by its clone.
+    Clone,
+}
+
+impl Operation {
+    /// Reads operations out of arbitrary bytes, three for each. Every input means something.
+    pub fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes
+            .chunks_exact(3)
+            .filter_map(|chunk| match chunk {
+                &[code, high, low] => Some(Self::read(code, u16::from_be_bytes([high, low]))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn read(code: u8, value: u16) -> Self {
+        let wide = u64::from(value);
+        let known = value != 0;
+        // The common operations have most of the codes.
+        match code % 32 {
+            0..=5 => Self::Pass(Duration::from_micros(wide.saturating_mul(4))),
+            6 => Self::Pass(Duration::from_millis(wide)),
+            7..=13 => Self::Send(value % 1_024),
+            14..=19 => Self::Ack(value % 64),
+            20 => Self::Ack(value),
+            21 => Self::AckNewest(value % 64),
+            22..=23 => Self::Lose(value % 16),
+            24 => Self::LosePersistently(value % 16),
+            25 => Self::EcnCe,
+            26 => Self::Mtu(Bytes::new(1_200_u64.saturating_add(wide % 8_000))),
+            27 => Self::Idle(Duration::from_millis(wide)),
+            28 => Self::KnowRate(known.then(|| Bitrate::from_kbps(wide))),
+            29 => Self::KnowPlayoutBuffer(known.then(|| Bytes::from_kb(wide))),
+            30 => Self::KnowBuffered(known.then(|| Duration::from_millis(wide))),
+            _ => Self::Clone,
+        }
+    }
+}

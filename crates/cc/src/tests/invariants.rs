@@ -1,0 +1,200 @@
+//! What every controller in the registry promises. A new one joins by being registered.
+//!
+//! [`Connection`] itself checks after every event that the window is within its bounds, that two instances that were told the same
+//! agree, and that a window-based controller does not grow while the application is the limit.
+
+use core::time::Duration;
+
+use super::MS;
+use crate::registry::{Key, Registry};
+use crate::testing::Connection;
+use crate::{Bitrate, Bytes, ControllerSpec, Phase};
+
+/// Every law with its default parts, every law with each part, and every alias, as far as they fit together.
+fn all() -> Vec<ControllerSpec> {
+    let registry = Registry::builtin();
+    let mut texts: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
+    for law in registry.controllers() {
+        texts.push(law.name().to_owned());
+        for key in Key::ALL {
+            texts.extend(
+                registry
+                    .parts(key)
+                    .map(|part| format!("{}+{key}={}", law.name(), part.name())),
+            );
+        }
+    }
+    let mut specs: Vec<ControllerSpec> = Vec::new();
+    for spec in texts.iter().filter_map(|text| registry.parse(text).ok()) {
+        if !specs.contains(&spec) {
+            specs.push(spec);
+        }
+    }
+    assert!(specs.len() >= registry.controllers().count());
+    specs
+}
+
+/// Runs `check` on a new connection for every spec, once with nothing known of the video and once with all.
+fn for_all(check: impl Fn(&ControllerSpec, Connection)) {
+    for spec in all() {
+        for informed in [false, true] {
+            let mut connection = Connection::new(&spec);
+            connection.pass(MS);
+            if informed {
+                connection.known.set_average_rate(Some(Bitrate::from_kbps(5_240)));
+                connection.known.set_playout_buffer(Some(Bytes::new(655_872)));
+                connection.known.set_buffered(Some(Duration::from_secs(2)));
+            }
+            check(&spec, connection);
+        }
+    }
+}
+
+/// Full windows, acknowledged two packets at a time at 20 Mbit/s behind 100 ms.
+fn stream(c: &mut Connection, rounds: usize) {
+    for _ in 0..rounds {
+        c.offer(4_000);
+        c.pass(MS * 100);
+        while c.packets_in_flight() > 0 {
+            c.pass(Duration::from_micros(960));
+            c.ack(2);
+        }
+    }
+}
+
+fn loss_based(spec: &ControllerSpec) -> bool {
+    spec.law().answers_loss() && spec.is_window_based()
+}
+
+#[test]
+fn every_controller_starts_with_its_initial_window() {
+    for_all(|spec, c| {
+        assert_eq!(c.controller().window(), c.controller().initial_window(), "{spec}");
+        assert_eq!(c.window(), 12_000, "{spec}");
+        assert_eq!(c.snapshot().phase, Phase::Startup, "{spec}");
+    });
+}
+
+#[test]
+fn every_controller_grows_when_the_window_is_used_and_nothing_is_lost() {
+    for_all(|spec, mut c| {
+        stream(&mut c, 4);
+        assert!(c.window() > 12_000, "{spec}: {}", c.window());
+    });
+}
+
+#[test]
+fn no_window_based_controller_grows_while_app_limited() {
+    for_all(|_, mut c| {
+        stream(&mut c, 3);
+        for _ in 0..200 {
+            c.send(2);
+            c.set_app_limited(true);
+            c.pass(MS * 100);
+            c.ack(2);
+        }
+    });
+}
+
+#[test]
+fn a_loss_based_controller_gives_way_once_for_each_recovery() {
+    for_all(|spec, mut c| {
+        if !loss_based(spec) {
+            return;
+        }
+        stream(&mut c, 3);
+        c.offer(4_000);
+        c.pass(MS * 100);
+        let before = c.window();
+        c.lose(1);
+        let after = c.window();
+        assert!(after < before, "{spec}");
+        for _ in 0..5 {
+            c.pass(MS);
+            c.lose(1);
+            assert_eq!(c.window(), after, "{spec}");
+        }
+    });
+}
+
+#[test]
+fn acknowledgements_of_packets_sent_before_recovery_leave_a_loss_based_window_alone() {
+    for_all(|spec, mut c| {
+        if !loss_based(spec) {
+            return;
+        }
+        stream(&mut c, 3);
+        c.offer(4_000);
+        c.pass(MS * 100);
+        c.lose(1);
+        let window = c.window();
+        while c.packets_in_flight() > 0 {
+            c.pass(MS);
+            c.ack(2);
+            assert_eq!(c.window(), window, "{spec}");
+        }
+        assert_eq!(c.snapshot().phase, Phase::Recovery, "{spec}");
+    });
+}
+
+#[test]
+fn persistent_congestion_leaves_the_smallest_window_and_slow_start() {
+    for_all(|spec, mut c| {
+        stream(&mut c, 3);
+        c.offer(4_000);
+        c.pass(MS * 500);
+        c.lose_persistently(8);
+        assert_eq!(c.snapshot().phase, Phase::AfterPersistentCongestion, "{spec}");
+        if loss_based(spec) {
+            assert_eq!(c.window(), 2_400, "{spec}");
+        }
+        stream(&mut c, 12);
+        assert!(c.window() > 4_800, "{spec} does not recover");
+    });
+}
+
+#[test]
+fn every_controller_survives_changes_of_the_mtu() {
+    for_all(|_, mut c| {
+        for mtu in [1_452, 9_000, 1_200, 65_400, 1_200] {
+            c.change_mtu(Bytes::new(mtu));
+            stream(&mut c, 2);
+            c.offer(10);
+            c.pass(MS * 100);
+            c.lose_persistently(1);
+            c.change_mtu(Bytes::new(mtu + 100));
+        }
+    });
+}
+
+#[test]
+fn a_clone_goes_on_like_the_original() {
+    for_all(|_, mut c| {
+        stream(&mut c, 2);
+        c.replace_by_clone();
+        stream(&mut c, 2);
+        c.offer(20);
+        c.pass(MS * 100);
+        c.lose(2);
+        c.replace_by_clone();
+        stream(&mut c, 3);
+    });
+}
+
+#[test]
+fn no_window_exceeds_u32_max_however_long_nothing_is_lost() {
+    for_all(|_, mut c| {
+        c.change_mtu(Bytes::new(65_527));
+        for _ in 0..60 {
+            c.send(4_000);
+            c.set_app_limited(false);
+            c.pass(MS * 100);
+            c.ack(4_000);
+        }
+    });
+}
+
+#[test]
+fn the_state_of_a_composed_controller_is_at_most_2_kib() {
+    assert!(size_of::<crate::compose::Composed>() <= 2_048);
+}

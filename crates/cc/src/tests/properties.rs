@@ -1,0 +1,98 @@
+//! Arbitrary events to arbitrary compositions: no panic, no window out of bounds, the same events give the same windows.
+
+use std::sync::Arc;
+
+use core::time::Duration;
+
+use proptest::prelude::*;
+
+use super::spec::any_spec;
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::testing::{Connection, Operation};
+use crate::{Bytes, ControllerSpec, Path, Timestamp, VideoKnowledge};
+
+/// An event with any numbers at all, in any order: more than a sane transport would tell.
+#[derive(Clone, Debug)]
+enum Event {
+    Sent(Sent),
+    Acked(Acked),
+    Batch(AckBatch),
+    Congestion(Congestion),
+    Mtu(MtuChange),
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    prop_oneof![0..10_000_000_000_u64, any::<u64>()].prop_map(Timestamp::from_nanos)
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    prop_oneof![0..100_000_u64, any::<u64>()].prop_map(Bytes::new)
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let signal = prop_oneof![
+        Just(Signal::EcnCe),
+        (bytes(), any::<bool>()).prop_map(|(bytes, persistent)| Signal::Loss { bytes, persistent }),
+    ];
+    let smoothed = prop::option::of(any::<u64>().prop_map(Duration::from_nanos));
+    prop_oneof![
+        (time(), bytes()).prop_map(|(now, bytes)| Event::Sent(Sent { now, bytes })),
+        (time(), time(), bytes(), 1..20_u32, any::<bool>()).prop_map(
+            |(now, sent, bytes, packets, app_limited)| {
+                Event::Acked(Acked {
+                    now,
+                    sent,
+                    bytes,
+                    packets,
+                    app_limited,
+                })
+            }
+        ),
+        (time(), bytes(), any::<bool>(), smoothed).prop_map(|(now, in_flight, app_limited, smoothed_rtt)| {
+            Event::Batch(AckBatch {
+                now,
+                in_flight,
+                app_limited,
+                smoothed_rtt,
+            })
+        }),
+        (time(), time(), signal).prop_map(|(now, newest_sent, signal)| Event::Congestion(Congestion {
+            now,
+            newest_sent,
+            signal
+        })),
+        (0..70_000_u64).prop_map(|mtu| Event::Mtu(MtuChange { mtu: Bytes::new(mtu) })),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_composition_keeps_its_promises_whatever_happens(
+        text in any_spec(),
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+    ) {
+        let Ok(spec) = text.parse::<ControllerSpec>() else { return Ok(()) };
+        Connection::new(&spec).run(&Operation::from_bytes(&bytes));
+    }
+
+    #[test]
+    fn no_numbers_take_a_window_out_of_its_bounds(
+        text in any_spec(),
+        events in prop::collection::vec(event(), 0..60),
+    ) {
+        let Ok(spec) = text.parse::<ControllerSpec>() else { return Ok(()) };
+        let mut controller = spec.build(&Path::default(), Arc::new(VideoKnowledge::new()));
+        for event in &events {
+            match event {
+                Event::Sent(event) => controller.on_sent(event),
+                Event::Acked(event) => controller.on_acked(event),
+                Event::Batch(event) => controller.on_ack_batch(event),
+                Event::Congestion(event) => controller.on_congestion(event),
+                Event::Mtu(event) => controller.on_mtu_change(event),
+            }
+            let window = controller.window().as_u64();
+            prop_assert!(window >= 2 && u32::try_from(window).is_ok(), "{} after {:?}", window, event);
+            prop_assert!(controller.initial_window() > Bytes::ZERO);
+        }
+    }
+}

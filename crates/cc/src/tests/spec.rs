@@ -1,0 +1,255 @@
+//! Specs as text.
+
+use super::spec;
+use crate::registry::{Alias, Key, Parameter, ParameterKind, Registry, Value};
+use crate::{Choice, ControllerSpec, SpecError};
+use playrate_units::{Bytes, Duration};
+use proptest::prelude::*;
+use rstest::rstest;
+
+#[rstest]
+#[case("reno", "reno")]
+#[case(" reno ", "reno")]
+#[case("reno()", "reno")]
+#[case("reno+start=standard", "reno")]
+#[case("cubic+start=hystartpp", "cubic+start=hystartpp")]
+#[case("cubic + start = hystartpp", "cubic+start=hystartpp")]
+#[case("cubic+idle=keep+start=hystartpp", "cubic+start=hystartpp")]
+#[case("cubic(on)", "cubic")]
+#[case("cubic(off)", "cubic(fast_convergence=off)")]
+#[case("cubic( fast_convergence = off )", "cubic(fast_convergence=off)")]
+fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
+    assert_eq!(spec(given).to_string(), canonical);
+    assert_eq!(spec(canonical), spec(given));
+}
+
+#[rstest]
+#[case("", "`` where|nothing where a controller's name")]
+#[case("reno+", "nothing behind a `+`")]
+#[case("bbr", "no controller `bbr`; there are reno, cubic")]
+#[case("cubik", "did you mean `cubic`")]
+#[case("reno+hystartpp", "write `start=hystartpp`")]
+#[case("reno+nonsense", "KEY one of start, shape, idle, loss, ceiling")]
+#[case("reno+strat=standard", "did you mean `start`")]
+#[case("reno+start=hystart++", "did you mean `hystartpp`")]
+#[case("reno+start=fast", "`start` is one of standard, hystartpp")]
+#[case("reno+start=standard+start=hystartpp", "`start=` is given twice")]
+#[case("reno(1)", "`1` is one argument too many; it has none")]
+#[case("cubic(fast=off)", "did you mean `fast_convergence`")]
+#[case("cubic(speed=1)", "no parameter `speed`; it has fast_convergence")]
+#[case("cubic(maybe)", "`fast_convergence=maybe` is not possible: write on or off")]
+#[case("cubic(on,off)", "`off` is one argument too many")]
+#[case(
+    "cubic(fast_convergence=on,fast_convergence=off)",
+    "`fast_convergence` is given twice"
+)]
+#[case("cubic(fast_convergence=on,off)", "`off` needs its name")]
+#[case("cubic(", "matching parentheses")]
+#[case("cubic)", "matching parentheses")]
+#[case("cubic(on)x", "matching parentheses")]
+#[case("cubic((on))", "matching parentheses")]
+fn a_bad_spec_says_which_part_is_wrong_and_what_is_allowed(#[case] text: &str, #[case] message: &str) {
+    let error = text
+        .parse::<ControllerSpec>()
+        .expect_err("must not parse")
+        .to_string();
+    assert!(
+        message.split('|').any(|part| error.contains(part)),
+        "{error:?} lacks {message:?}"
+    );
+}
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number("kp", 1.0, 0.0, 100.0, "gain"),
+    Parameter::time(
+        "kd",
+        Duration::from_millis(2),
+        Duration::ZERO,
+        Duration::from_secs(1),
+        "derivative time",
+    ),
+    Parameter::size(
+        "buffer",
+        Bytes::from_kb(656),
+        Bytes::ZERO,
+        Bytes::from_mib(64),
+        "buffer",
+    ),
+    Parameter::word("mode", "a", &["a", "b"], "mode"),
+];
+
+/// The built-in registry and a law with one parameter of each kind.
+fn registry() -> Registry {
+    let mut registry = Registry::builtin();
+    let entry = crate::registry::Entry::custom("many", |path, _, known| spec("reno").build(path, known))
+        .with_parameters(PARAMETERS);
+    registry.register(entry).expect("a free name");
+    registry
+}
+
+#[rstest]
+#[case("many(1,2000)", "many")]
+#[case("many(kd=2000)", "many")]
+#[case("many(kd=2000us)", "many")]
+#[case("many(2,4000)", "many(kp=2,kd=4ms)")]
+#[case("many(kd=4ms,kp=0.5)", "many(kp=0.5,kd=4ms)")]
+#[case("many(buffer=672000)", "many(buffer=672kB)")]
+#[case("many(mode=b,buffer=1MiB)", "many(buffer=1048.576kB,mode=b)")]
+#[case("many(kp=-0)", "many(kp=0)")]
+fn arguments_are_named_or_in_order_and_bare_numbers_take_the_parameters_unit(
+    #[case] given: &str,
+    #[case] canonical: &str,
+) {
+    let spec = registry().parse(given).expect("a valid spec");
+    assert_eq!(spec.to_string(), canonical);
+    assert_eq!(registry().parse(canonical).as_ref(), Ok(&spec));
+}
+
+#[rstest]
+#[case("many(101)", "a number from 0 to 100")]
+#[case("many(NaN)", "a number from 0 to 100")]
+#[case("many(inf)", "a number from 0 to 100")]
+#[case("many(kd=2)", "")]
+#[case("many(kd=2s)", "a time from 0s to 1s")]
+#[case("many(kd=)", "a time from 0s to 1s")]
+#[case("many(buffer=1GB)", "a size from 0B")]
+#[case("many(mode=c)", "a or b")]
+fn a_value_out_of_range_is_refused_with_the_range(#[case] text: &str, #[case] expected: &str) {
+    match registry().parse(text) {
+        Err(error @ SpecError::BadValue { .. }) => assert!(error.to_string().contains(expected), "{error}"),
+        Ok(spec) => assert_eq!(
+            (expected, spec.law_arguments().time("kd")),
+            ("", Duration::from_micros(2))
+        ),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_list_splits_at_commas_outside_parentheses() {
+    let specs = registry()
+        .parse_list("reno, many(1,2000us) ,cubic+start=hystartpp")
+        .expect("valid specs");
+    let shown: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["reno", "many", "cubic+start=hystartpp"]);
+    assert!(matches!(
+        registry().parse_list("reno,,cubic"),
+        Err(SpecError::Empty { .. })
+    ));
+    assert!(matches!(registry().parse_list(""), Err(SpecError::Empty { .. })));
+}
+
+#[test]
+fn an_alias_expands_and_may_be_extended() {
+    let mut registry = registry();
+    let alias = Alias {
+        name: "modern",
+        expansion: "cubic+start=hystartpp",
+        summary: "cubic as most stacks have it",
+        source: "RFC 9438, RFC 9406",
+    };
+    registry.register_alias(alias.clone()).expect("a free name");
+    let shown = |text: &str| registry.parse(text).map(|spec| spec.to_string());
+    assert_eq!(shown("modern"), Ok("cubic+start=hystartpp".into()));
+    assert_eq!(shown("modern+idle=keep"), Ok("cubic+start=hystartpp".into()));
+    // Arguments go to the alias's parts, then to its law.
+    assert_eq!(
+        shown("modern(off)"),
+        Ok("cubic(fast_convergence=off)+start=hystartpp".into())
+    );
+    let twice = shown("modern+start=standard").expect_err("start is set by the alias");
+    assert_eq!(
+        twice.to_string(),
+        "`start=` is given twice (`modern` sets it already)"
+    );
+    let near = shown("moden").expect_err("no such name").to_string();
+    assert!(near.contains("did you mean `modern`"), "{near}");
+    assert!(registry.register_alias(alias).is_err(), "the name is taken");
+}
+
+#[test]
+fn a_spec_tells_its_parts() {
+    let spec = spec("cubic+start=hystartpp");
+    assert_eq!(spec.law().name(), "cubic");
+    let names = Key::ALL.map(|key| spec.part(key).expect("laws have all parts").0.name());
+    assert_eq!(names, ["hystartpp", "none", "keep", "standard", "none"]);
+}
+
+/// An argument in the parameter's range, as text.
+fn argument(parameter: Parameter) -> BoxedStrategy<String> {
+    let name = parameter.name;
+    let shown = move |value: Value| format!("{name}={value}");
+    match parameter.kind {
+        ParameterKind::Number { min, max } => (min..=max).prop_map(move |x| shown(Value::Number(x))).boxed(),
+        ParameterKind::Time { min, max } => (min.as_micros()..=max.as_micros())
+            .prop_map(move |us| {
+                let us = u64::try_from(us).expect("ranges are below 2^64 us");
+                shown(Value::Time(Duration::from_micros(us)))
+            })
+            .boxed(),
+        ParameterKind::Size { min, max } => (min.as_u64()..=max.as_u64())
+            .prop_map(move |bytes| shown(Value::Size(Bytes::new(bytes))))
+            .boxed(),
+        ParameterKind::Word(words) => prop::sample::select(words)
+            .prop_map(move |word| shown(Value::Word(word)))
+            .boxed(),
+    }
+}
+
+/// An entry's name with some of its arguments.
+fn term(name: &'static str, parameters: &[Parameter]) -> BoxedStrategy<String> {
+    let arguments: Vec<_> = parameters
+        .iter()
+        .map(|&parameter| prop::option::of(argument(parameter)))
+        .collect();
+    arguments
+        .prop_map(move |arguments| {
+            let given: Vec<String> = arguments.into_iter().flatten().collect();
+            format!("{name}({})", given.join(","))
+        })
+        .boxed()
+}
+
+/// Specs that [`registry`] has, in every composition; some of them may be refused.
+pub(crate) fn any_spec() -> BoxedStrategy<String> {
+    let registry = registry();
+    let laws: Vec<_> = registry
+        .controllers()
+        .filter(|entry| entry.name() != "many")
+        .map(|law| term(law.name(), law.parameters()))
+        .collect();
+    let parts = Key::ALL.map(|key| {
+        let parts: Vec<_> = registry
+            .parts(key)
+            .map(|part| term(part.name(), part.parameters()))
+            .collect();
+        prop::option::of(proptest::strategy::Union::new(parts).prop_map(move |part| format!("+{key}={part}")))
+    });
+    (proptest::strategy::Union::new(laws), parts.to_vec())
+        .prop_map(|(law, parts)| law + &parts.into_iter().flatten().collect::<String>())
+        .boxed()
+}
+
+proptest! {
+    #[test]
+    fn reading_what_was_printed_gives_the_same_spec(
+        text in prop_oneof![any_spec(), term("many", PARAMETERS)],
+    ) {
+        let registry = registry();
+        match registry.parse(&text) {
+            Ok(spec) => {
+                let shown = spec.to_string();
+                prop_assert_eq!(registry.parse(&shown).map(|again| again.to_string()), Ok(shown.clone()));
+                prop_assert_eq!(registry.parse(&shown), Ok(spec));
+            }
+            Err(error) => prop_assert!(matches!(error, SpecError::Refused { .. }), "{}", error),
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "[a-z0-9+=(), .]{0,40}") {
+        if let Ok(Choice::Spec(spec)) = registry().resolve(&text) {
+            prop_assert_eq!(registry().parse(&spec.to_string()), Ok(spec));
+        }
+    }
+}
