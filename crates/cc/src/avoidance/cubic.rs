@@ -17,7 +17,7 @@ const FAST_CONVERGENCE: f64 = 0.85;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The window grows by no more than half per round trip (RFC 9438 §4.4).
 const MAX_TARGET: f64 = 1.5;
-const NANOS_PER_SECOND: f64 = 1e9;
+const SECONDS_PER_NANO: f64 = 1e-9;
 
 /// CUBIC. Sizes are bytes and times seconds unless a name says otherwise; curve and window stay in bytes when the MTU
 /// changes.
@@ -70,7 +70,7 @@ impl Cubic {
     fn elapsed(&self, core: &Core, now: Timestamp) -> f64 {
         let limited = core.limited.total_ns().saturating_sub(self.epoch_limited_ns);
         let ns = now.nanos_since(self.epoch_start).saturating_sub(limited);
-        ns as f64 / NANOS_PER_SECOND
+        ns as f64 * SECONDS_PER_NANO
     }
 
     /// The window after `credit` more bytes were acknowledged `t` into the epoch.
@@ -112,7 +112,7 @@ impl Law for Cubic {
             return;
         }
         let t = self.elapsed(core, batch.now);
-        let rtt = core.rtt.smoothed_ns().unwrap_or(0) as f64 / NANOS_PER_SECOND;
+        let rtt = core.rtt.smoothed_ns().unwrap_or(0) as f64 * SECONDS_PER_NANO;
         let window = core.window() as f64 + self.fraction;
         let grown = self.grown(window, batch.credit as f64, t, rtt, core.mtu() as f64);
         let whole = floor_bytes(grown);

@@ -30,8 +30,8 @@ pub(crate) trait Law {
         2
     }
 
-    /// Congestion avoidance begins at `now`: from slow start, or from recovery when `reason` is
-    /// [`Reason::RecoveryEnded`]. `on_batch` follows with what slow start did not use, or with the batch that ended recovery.
+    /// Congestion avoidance begins at `now`: from slow start, from recovery ([`Reason::RecoveryEnded`]), or anew because
+    /// an idle part changed the window during avoidance ([`Reason::Idle`]). `on_batch` follows with what slow start did not use, or with the batch that ended recovery.
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
 
     /// An ACK batch arrived in congestion avoidance. Called whether or not there is credit.
@@ -51,8 +51,9 @@ pub(crate) trait Law {
     /// begins again when this returns; ssthresh stays as it is unless the law sets it.
     fn on_persistent(&mut self, core: &mut Core);
 
-    /// An idle part changed the window after a pause.
-    fn on_idle(&mut self, _core: &mut Core) {}
+    /// A burst left after a pause (`Core::pause_ns`) of `pause_ns`, whatever the idle part made of it. What was measured before
+    /// may be stale.
+    fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {}
 
     /// The MTU was `before` bytes; `core` has the new one and a window within its bounds.
     fn on_mtu_change(&mut self, _core: &mut Core, _before: u64) {}
@@ -106,8 +107,8 @@ impl Avoidance {
         each!(self, law => law.on_persistent(core));
     }
 
-    pub(crate) fn on_idle(&mut self, core: &mut Core) {
-        each!(self, law => law.on_idle(core));
+    pub(crate) fn on_pause(&mut self, core: &mut Core, pause_ns: u64) {
+        each!(self, law => law.on_pause(core, pause_ns));
     }
 
     pub(crate) fn on_mtu_change(&mut self, core: &mut Core, before: u64) {

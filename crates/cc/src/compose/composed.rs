@@ -27,6 +27,13 @@ pub(crate) struct Parts {
     pub(crate) ceiling: Ceiling,
 }
 
+impl Parts {
+    /// What any of the parts needs.
+    fn needs(&self) -> Needs {
+        self.startup.needs().merge(self.law.needs())
+    }
+}
+
 /// A controller made of parts. See the [module](super) for the order in which they act.
 #[derive(Clone, Debug)]
 pub(crate) struct Composed {
@@ -34,18 +41,15 @@ pub(crate) struct Composed {
     parts: Parts,
     /// What the transport may have in flight.
     published: u64,
-    needs: Needs,
 }
 
 impl Composed {
     pub(crate) fn new(path: &Path, parts: Parts, known: Arc<VideoKnowledge>) -> Self {
-        let core = Core::new(path, parts.law.minimum_packets(), known);
-        let needs = parts.startup.needs().merge(parts.law.needs());
+        let core = Core::new(path, parts.law.minimum_packets(), parts.needs(), known);
         let mut controller = Self {
             published: core.window(),
             core,
             parts,
-            needs,
         };
         controller.parts.startup.begin(&mut controller.core);
         controller.publish();
@@ -76,16 +80,29 @@ impl Composed {
         }
     }
 
-    /// An idle part lowered the window: slow start again if that put it below ssthresh.
+    /// An idle part changed the window: slow start again if it is below ssthresh now, else avoidance anew.
     fn restarted(&mut self, now: Timestamp) {
         self.core.reason = Reason::Idle;
-        self.parts.law.on_idle(&mut self.core);
-        if self
-            .core
-            .ssthresh
-            .is_none_or(|ssthresh| self.core.window() < ssthresh)
-        {
+        let window = self.core.window();
+        if self.core.ssthresh.is_none_or(|ssthresh| window < ssthresh) {
             self.enter(Phase::AfterIdle, Reason::Idle, now);
+        } else if self.core.phase == Phase::Avoidance {
+            self.parts.law.begin(&mut self.core, Reason::Idle, now);
+        }
+    }
+
+    /// A burst left although nothing was in flight, as far as is known: the sender may have paused.
+    fn sent_after_silence(&mut self, event: &Sent) {
+        let pause_ns = self.core.pause_ns(event.now);
+        let restarts = self.parts.idle.on_sent(&mut self.core, event);
+        if let Some(pause_ns) = pause_ns {
+            self.parts.law.on_pause(&mut self.core, pause_ns);
+        }
+        if restarts {
+            self.restarted(event.now);
+        }
+        if restarts || pause_ns.is_some() {
+            self.publish();
         }
     }
 
@@ -118,9 +135,8 @@ impl Composed {
 
 impl CongestionController for Composed {
     fn on_sent(&mut self, event: &Sent) {
-        if self.parts.idle.on_sent(&mut self.core, event) {
-            self.restarted(event.now);
-            self.publish();
+        if self.core.in_flight == 0 {
+            self.sent_after_silence(event);
         }
         self.core.note_sent(event);
     }
@@ -218,7 +234,7 @@ impl CongestionController for Composed {
     }
 
     fn wants_every_ack(&self) -> bool {
-        self.needs.every_ack
+        self.core.needs.every_ack
     }
 
     fn clone_box(&self) -> Box<dyn CongestionController> {

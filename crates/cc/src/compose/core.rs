@@ -6,10 +6,13 @@ use crate::estimators::{limited::LimitedTime, rounds::Rounds, rtt::Rtt};
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
-use super::Batch;
+use super::{Batch, Needs};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
+
+/// Linux's `TCP_RTO_MIN`, 200 ms: a shorter silence is no pause.
+const MINIMUM_RTO_NS: u64 = 200_000_000;
 
 /// Shared state. Sizes are bytes.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub(crate) struct Core {
     mtu: u64,
     /// The window's lower bound in packets: 2 for laws that live by loss, 4 for those that live by delay.
     minimum_packets: u64,
+    /// What the parts asked for.
+    pub(super) needs: Needs,
     /// Packets that left at or before this moment belong to the current or last recovery.
     pub(crate) recovery_start: Option<Timestamp>,
     /// Only `Composed::enter` writes it.
@@ -57,13 +62,14 @@ struct Gathered {
 }
 
 impl Core {
-    pub(super) fn new(path: &Path, minimum_packets: u64, known: Arc<VideoKnowledge>) -> Self {
+    pub(super) fn new(path: &Path, minimum_packets: u64, needs: Needs, known: Arc<VideoKnowledge>) -> Self {
         let mtu = sane_mtu(path.mtu);
         Self {
             window: initial_window(mtu).max(minimum_packets.saturating_mul(mtu)),
             ssthresh: None,
             mtu,
             minimum_packets,
+            needs,
             recovery_start: None,
             phase: Phase::Startup,
             reason: Reason::Began,
@@ -126,10 +132,15 @@ impl Core {
     }
 
     /// How long nothing has been sent or acknowledged, if nothing was in flight, ns. Asked before a burst is noted.
-    #[expect(dead_code, reason = "read by idle policies other than keep")]
     pub(crate) fn quiet_ns(&self, now: Timestamp) -> Option<u64> {
         let last = self.last_sent.max(self.last_acked)?;
         (self.in_flight == 0).then(|| now.nanos_since(last))
+    }
+
+    /// [`quiet_ns`](Self::quiet_ns) if it is longer than an RTO, and than Linux's smallest RTO.
+    pub(crate) fn pause_ns(&self, now: Timestamp) -> Option<u64> {
+        let rto = self.rtt.rto_ns()?.max(MINIMUM_RTO_NS);
+        self.quiet_ns(now).filter(|&quiet| quiet > rto)
     }
 
     #[inline]

@@ -11,6 +11,9 @@
 //! | loss response | [`loss`](crate::loss) | what a loss does to a law that does not answer it itself |
 //! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
 //!
+//! Rate-limited growth (draft-ietf-ccwg-ratelimited-increase) belongs in [`Core`]: `note_acked` decides what earns credit, and
+//! `close_batch` knows what was in flight, so a bound on the window can follow the law for every window-based law alike.
+//!
 //! One ACK frame runs through the parts in this order:
 //!
 //! ```text
@@ -23,6 +26,9 @@
 //!   law         on_batch, in avoidance; watch_startup, in slow start
 //!   loss        on_batch
 //!   publish     law window -> shape -> loss ceiling -> ceiling -> [minimum, u32::MAX]
+//! on_sent, nothing in flight
+//!   idle        on_sent: may lower the window                      -> enter(AfterIdle) if below ssthresh
+//!   law         on_pause, if longer than an RTO
 //! on_congestion
 //!   law         on_congestion: its new window and ssthresh, or "held"
 //!   idle        may replace that reduction                         -> enter(Recovery)

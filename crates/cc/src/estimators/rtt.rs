@@ -99,10 +99,6 @@ impl Rtt {
     }
 
     /// Retransmission timeout, ns: smoothed RTT + max(4 · variance, 1 ms) (RFC 6298, RFC 9002 §6.2.1).
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "read by idle policies other than keep")
-    )]
     pub(crate) fn rto_ns(&self) -> Option<u64> {
         self.own.map(|own| {
             own.smoothed

@@ -1,9 +1,8 @@
 //! Idle parts: what a pause, or a window that goes unused, costs.
 //!
 //! A new one is a file here that implements [`Part`] and gives an `entry()`, an arm of [`Idle`], and a row in
-//! `registry/builtin.rs`. A pause shows when a burst leaves: `core.quiet_ns(now)` is how long nothing
-//! had been sent or acknowledged, if nothing was in flight; compare it with `core.rtt.rto_ns()`. That burst has already left with
-//! the old window.
+//! `registry/builtin.rs`. A pause shows when a burst leaves: `core.pause_ns(now)`, or
+//! `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound. That burst has already left with the old window.
 
 pub(crate) mod keep;
 
@@ -14,7 +13,8 @@ use keep::Keep;
 /// What an idle part is asked. Methods that return `bool` say whether they lowered the window or raised ssthresh because of
 /// idleness; slow start then begins again if the window is below ssthresh.
 pub(crate) trait Part {
-    /// A burst left, after a pause or not. `core` does not know of it yet.
+    /// A burst left although nothing was in flight as of the last ACK frame: `core.quiet_ns(now)` says for how long nothing
+    /// happened. `core` does not know of the burst yet. Several bursts in a row may be such.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) -> bool {
         false
     }
