@@ -110,6 +110,36 @@ fn avoidance_adds_one_packet_for_each_window_acknowledged() {
     assert_eq!(c.snapshot().reason, Reason::RecoveryEnded);
 }
 
+// As above: what is acknowledged beyond a window counts towards the next packet.
+#[test]
+fn bytes_beyond_a_window_count_towards_the_next_packet() {
+    let mut c = after_a_loss();
+    c.send(11);
+    c.ack(15);
+    assert_eq!(c.window(), 13_200);
+    c.ack(5);
+    assert_eq!(c.window(), 13_200, "12,000 of 13,200 B");
+    c.ack(1);
+    assert_eq!(c.window(), 14_400);
+}
+
+// RFC 9002 B.5: InCongestionRecovery is `sent_time <= congestion_recovery_start_time`.
+#[test]
+fn packets_sent_at_the_moment_recovery_began_belong_to_it() {
+    let mut c = connection("reno");
+    c.send(10);
+    c.pass(MS * 100);
+    c.ack(9);
+    c.send(4);
+    c.lose(1);
+    let window = c.window();
+    c.pass(MS * 100);
+    c.ack(2);
+    assert_eq!((c.window(), c.snapshot().phase), (window, Phase::Recovery));
+    c.lose(1);
+    assert_eq!(c.window(), window);
+}
+
 // RFC 9002 §7.4: CE counts as a loss.
 #[test]
 fn an_ecn_mark_halves_the_window_as_a_loss_does() {
@@ -160,14 +190,16 @@ fn slow_start_after_persistent_congestion_ends_at_ssthresh_and_hands_the_rest_to
     c.pass(MS * 100);
     c.lose_persistently(10);
     c.pass(MS);
-    c.send(3);
+    c.send(4);
     c.pass(MS * 100);
-    c.ack(3);
+    c.ack(4);
     assert_eq!((c.window(), c.snapshot().phase), (6_000, Phase::Avoidance));
     assert_eq!(c.snapshot().reason, Reason::ReachedSsthresh);
-    c.send(5);
+    c.send(4);
     c.pass(MS * 100);
-    c.ack(5);
+    c.ack(3);
+    assert_eq!(c.window(), 6_000);
+    c.ack(1);
     assert_eq!(c.window(), 7_200);
 }
 
