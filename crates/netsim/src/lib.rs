@@ -1,3 +1,39 @@
 //! A network path as a pure model, and what runs it.
 //!
-//! What belongs here: links, queues, loss, and the drivers that put them between real programs. What does not: congestion control, video, HTTP.
+//! A [`Link`] answers one question: a packet of this size is offered at this time, so when does it arrive, or why is
+//! it dropped? It has no clock, does no I/O and draws from its own seeded generator, so the same offers give the same
+//! answers on every machine. A [`Path`] is a link in each direction.
+//!
+//! What belongs here: links, queues, loss, and the drivers that put them between real programs. What does not:
+//! congestion control, video, HTTP.
+//!
+//! ```
+//! use playrate_netsim::{LinkConfig, Packet, QueueLimit, Seed, Time, Verdict};
+//! use playrate_units::{Bitrate, Duration};
+//!
+//! let config = LinkConfig::new(Bitrate::from_mbps(20), Duration::from_millis(50))
+//!     .with_queue(QueueLimit::Packets(2));
+//! let mut link = config.build(Duration::from_millis(100), Seed::new(7))?;
+//!
+//! // 1452 bytes of payload and 28 of headers take 592 µs at 20 Mbit/s.
+//! let first = link.offer(Time::ZERO, Packet::new(1452));
+//! assert_eq!(first.arrival(), Some(Time::from_nanos(50_592_000)));
+//! link.offer(Time::ZERO, Packet::new(1452));
+//! assert!(matches!(link.offer(Time::ZERO, Packet::new(1452)), Verdict::Dropped(_)));
+//! # Ok::<(), playrate_netsim::ConfigError>(())
+//! ```
+
+mod error;
+mod link;
+mod path;
+mod seed;
+mod time;
+
+pub use error::ConfigError;
+pub use link::{
+    DropReason, Drops, IP_UDP_OVERHEAD, Link, LinkBin, LinkConfig, LinkEvent, LinkObserver, LinkSeries,
+    LinkStats, Loss, Packet, QueueLimit, Rate, Tally, Verdict,
+};
+pub use path::{Path, PathConfig};
+pub use seed::Seed;
+pub use time::Time;

@@ -1,0 +1,123 @@
+//! [`LinkConfig`]: a link as it is asked for.
+
+use core::time::Duration;
+
+use playrate_units::{Bytes, duration};
+
+use super::{IP_UDP_OVERHEAD, Link, Loss, QueueLimit, Rate};
+use crate::{ConfigError, Seed};
+
+const MAX_DELAY: Duration = Duration::from_secs(3_600);
+/// The smallest UDP payload that every QUIC path carries (RFC 9000 §14.1).
+const QUIC_MIN_DATAGRAM: u64 = 1_200;
+const MAX_IP_PACKET: u64 = 65_535;
+
+/// One direction of a path, before it runs. The default is unlimited, immediate and lossless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkConfig {
+    /// How fast packets leave the queue.
+    pub rate: Rate,
+    /// Propagation: how long a packet travels after its last bit has left.
+    pub delay: Duration,
+    /// How much may wait.
+    pub queue: QueueLimit,
+    /// What is lost on the wire.
+    pub loss: Loss,
+    /// The largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
+    pub mtu: Bytes,
+    /// What IP and UDP add to each datagram.
+    pub overhead: Bytes,
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        Self {
+            rate: Rate::Unlimited,
+            delay: Duration::ZERO,
+            queue: QueueLimit::ONE_BDP,
+            loss: Loss::None,
+            mtu: Bytes::new(1_500),
+            overhead: Bytes::new(IP_UDP_OVERHEAD),
+        }
+    }
+}
+
+impl LinkConfig {
+    /// A link of this rate and propagation delay with a queue of one bandwidth-delay product, an MTU of 1500 bytes and
+    /// no loss.
+    pub fn new(rate: impl Into<Rate>, delay: Duration) -> Self {
+        Self {
+            rate: rate.into(),
+            delay,
+            ..Self::default()
+        }
+    }
+
+    /// The same link with this rate.
+    #[must_use]
+    pub fn with_rate(self, rate: impl Into<Rate>) -> Self {
+        Self {
+            rate: rate.into(),
+            ..self
+        }
+    }
+
+    /// The same link with this propagation delay.
+    #[must_use]
+    pub fn with_delay(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+
+    /// The same link with this queue.
+    #[must_use]
+    pub fn with_queue(self, queue: QueueLimit) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// The same link with this loss.
+    #[must_use]
+    pub fn with_loss(self, loss: impl Into<Loss>) -> Self {
+        Self {
+            loss: loss.into(),
+            ..self
+        }
+    }
+
+    /// The same link with this MTU, headers included.
+    #[must_use]
+    pub fn with_mtu(self, mtu: Bytes) -> Self {
+        Self { mtu, ..self }
+    }
+
+    /// The link itself. `round_trip` is the propagation delay of the whole path and back, which a queue in multiples
+    /// of the bandwidth-delay product is measured by.
+    pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
+        if self.delay > MAX_DELAY {
+            return Err(ConfigError::Delay(duration::display(self.delay).to_string()));
+        }
+        let mtu = self.mtu.as_u64();
+        if !(QUIC_MIN_DATAGRAM + self.overhead.as_u64()..=MAX_IP_PACKET).contains(&mtu) {
+            return Err(ConfigError::Mtu(self.mtu.to_string()));
+        }
+        let server = self.rate.server()?;
+        let (queue_bytes, queue_packets) = self.queue.resolve(self.rate.mean(), round_trip);
+        if queue_packets == 0 || queue_bytes < mtu {
+            let in_packets = queue_packets == 0;
+            return Err(ConfigError::Queue {
+                queue: self.queue.to_string(),
+                holds: if in_packets {
+                    "0 packets".into()
+                } else {
+                    Bytes::new(queue_bytes).to_string()
+                },
+                packet: if in_packets {
+                    "1 packet".into()
+                } else {
+                    self.mtu.to_string()
+                },
+            });
+        }
+        Ok(Link::new(self, server, queue_bytes, queue_packets, seed))
+    }
+}

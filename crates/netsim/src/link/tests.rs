@@ -1,0 +1,239 @@
+//! Vectors and properties of one link.
+
+use std::sync::mpsc;
+
+use playrate_units::{Bitrate, Probability};
+use proptest::prelude::*;
+
+use super::*;
+use crate::ConfigError;
+
+const RTT: Duration = Duration::from_millis(100);
+
+fn twenty_mbps() -> LinkConfig {
+    LinkConfig::new(Bitrate::from_mbps(20), RTT / 2)
+}
+
+fn build(config: &LinkConfig) -> Link {
+    config.build(RTT, Seed::new(1)).unwrap()
+}
+
+#[test]
+fn a_packet_takes_its_serialisation_and_its_propagation() {
+    let mut link = build(&twenty_mbps());
+    // (1452 + 28) B × 8 / 20 Mbit/s = 592 µs
+    let verdict = link.offer(Time::from_millis(1), Packet::new(1452));
+    assert_eq!(
+        verdict,
+        Verdict::Deliver {
+            at: Time::from_nanos(1_000_000 + 592_000 + 50_000_000)
+        }
+    );
+}
+
+#[test]
+fn a_pair_through_an_idle_link_reads_its_rate() {
+    let mut link = build(&twenty_mbps());
+    let first = link.offer(Time::ZERO, Packet::new(1452)).arrival().unwrap();
+    let second = link.offer(Time::ZERO, Packet::new(1452)).arrival().unwrap();
+    assert_eq!(second.since(first), Duration::from_micros(592));
+}
+
+#[test]
+fn a_late_driver_does_not_lower_the_rate() {
+    // Offers made in one lump are served as if they had come evenly.
+    let mut link = build(&twenty_mbps());
+    let mut last = Time::ZERO;
+    for lump in 0..10_u64 {
+        for _ in 0..100 {
+            let at = link
+                .offer(Time::from_micros(lump * 59_200), Packet::new(1452))
+                .arrival()
+                .unwrap();
+            assert!(at > last);
+            last = at;
+        }
+    }
+    assert_eq!(last, Time::from_micros(1_000 * 592 + 50_000));
+}
+
+#[test]
+fn the_queue_drops_its_tail_in_packets() {
+    let mut link = build(&twenty_mbps().with_queue(QueueLimit::Packets(3)));
+    let verdicts: Vec<_> = (0..5)
+        .map(|_| link.offer(Time::ZERO, Packet::new(1000)))
+        .collect();
+    assert!(verdicts[..3].iter().all(|v| v.arrival().is_some()));
+    assert_eq!(verdicts[3..], [Verdict::Dropped(DropReason::QueueFull); 2]);
+    // One packet has left after (1000 + 28) × 8 / 20 Mbit/s = 411.2 µs, so there is room for one.
+    assert!(
+        link.offer(Time::from_nanos(411_199), Packet::new(1000))
+            .arrival()
+            .is_none()
+    );
+    assert!(
+        link.offer(Time::from_nanos(411_200), Packet::new(1000))
+            .arrival()
+            .is_some()
+    );
+    assert!(
+        link.offer(Time::from_nanos(411_200), Packet::new(1000))
+            .arrival()
+            .is_none()
+    );
+}
+
+#[test]
+fn the_queue_drops_its_tail_in_bytes_and_lets_smaller_packets_in() {
+    let mut link = build(&twenty_mbps().with_queue(QueueLimit::Bytes(Bytes::new(3_000))));
+    assert!(link.offer(Time::ZERO, Packet::new(1452)).arrival().is_some());
+    assert!(link.offer(Time::ZERO, Packet::new(1452)).arrival().is_some());
+    assert_eq!(
+        link.offer(Time::ZERO, Packet::new(13)),
+        Verdict::Dropped(DropReason::QueueFull)
+    );
+    assert!(link.offer(Time::ZERO, Packet::new(12)).arrival().is_some());
+    assert_eq!(link.backlog(), Bytes::new(3_000));
+    assert_eq!(link.stats().max_queue, Bytes::new(3_000));
+}
+
+#[test]
+fn nothing_waits_on_an_unlimited_link() {
+    let mut link = build(&LinkConfig::new(Rate::Unlimited, Duration::from_millis(5)));
+    for _ in 0..100_000 {
+        assert_eq!(
+            link.offer(Time::ZERO, Packet::new(1452)).arrival(),
+            Some(Time::from_millis(5))
+        );
+    }
+    let stats = link.stats();
+    assert_eq!((stats.delivered.packets, stats.max_queue), (100_000, Bytes::ZERO));
+}
+
+#[test]
+fn a_packet_beyond_the_mtu_is_dropped_whole() {
+    let mut link = build(&twenty_mbps());
+    assert!(link.offer(Time::ZERO, Packet::new(1472)).arrival().is_some());
+    assert_eq!(
+        link.offer(Time::ZERO, Packet::new(1473)),
+        Verdict::Dropped(DropReason::TooBig)
+    );
+}
+
+#[test]
+fn loss_comes_at_its_rate_and_takes_time_on_the_link() {
+    let config = LinkConfig::new(Bitrate::from_mbps(20), Duration::ZERO)
+        .with_loss("2%".parse::<Probability>().unwrap())
+        .with_queue(QueueLimit::Packets(1_000_000));
+    let mut link = build(&config);
+    let mut end = Time::ZERO;
+    for _ in 0..200_000 {
+        end = link.offer(Time::ZERO, Packet::new(1452)).arrival().unwrap_or(end);
+    }
+    let lost = link.stats().dropped.loss.packets;
+    // Mean 4000, standard deviation 63: within five of them.
+    assert!((3_687..4_313).contains(&lost), "{lost} of 200000 lost at 2 %");
+    assert!(
+        end >= Time::from_micros(592 * 199_900),
+        "lost packets took their time: last at {end}"
+    );
+}
+
+#[test]
+fn a_seed_decides_which_packets_are_lost() {
+    let run = |seed| {
+        let config = twenty_mbps().with_loss(Probability::from_parts_per_billion(100_000_000));
+        let mut link = config.build(RTT, Seed::new(seed)).unwrap();
+        for n in 0..1_000_u64 {
+            link.offer(Time::from_millis(n), Packet::new(1200));
+        }
+        link.digest()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn an_observer_sees_every_packet_and_its_fate() {
+    let (sender, events) = mpsc::channel();
+    let mut link = build(&twenty_mbps().with_queue(QueueLimit::Packets(1)))
+        .with_observer(move |event: &LinkEvent| sender.send(*event).unwrap())
+        .with_series(LinkSeries::new(Duration::from_millis(1), 64));
+    link.offer(Time::ZERO, Packet::new(972));
+    link.offer(Time::ZERO, Packet::new(972));
+    link.settle(Time::from_millis(10));
+    let events: Vec<_> = events.try_iter().collect();
+    assert_eq!(events[0].queue, Bytes::new(1_000));
+    assert_eq!(events[1].verdict, Verdict::Dropped(DropReason::QueueFull));
+    let bin = link.series().unwrap().bins()[0];
+    assert_eq!(
+        (bin.offered, bin.dropped, bin.delivered),
+        (2, 1, Bytes::new(1_000))
+    );
+}
+
+#[test]
+fn impossible_links_are_refused_with_the_value_at_fault() {
+    let refused = |config: LinkConfig| config.build(RTT, Seed::new(1)).unwrap_err().to_string();
+    assert!(refused(twenty_mbps().with_rate(Bitrate::ZERO)).contains("`0bit/s`"));
+    assert!(refused(twenty_mbps().with_delay(Duration::from_secs(3_601))).contains("`3601s`"));
+    assert!(refused(twenty_mbps().with_queue(QueueLimit::Packets(0))).contains("`0packets`"));
+    assert!(refused(twenty_mbps().with_queue(QueueLimit::Bytes(Bytes::new(1_499)))).contains("`1.499kB`"));
+    assert!(matches!(
+        twenty_mbps().with_mtu(Bytes::new(1_227)).build(RTT, Seed::new(1)),
+        Err(ConfigError::Mtu(_))
+    ));
+}
+
+proptest! {
+    #[test]
+    fn every_byte_is_accounted_for_and_the_queue_keeps_its_limit(
+        offers in proptest::collection::vec((0..3_000_000_u64, 0..1_600_usize), 1..400),
+        limit in 1_500..20_000_u64,
+        loss in 0..200_000_000_u32,
+        rate in 100_000..100_000_000_u64,
+    ) {
+        let config = LinkConfig::new(Bitrate::from_bits_per_second(rate), RTT / 2)
+            .with_queue(QueueLimit::Bytes(Bytes::new(limit)))
+            .with_loss(Probability::from_parts_per_billion(loss));
+        let mut link = build(&config);
+        let (mut now, mut arrived, mut last) = (Time::ZERO, Tally::default(), Time::ZERO);
+        for (gap, payload) in offers {
+            now = now + Duration::from_nanos(gap);
+            if let Verdict::Deliver { at } = link.offer(now, Packet::new(payload)) {
+                prop_assert!(at >= now + RTT / 2, "faster than propagation");
+                prop_assert!(at >= last, "overtaken");
+                last = at;
+                arrived.add(payload as u64 + IP_UDP_OVERHEAD);
+            }
+            prop_assert!(link.backlog().as_u64() <= limit);
+            prop_assert!(link.stats().is_conserved());
+        }
+        link.settle(Time::MAX);
+        let stats = link.stats();
+        prop_assert_eq!(stats.queued, Tally::default());
+        prop_assert_eq!(stats.delivered, arrived);
+        prop_assert!(stats.is_conserved());
+        // No faster than the rate either: all that passed needs at least its time.
+        let bits = u128::from(arrived.bytes.as_u64()) * 8 * 1_000_000_000;
+        let busy = last.since(Time::ZERO).saturating_sub(RTT / 2).as_nanos();
+        prop_assert!(bits <= (busy + 1) * u128::from(rate));
+    }
+
+    #[test]
+    fn equal_offers_have_equal_fates(seed: u64, gaps in proptest::collection::vec(0..2_000_000_u64, 1..200)) {
+        let run = || {
+            let config = twenty_mbps()
+                .with_loss(Probability::from_parts_per_billion(50_000_000))
+                .with_queue(QueueLimit::Packets(5));
+            let mut link = config.build(RTT, Seed::new(seed)).unwrap();
+            let mut now = Time::ZERO;
+            for gap in &gaps {
+                now = now + Duration::from_nanos(*gap);
+                link.offer(now, Packet::new(1200));
+            }
+            link.digest()
+        };
+        prop_assert_eq!(run(), run());
+    }
+}

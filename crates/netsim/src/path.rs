@@ -1,0 +1,86 @@
+//! [`Path`]: a link in each direction.
+
+use core::time::Duration;
+
+use playrate_units::Bitrate;
+
+use crate::{ConfigError, Link, LinkConfig, Loss, QueueLimit, Rate, Seed};
+
+/// Both directions of a path, before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathConfig {
+    /// Where the data flows: from the server to its clients.
+    pub forward: LinkConfig,
+    /// Where requests and acknowledgements flow: from the clients to the server.
+    pub backward: LinkConfig,
+}
+
+impl PathConfig {
+    /// A path whose data direction is the bottleneck: `rate`, `queue` and `loss` apply there, the way back is unlimited
+    /// and lossless, and each direction takes half of the round-trip propagation delay `rtt`.
+    pub fn bottleneck(rate: Bitrate, rtt: Duration, queue: QueueLimit, loss: impl Into<Loss>) -> Self {
+        let backward = rtt / 2;
+        let forward = LinkConfig::new(rate, rtt.saturating_sub(backward))
+            .with_queue(queue)
+            .with_loss(loss);
+        Self {
+            forward,
+            backward: LinkConfig::new(Rate::Unlimited, backward),
+        }
+    }
+
+    /// The round-trip propagation delay.
+    pub fn round_trip(&self) -> Duration {
+        self.forward.delay.saturating_add(self.backward.delay)
+    }
+
+    /// Both links, each with a generator of its own derived from `seed`.
+    pub fn build(&self, seed: Seed) -> Result<Path, ConfigError> {
+        let round_trip = self.round_trip();
+        Ok(Path {
+            forward: self.forward.build(round_trip, seed.child("forward"))?,
+            backward: self.backward.build(round_trip, seed.child("backward"))?,
+        })
+    }
+}
+
+/// Both directions of a path, running.
+#[derive(Debug)]
+pub struct Path {
+    /// Where the data flows: from the server to its clients.
+    pub forward: Link,
+    /// Where requests and acknowledgements flow: from the clients to the server.
+    pub backward: Link,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_units::Bytes;
+
+    #[test]
+    fn a_bottleneck_splits_the_delay_and_sizes_its_queue_by_the_round_trip() {
+        let config = PathConfig::bottleneck(
+            Bitrate::from_mbps(20),
+            Duration::from_nanos(100_000_001),
+            QueueLimit::ONE_BDP,
+            Loss::None,
+        );
+        assert_eq!(config.round_trip(), Duration::from_nanos(100_000_001));
+        let path = config.build(Seed::new(1)).unwrap();
+        assert_eq!(path.forward.queue_limit(), Some(Bytes::from_kb(250)));
+        assert_eq!(path.backward.queue_limit(), None);
+    }
+
+    #[test]
+    fn a_queue_too_small_for_a_packet_is_refused_with_its_size() {
+        let config = PathConfig::bottleneck(
+            Bitrate::from_kbps(64),
+            Duration::from_millis(10),
+            QueueLimit::ONE_BDP,
+            Loss::None,
+        );
+        let error = config.build(Seed::new(1)).unwrap_err().to_string();
+        assert!(error.contains("`1bdp` holds 80B"), "{error}");
+    }
+}
