@@ -4,6 +4,9 @@
 //! it dropped? It has no clock, does no I/O and draws from its own seeded generator, so the same offers give the same
 //! answers on every machine. A [`Path`] is a link in each direction.
 //!
+//! Who runs the model:
+//! - [`Relay`] forwards real UDP datagrams between real programs and impairs them as the path says.
+//!
 //! What belongs here: links, queues, loss, and the drivers that put them between real programs. What does not:
 //! congestion control, video, HTTP.
 //!
@@ -26,6 +29,8 @@
 mod error;
 mod link;
 mod path;
+#[cfg(unix)]
+mod relay;
 mod seed;
 mod time;
 
@@ -35,5 +40,10 @@ pub use link::{
     LinkStats, Loss, Packet, QueueLimit, Rate, Tally, Verdict,
 };
 pub use path::{Path, PathConfig};
+#[cfg(unix)]
+pub use relay::{
+    Lateness, MAX_LATENESS, Relay, RelayConfig, RelayDirection, RelayError, RelayFlaw, RelayHandle,
+    RelayReport, RelaySnapshot,
+};
 pub use seed::Seed;
 pub use time::Time;

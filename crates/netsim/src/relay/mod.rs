@@ -1,0 +1,198 @@
+//! [`Relay`]: a real-time UDP relay that treats live traffic as the path says.
+//!
+//! Clients talk to the relay's address as if it were the server's. Each client gets a socket of its own towards the
+//! server, so the server tells them apart; all of them share the same two links. The relay runs on a thread of its own
+//! and needs no privilege.
+//!
+//! What it cannot do: carry ECN codepoints (they are lost at its sockets, so a sender sees a path that clears them), or
+//! be more punctual than the scheduler. Departures follow from logical time, so lateness delays packets and never
+//! lowers the rate; the relay measures its lateness and calls a run invalid when it went beyond [`MAX_LATENESS`].
+//! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine.
+
+mod report;
+mod socket;
+mod waiting;
+mod worker;
+
+use core::time::Duration;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use playrate_units::Bytes;
+use thiserror::Error;
+
+pub use report::{Lateness, MAX_LATENESS, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot};
+
+use crate::{ConfigError, LinkSeries, PathConfig, Seed};
+use worker::Worker;
+
+/// A relay as it is asked for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RelayConfig {
+    /// Where clients find the relay. Port 0 takes a free one; see [`RelayHandle::local_addr`].
+    pub listen: SocketAddr,
+    /// Where the real server is.
+    pub server: SocketAddr,
+    /// What lies between them.
+    pub path: PathConfig,
+    /// The seed of the path's losses.
+    pub seed: Seed,
+    /// How many clients at most. When all places are taken, one that was silent for a minute makes room; if there is
+    /// none, datagrams of further clients are dropped and counted.
+    pub max_clients: usize,
+    /// How many bytes may be inside the relay (queued or travelling) before it drops more and calls the run invalid.
+    /// A path with both an unlimited rate and a long delay can hold much.
+    pub memory: Bytes,
+    /// How finely the report's series begin, and how many bins they may have.
+    pub series: (Duration, usize),
+}
+
+impl RelayConfig {
+    /// A relay on a free loopback port in front of `server`.
+    pub fn new(server: SocketAddr, path: PathConfig) -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            server,
+            path,
+            seed: Seed::new(1),
+            max_clients: 64,
+            memory: Bytes::from_mib(64),
+            series: (Duration::from_millis(10), 1_024),
+        }
+    }
+
+    /// The same relay with this seed.
+    #[must_use]
+    pub fn with_seed(self, seed: Seed) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The same relay at this address.
+    #[must_use]
+    pub fn with_listen(self, listen: SocketAddr) -> Self {
+        Self { listen, ..self }
+    }
+
+    /// The same relay for at most so many clients.
+    #[must_use]
+    pub fn with_max_clients(self, max_clients: usize) -> Self {
+        Self { max_clients, ..self }
+    }
+}
+
+/// Why a relay does not start, or ended early.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// The path cannot be built.
+    #[error(transparent)]
+    Path(#[from] ConfigError),
+    /// The listening address cannot be had.
+    #[error("cannot listen on {address}: {source}; choose a free port, or 0 for any")]
+    Listen {
+        /// The address as it was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused a thread or a socket for waking it.
+    #[error("cannot start the relay's thread: {0}")]
+    Thread(io::Error),
+    /// Waiting for traffic failed while the relay ran.
+    #[error("the relay cannot wait for traffic: {0}")]
+    Wait(io::Error),
+    /// The relay's thread panicked.
+    #[error("the relay's thread panicked")]
+    Panicked,
+}
+
+/// Starts relays.
+#[derive(Debug)]
+pub struct Relay;
+
+impl Relay {
+    /// Binds the relay's socket and starts forwarding on a thread of its own.
+    ///
+    /// The server need not be there yet: what it refuses is counted, and the relay goes on.
+    pub fn start(config: &RelayConfig) -> Result<RelayHandle, RelayError> {
+        let path = config.path.build(config.seed)?;
+        let series = LinkSeries::new(config.series.0, config.series.1);
+        let forward = path.forward.with_series(series.clone());
+        let backward = path.backward.with_series(series);
+        let listener = socket::listen(config.listen).map_err(|source| RelayError::Listen {
+            address: config.listen,
+            source,
+        })?;
+        let local_addr = listener
+            .socket
+            .local_addr()
+            .map_err(|source| RelayError::Listen {
+                address: config.listen,
+                source,
+            })?;
+        let (stop, stopped) = UnixStream::pair().map_err(RelayError::Thread)?;
+        let snapshot = Arc::new(Mutex::new(RelaySnapshot::default()));
+        let worker = Worker::new(
+            config,
+            listener,
+            forward,
+            backward,
+            stopped,
+            Arc::clone(&snapshot),
+        );
+        let thread = std::thread::Builder::new()
+            .name("playrate-relay".into())
+            .spawn(move || worker.run())
+            .map_err(RelayError::Thread)?;
+        Ok(RelayHandle {
+            local_addr,
+            stop: Some(stop),
+            snapshot,
+            thread: Some(thread),
+        })
+    }
+}
+
+/// A running relay. Dropping it stops the relay and throws the report away.
+#[derive(Debug)]
+pub struct RelayHandle {
+    local_addr: SocketAddr,
+    /// Closing this end wakes the thread and tells it to stop.
+    stop: Option<UnixStream>,
+    snapshot: Arc<Mutex<RelaySnapshot>>,
+    thread: Option<JoinHandle<Result<RelayReport, RelayError>>>,
+}
+
+impl RelayHandle {
+    /// Where clients find the relay.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// What the relay has done so far, at most 20 ms old while there is traffic. For progress displays and taps.
+    pub fn snapshot(&self) -> RelaySnapshot {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops the relay, drops what is still inside and reports.
+    pub fn stop(mut self) -> Result<RelayReport, RelayError> {
+        self.join().unwrap_or(Err(RelayError::Panicked))
+    }
+
+    fn join(&mut self) -> Option<Result<RelayReport, RelayError>> {
+        drop(self.stop.take());
+        let thread = self.thread.take()?;
+        Some(thread.join().unwrap_or(Err(RelayError::Panicked)))
+    }
+}
+
+impl Drop for RelayHandle {
+    fn drop(&mut self) {
+        // A report nobody waits for; what went wrong has been logged where it happened.
+        drop(self.join());
+    }
+}

@@ -1,0 +1,180 @@
+//! What a relay says about its run.
+
+use core::fmt;
+use core::time::Duration;
+
+use playrate_units::{Bytes, duration};
+
+use crate::{LinkSeries, LinkStats};
+
+/// A run in which any datagram left later than this is not to be believed.
+pub const MAX_LATENESS: Duration = Duration::from_millis(5);
+
+/// By how much the relay missed the moments it should have acted at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Lateness {
+    /// The worst miss, of a datagram or of a wake-up while there was traffic.
+    pub max: Duration,
+    /// The mean over all datagrams sent.
+    pub mean: Duration,
+    /// Datagrams that left more than [`MAX_LATENESS`] late.
+    pub beyond_limit: u64,
+}
+
+/// One direction of the relay so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RelayDirection {
+    /// The link's own account. Its `delivered` have left the queue; they may still be travelling.
+    pub link: LinkStats,
+    /// Datagrams handed to the kernel for their receiver.
+    pub forwarded: u64,
+    /// Datagrams the kernel would not take, or whose receiver's socket is gone.
+    pub failed: u64,
+    /// Datagrams inside the relay, waiting for their time.
+    pub inside: u64,
+    /// Datagrams the relay had no memory for.
+    pub overflowed: u64,
+}
+
+impl RelayDirection {
+    /// Whether every datagram read in this direction was forwarded, dropped by the link, refused by the kernel or is
+    /// still inside.
+    pub fn is_accounted_for(&self) -> bool {
+        self.link.is_conserved()
+            && self.link.offered.packets
+                == self.link.dropped.total().packets + self.forwarded + self.failed + self.inside
+    }
+}
+
+/// What a relay has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RelaySnapshot {
+    /// Since the relay started.
+    pub elapsed: Duration,
+    /// From the server to its clients.
+    pub forward: RelayDirection,
+    /// From the clients to the server.
+    pub backward: RelayDirection,
+    /// How late the relay was.
+    pub lateness: Lateness,
+    /// Clients with a place at the moment.
+    pub clients: usize,
+    /// Datagrams of clients for whom there was no place, or no socket.
+    pub turned_away: u64,
+    /// How often the kernel said that nobody listens at the server's address.
+    pub server_unreachable: u64,
+}
+
+/// What makes a run invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum RelayFlaw {
+    /// The relay acted later than [`MAX_LATENESS`]: the machine was too busy.
+    Late(Duration),
+    /// The kernel dropped so many datagrams before the relay could read them: losses outside the model.
+    KernelDrops(u64),
+    /// The relay ran out of the memory it may use: losses outside the model.
+    Overflow(u64),
+}
+
+impl fmt::Display for RelayFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Late(by) => {
+                let limit = duration::display(MAX_LATENESS);
+                write!(
+                    f,
+                    "{} late, more than {limit}: the machine was too busy",
+                    duration::display(*by)
+                )
+            }
+            Self::KernelDrops(n) => write!(
+                f,
+                "{n} datagrams lost in the kernel's socket buffers, outside the model"
+            ),
+            Self::Overflow(n) => write!(f, "{n} datagrams beyond the relay's memory limit"),
+        }
+    }
+}
+
+/// What a relay did, from start to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RelayReport {
+    /// All counters at the end.
+    pub totals: RelaySnapshot,
+    /// From the server to its clients, over time.
+    pub forward_series: LinkSeries,
+    /// From the clients to the server, over time.
+    pub backward_series: LinkSeries,
+    /// Datagrams the kernel dropped because the relay did not read in time; `None` where the system does not say.
+    pub kernel_drops: Option<u64>,
+    /// The smallest socket buffer the kernel granted. Below 4 MiB bursts may be lost; then `kernel_drops` says so.
+    pub socket_buffer: Bytes,
+}
+
+impl RelayReport {
+    /// Everything that makes this run not to be believed.
+    pub fn flaws(&self) -> Vec<RelayFlaw> {
+        let late = self.totals.lateness.max;
+        let drops = self.kernel_drops.unwrap_or(0);
+        let overflow = self.totals.forward.overflowed + self.totals.backward.overflowed;
+        let mut flaws = Vec::new();
+        if late > MAX_LATENESS {
+            flaws.push(RelayFlaw::Late(late));
+        }
+        if drops > 0 {
+            flaws.push(RelayFlaw::KernelDrops(drops));
+        }
+        if overflow > 0 {
+            flaws.push(RelayFlaw::Overflow(overflow));
+        }
+        flaws
+    }
+
+    /// Whether the path was what it was asked to be all the time.
+    pub fn is_valid(&self) -> bool {
+        self.flaws().is_empty()
+    }
+}
+
+/// Adds up misses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LatenessSum {
+    max: Duration,
+    sum: Duration,
+    count: u32,
+    beyond_limit: u64,
+}
+
+impl LatenessSum {
+    /// A datagram left this late.
+    pub(super) fn datagram(&mut self, by: Duration) {
+        self.woke(by);
+        self.sum = self.sum.saturating_add(by);
+        self.count = self.count.saturating_add(1);
+        self.beyond_limit += u64::from(by > MAX_LATENESS);
+    }
+
+    /// A wake-up came this late.
+    pub(super) fn woke(&mut self, by: Duration) {
+        self.max = self.max.max(by);
+    }
+
+    pub(super) fn result(&self) -> Lateness {
+        Lateness {
+            max: self.max,
+            mean: self.sum.checked_div(self.count).unwrap_or_default(),
+            beyond_limit: self.beyond_limit,
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The relay's thread: read, ask the link, wait, send.
+
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use playrate_units::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::report::LatenessSum;
+use super::socket::{self, Buffered};
+use super::waiting::{Waiting, Way, cost};
+use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
+use crate::{Link, LinkSeries, Packet, Time};
+
+/// Larger than any UDP payload, so nothing is ever truncated.
+const LARGEST_DATAGRAM: usize = 1 << 16;
+/// How many datagrams are read from one socket before those that are due leave.
+const READS_AT_A_TIME: usize = 128;
+/// Wake-ups while there is traffic, so that a stall of the machine is seen even when no departure was due in it.
+const HEARTBEAT: Duration = Duration::from_millis(2);
+/// How long after the last datagram there still is traffic, and how often the relay wakes when there is none.
+const REST: Duration = Duration::from_millis(100);
+/// How often the snapshot is renewed.
+const SNAPSHOT_AGE: Duration = Duration::from_millis(20);
+/// A client that was silent for so long may lose its place to another.
+const SILENT: Duration = Duration::from_secs(60);
+/// Buffers kept for reuse.
+const SPARE_BUFFERS: usize = 1_024;
+
+#[derive(Debug)]
+struct Direction {
+    link: Link,
+    counts: RelayDirection,
+}
+
+impl Direction {
+    fn new(link: Link) -> Self {
+        Self {
+            link,
+            counts: RelayDirection::default(),
+        }
+    }
+
+    fn totals(&self) -> RelayDirection {
+        RelayDirection {
+            link: self.link.stats(),
+            ..self.counts
+        }
+    }
+
+    fn series(&self) -> LinkSeries {
+        self.link
+            .series()
+            .cloned()
+            .unwrap_or_else(|| LinkSeries::new(REST, 2))
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    upstream: UdpSocket,
+    last_seen: Time,
+}
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    started: Instant,
+    server: SocketAddr,
+    max_clients: usize,
+    memory: u64,
+
+    listener: UdpSocket,
+    clients: BTreeMap<SocketAddr, Client>,
+    stopped: UnixStream,
+
+    forward: Direction,
+    backward: Direction,
+    inside: BinaryHeap<Reverse<Waiting>>,
+    inside_cost: u64,
+    order: u64,
+    spare: Vec<Vec<u8>>,
+
+    lateness: LatenessSum,
+    turned_away: u64,
+    server_unreachable: u64,
+    socket_buffer: Bytes,
+    /// Of sockets that are already closed.
+    kernel_drops: Option<u64>,
+    last_traffic: Time,
+    published: Time,
+    snapshot: Arc<Mutex<RelaySnapshot>>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        config: &RelayConfig,
+        listener: Buffered,
+        forward: Link,
+        backward: Link,
+        stopped: UnixStream,
+        snapshot: Arc<Mutex<RelaySnapshot>>,
+    ) -> Self {
+        Self {
+            started: Instant::now(),
+            server: config.server,
+            max_clients: config.max_clients,
+            memory: config.memory.as_u64(),
+            listener: listener.socket,
+            clients: BTreeMap::new(),
+            stopped,
+            forward: Direction::new(forward),
+            backward: Direction::new(backward),
+            inside: BinaryHeap::new(),
+            inside_cost: 0,
+            order: 0,
+            spare: Vec::new(),
+            lateness: LatenessSum::default(),
+            turned_away: 0,
+            server_unreachable: 0,
+            socket_buffer: listener.granted,
+            kernel_drops: Some(0),
+            last_traffic: Time::ZERO,
+            published: Time::ZERO,
+            snapshot,
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::from(self.started.elapsed())
+    }
+
+    pub(super) fn run(mut self) -> Result<RelayReport, RelayError> {
+        ask_for_fine_timers();
+        let mut buffer = vec![0; LARGEST_DATAGRAM];
+        loop {
+            let ready = self.wait().map_err(RelayError::Wait)?;
+            if ready.stopped {
+                return Ok(self.report());
+            }
+            self.release();
+            if ready.listener {
+                self.read_clients(&mut buffer);
+            }
+            for client in ready.upstreams {
+                self.release();
+                self.read_server(client, &mut buffer);
+            }
+            self.release();
+            self.publish();
+        }
+    }
+
+    /// Sleeps until a socket has something, a datagram is due or the next heartbeat.
+    fn wait(&mut self) -> io::Result<Ready> {
+        let before = self.now();
+        let busy = !self.inside.is_empty() || before.since(self.last_traffic) < REST;
+        let beat = before + if busy { HEARTBEAT } else { REST };
+        let due = self.inside.peek().map_or(beat, |Reverse(next)| next.at.min(beat));
+        let timeout = due.since(before);
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let mut fds = vec![
+            PollFd::new(&self.stopped, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        fds.extend(
+            self.clients
+                .values()
+                .map(|client| PollFd::new(&client.upstream, PollFlags::IN)),
+        );
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let happened = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let ready = Ready {
+            stopped: fds.first().is_some_and(happened),
+            listener: fds.get(1).is_some_and(happened),
+            upstreams: self
+                .clients
+                .keys()
+                .zip(fds.iter().skip(2))
+                .filter(|(_, fd)| happened(fd))
+                .map(|(client, _)| *client)
+                .collect(),
+        };
+        if busy {
+            self.lateness.woke(self.now().since(due.max(before)));
+        }
+        Ok(ready)
+    }
+
+    fn read_clients(&mut self, buffer: &mut [u8]) {
+        for _ in 0..READS_AT_A_TIME {
+            match self.listener.recv_from(buffer) {
+                Ok((length, client)) => {
+                    if self.admit(client) {
+                        self.take(Way::Backward, client, buffer.get(..length).unwrap_or_default());
+                    } else {
+                        self.turned_away += 1;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    log_unexpected("reading from clients", &error);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn read_server(&mut self, client: SocketAddr, buffer: &mut [u8]) {
+        for _ in 0..READS_AT_A_TIME {
+            let Some(socket) = self.clients.get(&client).map(|client| &client.upstream) else {
+                return;
+            };
+            match socket.recv(buffer) {
+                Ok(length) => self.take(Way::Forward, client, buffer.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Reading takes the error off the socket, so what comes after it is read as ever.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    self.server_unreachable += 1;
+                }
+                Err(error) => {
+                    log_unexpected("reading from the server", &error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether `client` has a place; finds one if it can.
+    fn admit(&mut self, client: SocketAddr) -> bool {
+        let now = self.now();
+        if let Some(known) = self.clients.get_mut(&client) {
+            known.last_seen = now;
+            return true;
+        }
+        if self.clients.len() >= self.max_clients && !self.evict(now) {
+            return false;
+        }
+        match socket::connect(self.server) {
+            Ok(opened) => {
+                self.socket_buffer = self.socket_buffer.min(opened.granted);
+                self.clients.insert(
+                    client,
+                    Client {
+                        upstream: opened.socket,
+                        last_seen: now,
+                    },
+                );
+                true
+            }
+            Err(error) => {
+                tracing::warn!("no socket towards {} for client {client}: {error}", self.server);
+                false
+            }
+        }
+    }
+
+    /// Takes the place of the client that was silent longest, if it was silent long enough.
+    fn evict(&mut self, now: Time) -> bool {
+        let oldest = self.clients.iter().min_by_key(|(_, client)| client.last_seen);
+        let Some(address) = oldest
+            .filter(|(_, client)| now.since(client.last_seen) >= SILENT)
+            .map(|(address, _)| *address)
+        else {
+            return false;
+        };
+        if let Some(client) = self.clients.remove(&address) {
+            self.count_kernel_drops(&client.upstream);
+        }
+        true
+    }
+
+    fn take(&mut self, way: Way, client: SocketAddr, data: &[u8]) {
+        let now = self.now();
+        self.last_traffic = now;
+        let direction = match way {
+            Way::Forward => &mut self.forward,
+            Way::Backward => &mut self.backward,
+        };
+        if self.inside_cost + cost(data) > self.memory {
+            direction.counts.overflowed += 1;
+            return;
+        }
+        let Some(at) = direction.link.offer(now, Packet::new(data.len())).arrival() else {
+            return;
+        };
+        direction.counts.inside += 1;
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(data);
+        let waiting = Waiting {
+            at,
+            order: self.order,
+            way,
+            client,
+            data: copy,
+        };
+        self.order += 1;
+        self.inside_cost += cost(&waiting.data);
+        self.inside.push(Reverse(waiting));
+    }
+
+    /// Sends everything that is due.
+    fn release(&mut self) {
+        while let Some(Reverse(next)) = self.inside.peek()
+            && next.at <= self.now()
+        {
+            let Some(Reverse(waiting)) = self.inside.pop() else {
+                return;
+            };
+            self.inside_cost -= cost(&waiting.data);
+            let sent = self.send(&waiting);
+            let late = self.now().since(waiting.at);
+            let counts = match waiting.way {
+                Way::Forward => &mut self.forward.counts,
+                Way::Backward => &mut self.backward.counts,
+            };
+            counts.inside -= 1;
+            if sent {
+                counts.forwarded += 1;
+                self.lateness.datagram(late);
+            } else {
+                counts.failed += 1;
+            }
+            if self.spare.len() < SPARE_BUFFERS {
+                self.spare.push(waiting.data);
+            }
+        }
+    }
+
+    fn send(&mut self, waiting: &Waiting) -> bool {
+        // A refusal reported here may be of an earlier datagram, and then this one has not been tried yet.
+        for _ in 0..2 {
+            let result = match (waiting.way, self.clients.get(&waiting.client)) {
+                (_, None) => return false,
+                (Way::Forward, _) => self.listener.send_to(&waiting.data, waiting.client),
+                (Way::Backward, Some(client)) => client.upstream.send(&waiting.data),
+            };
+            match result {
+                Ok(_) => return true,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    self.server_unreachable += 1;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::debug!("sending for client {}: {error}", waiting.client);
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    fn publish(&mut self) {
+        let now = self.now();
+        if now.since(self.published) >= SNAPSHOT_AGE {
+            self.published = now;
+            let totals = self.totals();
+            *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = totals;
+        }
+    }
+
+    fn totals(&mut self) -> RelaySnapshot {
+        let now = self.now();
+        self.forward.link.settle(now);
+        self.backward.link.settle(now);
+        RelaySnapshot {
+            elapsed: now.elapsed(),
+            forward: self.forward.totals(),
+            backward: self.backward.totals(),
+            lateness: self.lateness.result(),
+            clients: self.clients.len(),
+            turned_away: self.turned_away,
+            server_unreachable: self.server_unreachable,
+        }
+    }
+
+    fn count_kernel_drops(&mut self, socket: &UdpSocket) {
+        self.kernel_drops = self
+            .kernel_drops
+            .zip(socket::kernel_drops(socket))
+            .map(|(sum, more)| sum + more);
+    }
+
+    fn report(mut self) -> RelayReport {
+        let totals = self.totals();
+        let sockets = self
+            .clients
+            .values()
+            .map(|client| &client.upstream)
+            .chain([&self.listener]);
+        let open = sockets.map(socket::kernel_drops).sum::<Option<u64>>();
+        RelayReport {
+            totals,
+            forward_series: self.forward.series(),
+            backward_series: self.backward.series(),
+            kernel_drops: self.kernel_drops.zip(open).map(|(closed, open)| closed + open),
+            socket_buffer: self.socket_buffer,
+        }
+    }
+}
+
+/// What a wait ended with.
+struct Ready {
+    stopped: bool,
+    listener: bool,
+    upstreams: Vec<SocketAddr>,
+}
+
+fn log_unexpected(doing: &str, error: &io::Error) {
+    if error.kind() != io::ErrorKind::WouldBlock {
+        tracing::debug!("{doing}: {error}");
+    }
+}
+
+/// Timers of ordinary threads may fire 50 µs late on purpose, to save power.
+fn ask_for_fine_timers() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1)) {
+        tracing::debug!("timer slack stays as it is: {error}");
+    }
+}

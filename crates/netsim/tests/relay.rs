@@ -1,0 +1,218 @@
+//! The relay between plain UDP sockets on loopback.
+#![cfg(unix)]
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use playrate_netsim::{
+    LinkConfig, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig, RelayHandle, RelayReport, Seed,
+};
+use playrate_units::{Bitrate, Bytes};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+fn relay(server: SocketAddr, path: PathConfig) -> RelayHandle {
+    Relay::start(&RelayConfig::new(server, path).with_seed(Seed::new(3))).unwrap()
+}
+
+fn free(delay: Duration) -> LinkConfig {
+    LinkConfig::new(Rate::Unlimited, delay)
+}
+
+fn stop(relay: RelayHandle) -> RelayReport {
+    let report = relay.stop().unwrap();
+    assert!(report.totals.forward.is_accounted_for(), "{report:?}");
+    assert!(report.totals.backward.is_accounted_for(), "{report:?}");
+    report
+}
+
+#[test]
+fn an_echo_takes_at_least_the_round_trip() {
+    let (server, client) = (socket(), socket());
+    let path = PathConfig {
+        forward: free(Duration::from_millis(20)),
+        backward: free(Duration::from_millis(10)),
+    };
+    let relay = relay(server.local_addr().unwrap(), path);
+    let mut buffer = [0; 2_048];
+    for n in 0..5_u8 {
+        let asked = Instant::now();
+        client.send_to(&[n; 100], relay.local_addr()).unwrap();
+        let (length, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!(&buffer[..length], [n; 100]);
+        assert!(asked.elapsed() >= Duration::from_millis(10));
+        server.send_to(&[n + 100; 200], from).unwrap();
+        let (length, from) = client.recv_from(&mut buffer).unwrap();
+        assert_eq!(
+            (from, &buffer[..length]),
+            (relay.local_addr(), &[n + 100; 200][..])
+        );
+        assert!(asked.elapsed() >= Duration::from_millis(30));
+    }
+    let report = stop(relay);
+    assert_eq!(
+        (report.totals.forward.forwarded, report.totals.backward.forwarded),
+        (5, 5)
+    );
+    assert!(report.totals.lateness.mean <= report.totals.lateness.max);
+    assert_eq!(report.is_valid(), report.flaws().is_empty());
+}
+
+#[test]
+fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
+    let (server, client) = (socket(), socket());
+    let rate = Bitrate::from_mbps(20);
+    let path = PathConfig {
+        forward: LinkConfig::new(rate, Duration::from_millis(5))
+            .with_queue(QueueLimit::Bytes(Bytes::from_kb(100))),
+        backward: free(Duration::from_millis(5)),
+    };
+    let relay = relay(server.local_addr().unwrap(), path);
+    let mut buffer = [0; 2_048];
+    client.send_to(b"hello", relay.local_addr()).unwrap();
+    let (_, from) = server.recv_from(&mut buffer).unwrap();
+
+    let sender = std::thread::spawn(move || {
+        // 600 × 1480 B on the wire at about 40 Mbit/s: twice the rate.
+        for _ in 0..60 {
+            for _ in 0..10 {
+                server.send_to(&[7; 1_452], from).unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    });
+    client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let (mut got, mut first, mut last) = (0_u32, None, Instant::now());
+    while client.recv_from(&mut buffer).is_ok() {
+        last = Instant::now();
+        first.get_or_insert(last);
+        got += 1;
+    }
+    sender.join().unwrap();
+    let report = stop(relay);
+    let forward = report.totals.forward;
+    if report.kernel_drops == Some(0) {
+        assert_eq!(forward.link.offered.packets, 600);
+    }
+    assert_eq!(u64::from(got), forward.forwarded);
+    assert!(forward.link.dropped.queue_full.packets > 0, "{forward:?}");
+    assert!(forward.link.max_queue <= Bytes::from_kb(100));
+    let mbps = f64::from(got - 1) * 1_480.0 * 8.0 / (last - first.unwrap()).as_secs_f64() / 1e6;
+    assert!((10.0..22.0).contains(&mbps), "{mbps} Mbit/s through a link of 20");
+    let dropped: u64 = report.forward_series.bins().iter().map(|bin| bin.dropped).sum();
+    assert_eq!(
+        dropped,
+        forward.link.dropped.total().packets,
+        "the series keeps every drop"
+    );
+}
+
+#[test]
+fn two_clients_are_told_apart_and_share_the_link() {
+    let server = socket();
+    let clients = [socket(), socket()];
+    let path = PathConfig::bottleneck(
+        Bitrate::from_mbps(50),
+        Duration::from_millis(10),
+        QueueLimit::Packets(100),
+        Loss::None,
+    );
+    let relay = relay(server.local_addr().unwrap(), path);
+    let mut buffer = [0; 2_048];
+    let mut seen = Vec::new();
+    for (n, client) in (0_u8..).zip(&clients) {
+        client.send_to(&[n], relay.local_addr()).unwrap();
+        let (_, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!(buffer[0], n);
+        seen.push(from);
+    }
+    assert_ne!(seen[0], seen[1]);
+    for (n, from) in (10_u8..).zip(&seen) {
+        server.send_to(&[n], from).unwrap();
+    }
+    for (n, client) in (10_u8..).zip(&clients) {
+        assert_eq!(client.recv_from(&mut buffer).unwrap().1, relay.local_addr());
+        assert_eq!(buffer[0], n);
+    }
+    let report = stop(relay);
+    assert_eq!((report.totals.clients, report.totals.forward.forwarded), (2, 2));
+}
+
+#[test]
+fn a_server_that_is_not_there_does_not_stop_the_relay() {
+    let gone = socket();
+    let address = gone.local_addr().unwrap();
+    drop(gone);
+    let client = socket();
+    let relay = relay(
+        address,
+        PathConfig {
+            forward: free(Duration::ZERO),
+            backward: free(Duration::ZERO),
+        },
+    );
+    let deadline = Instant::now() + PATIENCE;
+    while relay.snapshot().server_unreachable == 0 && Instant::now() < deadline {
+        client.send_to(b"anyone?", relay.local_addr()).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(relay.snapshot().server_unreachable > 0);
+
+    let server = UdpSocket::bind(address).unwrap();
+    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.send_to(b"now!", relay.local_addr()).unwrap();
+    let mut buffer = [0; 64];
+    while server
+        .recv_from(&mut buffer)
+        .map(|(length, _)| &buffer[..length])
+        .unwrap()
+        != b"now!"
+    {}
+    stop(relay);
+}
+
+#[test]
+fn a_datagram_beyond_the_mtu_is_dropped_and_counted() {
+    let (server, client) = (socket(), socket());
+    let path = PathConfig {
+        forward: free(Duration::ZERO),
+        backward: free(Duration::ZERO),
+    };
+    let relay = relay(server.local_addr().unwrap(), path);
+    client.send_to(&vec![0; 60_000], relay.local_addr()).unwrap();
+    client.send_to(&[1; 1_472], relay.local_addr()).unwrap();
+    let mut buffer = vec![0; 65_536];
+    assert_eq!(server.recv_from(&mut buffer).unwrap().0, 1_472);
+    assert_eq!(stop(relay).totals.backward.link.dropped.too_big.packets, 1);
+}
+
+#[test]
+fn a_client_beyond_the_limit_is_turned_away() {
+    let server = socket();
+    let config = RelayConfig::new(server.local_addr().unwrap(), PathConfig::default()).with_max_clients(1);
+    let relay = Relay::start(&config).unwrap();
+    let mut buffer = [0; 64];
+    let (first, second) = (socket(), socket());
+    first.send_to(b"first", relay.local_addr()).unwrap();
+    server.recv_from(&mut buffer).unwrap();
+    second.send_to(b"second", relay.local_addr()).unwrap();
+    first.send_to(b"again", relay.local_addr()).unwrap();
+    let (length, _) = server.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"again");
+    assert_eq!(stop(relay).totals.turned_away, 1);
+}
+
+#[test]
+fn an_address_in_use_is_said_with_the_address() {
+    let taken = socket();
+    let address = taken.local_addr().unwrap();
+    let config = RelayConfig::new(address, PathConfig::default()).with_listen(address);
+    let error = Relay::start(&config).unwrap_err().to_string();
+    assert!(error.contains(&address.to_string()), "{error}");
+}
