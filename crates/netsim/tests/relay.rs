@@ -1,5 +1,9 @@
 //! The relay between plain UDP sockets on loopback.
 #![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its sockets has nothing better to do than panic"
+)]
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -111,6 +111,24 @@ pub enum RelayError {
 }
 
 /// Starts relays.
+///
+/// ```
+/// # use std::net::UdpSocket;
+/// use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
+/// use playrate_units::{Bitrate, Duration, Probability};
+///
+/// let server = UdpSocket::bind("127.0.0.1:0")?;
+/// let path = PathConfig::bottleneck(
+///     Bitrate::from_mbps(20),
+///     Duration::from_millis(100),
+///     QueueLimit::ONE_BDP,
+///     "0.01%".parse::<Probability>()?,
+/// );
+/// let relay = Relay::start(&RelayConfig::new(server.local_addr()?, path))?;
+/// println!("talk to {} instead of the server", relay.local_addr());
+/// println!("{}", relay.stop()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Relay;
 

@@ -147,6 +147,44 @@ impl RelayReport {
     }
 }
 
+impl fmt::Display for RelayReport {
+    /// A few lines for people: what passed, what was dropped and whether to believe it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let totals = &self.totals;
+        for (name, way) in [
+            ("server to clients", &totals.forward),
+            ("clients to server", &totals.backward),
+        ] {
+            let (link, dropped) = (&way.link, &way.link.dropped);
+            writeln!(
+                f,
+                "{name}: {} of {} datagrams, {:.2} Mbit/s; dropped {} by the queue, {} at random, {} too big; \
+                 longest queue {} ({} ms)",
+                way.forwarded,
+                link.offered.packets,
+                link.delivered_rate(totals.elapsed).as_mbps(),
+                dropped.queue_full.packets,
+                dropped.loss.packets,
+                dropped.too_big.packets,
+                link.max_queue,
+                link.max_queue_delay.as_millis(),
+            )?;
+        }
+        let micros = |time: Duration| time.as_micros();
+        let late = &totals.lateness;
+        write!(
+            f,
+            "late by {} us on average, {} us at most",
+            micros(late.mean),
+            micros(late.max)
+        )?;
+        for flaw in self.flaws() {
+            write!(f, "\nnot valid: {flaw}")?;
+        }
+        Ok(())
+    }
+}
+
 /// Adds up misses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LatenessSum {
@@ -176,5 +214,47 @@ impl LatenessSum {
             mean: self.sum.checked_div(self.count).unwrap_or_default(),
             beyond_limit: self.beyond_limit,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_invalid_when_it_was_late_or_lost_packets_outside_the_model() {
+        let mut lateness = LatenessSum::default();
+        lateness.datagram(Duration::from_millis(1));
+        lateness.datagram(Duration::from_millis(5));
+        let series = LinkSeries::new(Duration::from_millis(10), 2);
+        let mut report = RelayReport {
+            totals: RelaySnapshot {
+                lateness: lateness.result(),
+                ..RelaySnapshot::default()
+            },
+            forward_series: series.clone(),
+            backward_series: series,
+            kernel_drops: None,
+            socket_buffer: Bytes::from_mib(4),
+        };
+        assert!(report.is_valid(), "{report}");
+        assert_eq!(report.totals.lateness.mean, Duration::from_millis(3));
+
+        lateness.datagram(Duration::from_micros(5_001));
+        report.totals.lateness = lateness.result();
+        report.kernel_drops = Some(3);
+        report.totals.backward.overflowed = 2;
+        let late = RelayFlaw::Late(Duration::from_micros(5_001));
+        assert_eq!(
+            report.flaws(),
+            [late, RelayFlaw::KernelDrops(3), RelayFlaw::Overflow(2)]
+        );
+        assert_eq!(report.totals.lateness.beyond_limit, 1);
+        assert!(
+            report
+                .to_string()
+                .contains("not valid: 5.001ms late, more than 5ms"),
+            "{report}"
+        );
     }
 }
