@@ -1,0 +1,331 @@
+//! The quinn adapter: drives a [`CongestionController`] from quinn's callbacks.
+//!
+//! Everything that is particular to quinn's side of congestion control is here: its clock becomes a
+//! [`Timestamp`], its per-packet calls become runs, its "zero bytes lost" becomes [`Signal::EcnCe`], and the
+//! controller's window becomes a plain integer, because quinn asks for it twice per datagram.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use playrate_cc::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use playrate_cc::{CongestionController, Snapshot, Timestamp, VideoKnowledge};
+use playrate_units::Bytes;
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+
+use crate::baseline;
+use crate::controllers::ControllerChoice;
+use crate::telemetry::{Monitor, Recorder};
+
+/// One connection's congestion control, ready for quinn: which controller, what is known of the video, and who
+/// watches. Make a fresh one for every connection; all paths of that connection share it.
+///
+/// ```
+/// use playrate_transport::{ConnectionController, ControllerChoice};
+///
+/// let control = ConnectionController::new("quinn-cubic".parse::<ControllerChoice>()?);
+/// let mut transport = quinn::TransportConfig::default();
+/// control.install(&mut transport);
+/// # Ok::<(), playrate_transport::ControllerError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ConnectionController {
+    choice: ControllerChoice,
+    knowledge: Arc<VideoKnowledge>,
+    monitor: Arc<Monitor>,
+}
+
+impl ConnectionController {
+    /// `choice` for one connection of whose video nothing is known yet.
+    pub fn new(choice: ControllerChoice) -> Self {
+        Self {
+            choice,
+            knowledge: Arc::default(),
+            monitor: Arc::default(),
+        }
+    }
+
+    /// Has samples go to `monitor`.
+    #[must_use]
+    pub fn with_monitor(mut self, monitor: Arc<Monitor>) -> Self {
+        self.monitor = monitor;
+        self
+    }
+
+    /// Has the controller read `knowledge`.
+    #[must_use]
+    pub fn with_knowledge(mut self, knowledge: Arc<VideoKnowledge>) -> Self {
+        self.knowledge = knowledge;
+        self
+    }
+
+    /// Which controller.
+    pub fn choice(&self) -> &ControllerChoice {
+        &self.choice
+    }
+
+    /// What the controller is told about the video. Write to it at any time.
+    pub fn knowledge(&self) -> &Arc<VideoKnowledge> {
+        &self.knowledge
+    }
+
+    /// Who watches.
+    pub fn monitor(&self) -> &Arc<Monitor> {
+        &self.monitor
+    }
+
+    /// Makes connections that use `transport` use this controller, and asks their peer for an acknowledgement of
+    /// every packet if the controller wants that. `transport` must be one connection's own.
+    pub fn install(&self, transport: &mut quinn::TransportConfig) {
+        let every_ack = self.choice.wants_every_ack();
+        transport.congestion_controller_factory(Arc::new(self.clone()));
+        transport.ack_frequency_config(every_ack.then(|| {
+            let mut frequency = quinn::AckFrequencyConfig::default();
+            // Counts the packets that may go unacknowledged: none (draft-ietf-quic-ack-frequency §4).
+            frequency.ack_eliciting_threshold(quinn::VarInt::from_u32(0));
+            frequency
+        }));
+    }
+}
+
+impl ControllerFactory for ConnectionController {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let recorder = Recorder::new(Arc::clone(&self.monitor), now);
+        match self.choice.build(current_mtu, Arc::clone(&self.knowledge)) {
+            crate::controllers::Built::Ours(controller) => {
+                Box::new(QuinnController::new(controller, now, current_mtu, recorder))
+            }
+            crate::controllers::Built::Baseline(baseline) => Box::new(baseline::Observed::new(
+                baseline.build(now, current_mtu),
+                recorder,
+            )),
+        }
+    }
+}
+
+/// A run of acknowledged packets that has not been reported yet.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    now: Instant,
+    sent: Instant,
+    bytes: u64,
+    packets: u32,
+    app_limited: bool,
+}
+
+/// A [`CongestionController`] as quinn drives it. [`quinn::Connection::congestion_state`] gives a copy; reach it
+/// with `into_any().downcast::<QuinnController>()`.
+#[derive(Debug)]
+pub struct QuinnController {
+    inner: Box<dyn CongestionController>,
+    /// When this controller was built: its time zero.
+    built: Instant,
+    run: Option<Run>,
+    /// Cached after every event, because quinn asks twice per datagram.
+    window: u64,
+    mtu: u64,
+    smoothed_rtt: Option<Duration>,
+    /// Whether quinn's estimator has seen a sample; before, it returns its initial guess.
+    rtt_measured: bool,
+    /// Whether the batch being read has acknowledged anything that asked for it.
+    batch_acked: bool,
+    recorder: Recorder,
+}
+
+impl QuinnController {
+    fn new(inner: Box<dyn CongestionController>, now: Instant, current_mtu: u16, recorder: Recorder) -> Self {
+        let mut controller = Self {
+            inner,
+            built: now,
+            run: None,
+            window: 0,
+            mtu: u64::from(current_mtu),
+            smoothed_rtt: None,
+            rtt_measured: false,
+            batch_acked: false,
+            recorder,
+        };
+        controller.refresh_window();
+        controller
+    }
+
+    /// What the controller says of itself.
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner.snapshot()
+    }
+
+    fn timestamp(&self, at: Instant) -> Timestamp {
+        let nanos = at.saturating_duration_since(self.built).as_nanos();
+        Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn refresh_window(&mut self) {
+        self.window = self.for_quinn(self.inner.window());
+    }
+
+    /// The one place where a controller's window is turned into what quinn does with it.
+    ///
+    /// quinn sends a packet only if `in flight + mtu < window`, so a window up to one MTU sends nothing at all,
+    /// and it stops pacing above `u32::MAX`.
+    fn for_quinn(&self, window: Bytes) -> u64 {
+        window.as_u64().clamp(self.mtu + 1, u64::from(u32::MAX))
+    }
+
+    fn flush(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        self.recorder.acked(run.sent, run.bytes, run.packets);
+        let event = Acked {
+            now: self.timestamp(run.now),
+            sent: self.timestamp(run.sent),
+            bytes: Bytes::new(run.bytes),
+            packets: run.packets,
+            app_limited: run.app_limited,
+        };
+        self.inner.on_acked(&event);
+    }
+}
+
+impl Controller for QuinnController {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
+        // quinn infers an acknowledgement without an ACK frame when a Retry comes (its run is reported here), and
+        // no RTT sample goes with it.
+        self.flush();
+        self.batch_acked = false;
+        self.recorder.sent(bytes);
+        self.inner.on_sent(&Sent {
+            now: self.timestamp(now),
+            bytes: Bytes::new(bytes),
+        });
+        self.refresh_window();
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        if let Some(run) = &mut self.run
+            && run.sent == sent
+            && run.now == now
+            && run.app_limited == app_limited
+        {
+            run.bytes = run.bytes.saturating_add(bytes);
+            run.packets = run.packets.saturating_add(1);
+            return;
+        }
+        self.flush();
+        self.batch_acked = true;
+        if self.rtt_measured {
+            self.smoothed_rtt = Some(rtt.get());
+        }
+        self.run = Some(Run {
+            now,
+            sent,
+            bytes,
+            packets: 1,
+            app_limited,
+        });
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        self.flush();
+        self.inner.on_ack_batch(&AckBatch {
+            now: self.timestamp(now),
+            in_flight: Bytes::new(in_flight),
+            app_limited,
+            smoothed_rtt: self.smoothed_rtt,
+        });
+        // quinn takes its RTT sample after this call, from the first frame that acknowledges something that asked
+        // for it; so from the next frame on the estimator is worth reading.
+        self.rtt_measured |= self.batch_acked;
+        self.batch_acked = false;
+        self.refresh_window();
+        if self
+            .recorder
+            .batch_ended(now, in_flight, app_limited, self.smoothed_rtt)
+        {
+            self.recorder.sample(now, self.inner.snapshot());
+        }
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        self.flush();
+        let signal = if lost_bytes == 0 && !is_persistent_congestion {
+            Signal::EcnCe
+        } else {
+            Signal::Loss {
+                bytes: Bytes::new(lost_bytes),
+                persistent: is_persistent_congestion,
+            }
+        };
+        self.inner.on_congestion(&Congestion {
+            now: self.timestamp(now),
+            newest_sent: self.timestamp(sent),
+            signal,
+        });
+        self.refresh_window();
+        self.recorder.congestion(now, lost_bytes, self.inner.snapshot());
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        // Arrives in the middle of an ACK frame when the frame acknowledges an MTU probe.
+        self.flush();
+        self.mtu = u64::from(new_mtu);
+        self.inner.on_mtu_change(&MtuChange {
+            mtu: Bytes::new(self.mtu),
+        });
+        self.refresh_window();
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window;
+        metrics.ssthresh = self.inner.snapshot().ssthresh.map(Bytes::as_u64);
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self {
+            inner: self.inner.clone_box(),
+            built: self.built,
+            run: self.run,
+            window: self.window,
+            mtu: self.mtu,
+            smoothed_rtt: self.smoothed_rtt,
+            rtt_measured: self.rtt_measured,
+            batch_acked: self.batch_acked,
+            recorder: self.recorder.clone(),
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.for_quinn(self.inner.initial_window())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl fmt::Display for ConnectionController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.choice.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,379 @@
+//! The HTTP/3 client side: an endpoint, its connections, and what they fetch.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use quinn::{AsyncUdpSocket, Runtime, VarInt};
+
+use crate::endpoint::{BindError, udp_socket};
+use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
+use crate::options::TransportOptions;
+use crate::quic;
+use crate::telemetry::Totals;
+use crate::time;
+use crate::tls::{Trust, client_config};
+
+/// HTTP/3's "no error" (RFC 9114 §8.1).
+const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
+
+/// Most bytes taken of a response's header.
+const HEADER_LIMIT: u64 = 64 << 10;
+
+/// How a client connects.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// Whom it trusts.
+    pub trust: Trust,
+    /// Transport parameters.
+    pub transport: TransportOptions,
+    /// How long to wait for an answer from one address.
+    pub connect_timeout: Duration,
+}
+
+impl ClientOptions {
+    /// The defaults, with `trust`.
+    pub fn new(trust: Trust) -> Self {
+        Self {
+            trust,
+            transport: TransportOptions::client(),
+            connect_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Where to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The name that the server's certificate is checked against: a host name or an IP address, without brackets.
+    pub host: String,
+    /// UDP port.
+    pub port: u16,
+    /// Addresses to try, in this order.
+    pub addresses: Vec<SocketAddr>,
+}
+
+impl Target {
+    /// `host` and `port` at a known address.
+    pub fn at(host: &str, address: SocketAddr) -> Self {
+        Self {
+            host: host.to_owned(),
+            port: address.port(),
+            addresses: vec![address],
+        }
+    }
+
+    /// Looks `host` up. This blocks on the system's resolver: not for virtual time, nor for a busy task.
+    pub fn resolve(host: &str, port: u16) -> Result<Self, ConnectError> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let failed = |reason: String| ConnectError::Name {
+            host: host.to_owned(),
+            reason,
+        };
+        let addresses: Vec<_> = (host, port)
+            .to_socket_addrs()
+            .map_err(|error| failed(error.to_string()))?
+            .collect();
+        if addresses.is_empty() {
+            return Err(failed("it has none".to_owned()));
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+            addresses,
+        })
+    }
+
+    /// The `:authority` of requests.
+    fn authority(&self) -> String {
+        match self.host.parse::<IpAddr>() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]:{}", self.port),
+            _ => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// An HTTP/3 client's endpoint. Clones are the same endpoint.
+#[derive(Clone, Debug)]
+pub struct Client {
+    endpoint: quinn::Endpoint,
+    runtime: Arc<dyn Runtime>,
+    options: Arc<ClientOptions>,
+}
+
+impl Client {
+    /// A client on `socket`, whatever that is: a UDP socket or one in a simulation.
+    pub fn new(
+        runtime: Arc<dyn Runtime>,
+        socket: Arc<dyn AsyncUdpSocket>,
+        options: ClientOptions,
+    ) -> Result<Self, EndpointError> {
+        // Says early what is wrong with the options.
+        options.transport.to_quinn()?;
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(
+            options.transport.to_endpoint()?,
+            None,
+            socket,
+            Arc::clone(&runtime),
+        )?;
+        Ok(Self {
+            endpoint,
+            runtime,
+            options: Arc::new(options),
+        })
+    }
+
+    /// A client on a UDP socket of its own, for IPv6 and IPv4 where the system can do both.
+    pub fn bind(runtime: Arc<dyn Runtime>, options: ClientOptions) -> Result<Self, EndpointError> {
+        let any = |ip: IpAddr| SocketAddr::new(ip, 0);
+        let socket = udp_socket(any(Ipv6Addr::UNSPECIFIED.into()))
+            .or_else(|_| udp_socket(any(Ipv4Addr::UNSPECIFIED.into())))?;
+        let socket = runtime
+            .wrap_udp_socket(socket)
+            .map_err(|source| BindError::Other {
+                address: any(Ipv6Addr::UNSPECIFIED.into()),
+                source,
+            })?;
+        Self::new(runtime, socket, options)
+    }
+
+    /// Connects to `target`, trying its addresses one after the other.
+    pub async fn connect(&self, target: &Target) -> Result<Connection, ConnectError> {
+        let mut last = ConnectError::Name {
+            host: target.host.clone(),
+            reason: "it has none".to_owned(),
+        };
+        for &address in &target.addresses {
+            match self.connect_to(target, address).await {
+                Err(error @ (ConnectError::NoAnswer { .. } | ConnectError::Refused(_))) => {
+                    tracing::debug!(%address, %error, "trying the next address");
+                    last = error;
+                }
+                done => return done,
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_to(&self, target: &Target, address: SocketAddr) -> Result<Connection, ConnectError> {
+        let setup = |error: EndpointError| ConnectError::Setup(Arc::new(error));
+        let (crypto, handshake) = client_config(&self.options.trust).map_err(|error| setup(error.into()))?;
+        let mut config = quinn::ClientConfig::new(crypto);
+        let transport = self.options.transport.to_quinn();
+        config.transport_config(Arc::new(transport.map_err(|error| setup(error.into()))?));
+        let connecting = self.endpoint.connect_with(config, address, &target.host)?;
+        let limit = self.options.connect_timeout;
+        let no_answer = ConnectError::NoAnswer {
+            address,
+            waited: limit,
+        };
+        let established = async {
+            let quinn = connecting.await.map_err(|error| handshake.error(error))?;
+            Connection::new(quinn, target, Arc::clone(&self.runtime), &self.options).await
+        };
+        match time::timeout(&*self.runtime, limit, established).await {
+            Ok(Err(ConnectError::Lost(ConnectionLost::TimedOut))) | Err(time::Elapsed) => Err(no_answer),
+            Ok(done) => done,
+        }
+    }
+
+    /// Waits until all connections are gone, their closes sent.
+    pub async fn wait_idle(&self) {
+        self.endpoint.wait_idle().await;
+    }
+}
+
+type Sender = h3::client::SendRequest<quic::Opener, Bytes>;
+type Stream = h3::client::RequestStream<quic::BidiStream<Bytes>, Bytes>;
+
+/// A connection to a server. Clones are the same connection; it closes when the last of them and of its bodies is
+/// dropped.
+#[derive(Clone)]
+pub struct Connection {
+    sender: Sender,
+    quinn: quinn::Connection,
+    authority: Arc<str>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("authority", &self.authority)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    async fn new(
+        quinn: quinn::Connection,
+        target: &Target,
+        runtime: Arc<dyn Runtime>,
+        options: &ClientOptions,
+    ) -> Result<Self, ConnectError> {
+        // A server opens no stream that this client reads more of than a header's worth.
+        let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT);
+        let (mut driver, sender) = h3::client::builder()
+            .max_field_section_size(HEADER_LIMIT)
+            .send_grease(options.transport.seed.is_none())
+            .build(adapter)
+            .await
+            .map_err(|error| ConnectionLost::of(&quinn, &error))?;
+        runtime.spawn(Box::pin(async move {
+            let ended = driver.wait_idle().await;
+            tracing::debug!(%ended, "connection ended");
+        }));
+        Ok(Self {
+            sender,
+            quinn,
+            authority: target.authority().into(),
+        })
+    }
+
+    /// Fetches `path` (with its query): the response's header, and its body to pull.
+    pub async fn get(&self, path: &str, headers: HeaderMap) -> Result<(Response<()>, Body), ExchangeError> {
+        self.request(Method::GET, path, headers).await
+    }
+
+    /// Fetches bytes `first..=last` of `path`, to the end if there is no `last` (RFC 9110 §14.2). The server may
+    /// answer with the whole (200) all the same.
+    pub async fn get_range(
+        &self,
+        path: &str,
+        first: u64,
+        last: Option<u64>,
+        mut headers: HeaderMap,
+    ) -> Result<(Response<()>, Body), ExchangeError> {
+        let last = last.map(|last| last.to_string()).unwrap_or_default();
+        let range = HeaderValue::try_from(format!("bytes={first}-{last}"));
+        headers.insert(
+            header::RANGE,
+            range.map_err(|error| ExchangeError::BadRequest {
+                reason: error.to_string(),
+            })?,
+        );
+        self.request(Method::GET, path, headers).await
+    }
+
+    /// Fetches only the header of `path`.
+    pub async fn head(&self, path: &str, headers: HeaderMap) -> Result<Response<()>, ExchangeError> {
+        let (response, mut body) = self.request(Method::HEAD, path, headers).await?;
+        while body.chunk().await?.is_some() {}
+        Ok(response)
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+    ) -> Result<(Response<()>, Body), ExchangeError> {
+        let bad = |error: http::Error| ExchangeError::BadRequest {
+            reason: format!("`{path}`: {error}"),
+        };
+        let uri = Uri::builder()
+            .scheme("https")
+            .authority(&*self.authority)
+            .path_and_query(path)
+            .build()
+            .map_err(bad)?;
+        let mut request = Request::builder()
+            .method(method.clone())
+            .uri(uri)
+            .body(())
+            .map_err(bad)?;
+        *request.headers_mut() = headers;
+        let failed = |error| ExchangeError::of(&self.quinn, error);
+        let mut stream = self.sender.clone().send_request(request).await.map_err(failed)?;
+        stream.finish().await.map_err(failed)?;
+        let response = stream.recv_response().await.map_err(failed)?;
+        let bodiless = method == Method::HEAD || response.status() == StatusCode::NOT_MODIFIED;
+        let promised = response
+            .headers()
+            .get(header::CONTENT_LENGTH)
+            .filter(|_| !bodiless)
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        let body = Body {
+            stream,
+            connection: self.clone(),
+            promised,
+            received: 0,
+        };
+        Ok((response, body))
+    }
+
+    /// The connection's totals so far.
+    pub fn totals(&self) -> Totals {
+        self.quinn.stats().into()
+    }
+
+    /// The QUIC connection underneath.
+    pub fn quinn(&self) -> &quinn::Connection {
+        &self.quinn
+    }
+
+    /// Closes the connection now, whatever is still on the way.
+    pub fn close(&self) {
+        self.quinn.close(H3_NO_ERROR, b"");
+    }
+}
+
+/// A response's body. Only what is pulled is taken from the transport: once its receive window is full the server
+/// waits. Dropping it before the end cancels the rest.
+pub struct Body {
+    stream: Stream,
+    connection: Connection,
+    promised: Option<u64>,
+    received: u64,
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("promised", &self.promised)
+            .field("received", &self.received)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Body {
+    /// The next bytes, as they came; `None` at the end. Giving up the future loses nothing.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
+        let chunk = self
+            .stream
+            .recv_data()
+            .await
+            .map_err(|error| ExchangeError::of(&self.connection.quinn, error))?
+            .map(|mut data| data.copy_to_bytes(data.remaining()));
+        if let Some(chunk) = &chunk {
+            self.received = self.received.saturating_add(chunk.len() as u64);
+        }
+        match self.promised {
+            Some(promised) if self.received > promised || (chunk.is_none() && self.received < promised) => {
+                Err(ExchangeError::Truncated {
+                    received: self.received,
+                    promised,
+                })
+            }
+            _ => Ok(chunk),
+        }
+    }
+
+    /// `Content-Length`, if the server gave one and the response has a body.
+    pub fn promised(&self) -> Option<u64> {
+        self.promised
+    }
+
+    /// Bytes pulled so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The connection it comes over.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}

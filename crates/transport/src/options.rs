@@ -1,0 +1,171 @@
+//! [`TransportOptions`]: the transport parameters that matter for video, with quinn's traps handled.
+
+use std::time::Duration;
+
+use playrate_units::Bytes;
+use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+
+/// Transport parameters of one endpoint's connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportOptions {
+    /// Bytes a peer may send on one stream before they are read here (`initial_max_stream_data`). Up to
+    /// [`MAX_WINDOW`](Self::MAX_WINDOW).
+    pub stream_receive_window: Bytes,
+    /// Bytes a peer may send on all streams before they are read here (`initial_max_data`).
+    pub receive_window: Bytes,
+    /// Bytes taken from the application and not acknowledged yet. This bounds a sender's memory per connection,
+    /// and how far ahead of the network a write may run.
+    pub send_window: Bytes,
+    /// Silence after which a connection counts as dead; at most `u32::MAX` ms.
+    pub idle_timeout: Duration,
+    /// Sends something after this much silence, so that a paused connection does not count as dead.
+    pub keep_alive: Option<Duration>,
+    /// Largest UDP payload to start with: at least 1,200, at most 65,527.
+    pub initial_mtu: u16,
+    /// Looks for a larger MTU up to this; `None` keeps the initial one.
+    pub mtu_discovery: Option<u16>,
+    /// How many streams (requests) a peer may have open at once.
+    pub max_requests: u32,
+    /// Makes runs reproducible: seeds the endpoint's random choices and switches HTTP/3 greasing off. For
+    /// simulation only, since those choices protect a live connection.
+    pub seed: Option<[u8; 32]>,
+}
+
+/// An option whose value cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// A window outside the bounds.
+    #[error("{name} of {value} is not between {least} and {most}")]
+    Window {
+        /// Which window.
+        name: &'static str,
+        /// The value given.
+        value: Bytes,
+        /// The smallest that works.
+        least: Bytes,
+        /// The largest allowed.
+        most: Bytes,
+    },
+    /// An MTU outside the bounds.
+    #[error("{name} of {value} B is not between 1200 B and 65527 B")]
+    Mtu {
+        /// Which MTU.
+        name: &'static str,
+        /// The value given, in bytes.
+        value: u16,
+    },
+    /// An idle timeout that cannot be written in a transport parameter.
+    #[error("an idle timeout of {} is too long: at most 49 days", playrate_units::duration::display(*.value))]
+    IdleTimeout {
+        /// The value given.
+        value: Duration,
+    },
+}
+
+impl TransportOptions {
+    /// The largest receive window accepted.
+    pub const MAX_WINDOW: Bytes = Bytes::new(256 << 20);
+    /// A window below this cannot carry a request or a response header.
+    pub const MIN_WINDOW: Bytes = Bytes::new(16 << 10);
+
+    /// For a server: requests are small, so little may be sent to it; a response runs at most 4 MiB ahead of the
+    /// network.
+    pub fn server() -> Self {
+        Self {
+            stream_receive_window: Bytes::new(64 << 10),
+            receive_window: Bytes::from_mib(1),
+            send_window: Bytes::from_mib(4),
+            ..Self::client()
+        }
+    }
+
+    /// For a client: 16 MiB may be under way to it or wait to be read, which lets one stream fill 100 Mbit/s at an
+    /// RTT of 1 s.
+    pub fn client() -> Self {
+        Self {
+            stream_receive_window: Bytes::from_mib(16),
+            receive_window: Bytes::from_mib(16),
+            send_window: Bytes::from_mib(1),
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: Some(Duration::from_secs(10)),
+            initial_mtu: 1_200,
+            mtu_discovery: Some(1_452),
+            max_requests: 100,
+            seed: None,
+        }
+    }
+
+    fn largest_mtu(&self) -> u16 {
+        self.mtu_discovery.unwrap_or(0).max(self.initial_mtu)
+    }
+
+    /// The parameters as quinn takes them. Fresh for every connection, since the controller goes in there.
+    pub fn to_quinn(&self) -> Result<TransportConfig, OptionsError> {
+        let window = |name, value: Bytes| {
+            if (Self::MIN_WINDOW..=Self::MAX_WINDOW).contains(&value) {
+                Ok(value.as_u64())
+            } else {
+                Err(OptionsError::Window {
+                    name,
+                    value,
+                    least: Self::MIN_WINDOW,
+                    most: Self::MAX_WINDOW,
+                })
+            }
+        };
+        let receive = |name, value| Ok(VarInt::from_u64(window(name, value)?).unwrap_or(VarInt::MAX));
+        let mtu = |name, value: u16| {
+            if (1_200..=65_527).contains(&value) {
+                Ok(value)
+            } else {
+                Err(OptionsError::Mtu { name, value })
+            }
+        };
+        let mut config = TransportConfig::default();
+        config
+            .stream_receive_window(receive("stream receive window", self.stream_receive_window)?)
+            .receive_window(receive("receive window", self.receive_window)?)
+            .send_window(window("send window", self.send_window)?)
+            .max_concurrent_bidi_streams(self.max_requests.into())
+            // HTTP/3 needs three; a few more for greasing and extensions.
+            .max_concurrent_uni_streams(8_u32.into())
+            .max_idle_timeout(Some(IdleTimeout::try_from(self.idle_timeout).map_err(|_| {
+                OptionsError::IdleTimeout {
+                    value: self.idle_timeout,
+                }
+            })?))
+            .keep_alive_interval(self.keep_alive)
+            .datagram_receive_buffer_size(None)
+            .initial_mtu(mtu("initial MTU", self.initial_mtu)?);
+        match self.mtu_discovery {
+            Some(bound) => {
+                let mut discovery = MtuDiscoveryConfig::default();
+                discovery.upper_bound(mtu("largest MTU", bound)?);
+                config.mtu_discovery_config(Some(discovery));
+            }
+            None => {
+                config.mtu_discovery_config(None);
+            }
+        }
+        // quinn offloads up to 10 datagrams at once. Beyond 65,507 bytes in all the kernel refuses them (EMSGSIZE),
+        // quinn takes that for loss, and black hole detection drops the MTU to 1,200.
+        config.enable_segmentation_offload(self.largest_mtu() <= 6_500);
+        Ok(config)
+    }
+
+    /// What the endpoint itself needs to know.
+    pub fn to_endpoint(&self) -> Result<EndpointConfig, OptionsError> {
+        let mut config = EndpointConfig::default();
+        config.rng_seed(self.seed);
+        // The default is Ethernet's 1,472; a larger MTU must also be receivable.
+        let largest = self.largest_mtu().max(1_472);
+        config
+            .max_udp_payload_size(largest)
+            .map_err(|_| OptionsError::Mtu {
+                name: "largest MTU",
+                value: largest,
+            })?;
+        Ok(config)
+    }
+}

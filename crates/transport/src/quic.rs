@@ -1,0 +1,463 @@
+//! QUIC as `h3` wants it, on quinn.
+//!
+//! In place of `h3-quinn`, which hides the streams: here what a peer may send in one request is bounded (`h3`
+//! buffers a frame whole), a response knows when it has been delivered, a stream can be given a priority, and one
+//! that is given up is reset (quinn alone would end it as if it were complete) and stopped with HTTP/3's own codes
+//! (quinn's 0 makes curl drop the response).
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use h3::error::Code;
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use quinn::{ConnectionError, VarInt};
+
+type Pending<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
+type Halves = (quinn::SendStream, quinn::RecvStream);
+
+/// A peer sent more on a stream than is taken.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("more than {limit} bytes on one stream")]
+pub(crate) struct TooMuch {
+    limit: u64,
+}
+
+/// What the owner of an exchange may know and say about its stream.
+pub(crate) struct StreamControl {
+    /// Resolves when the peer has acknowledged everything up to the end, with the peer's code if it wanted no
+    /// more, or with an error if the connection went first.
+    pub(crate) delivered: Pin<Box<dyn Future<Output = Result<Option<u64>, ()>> + Send + Sync>>,
+    pub(crate) wishes: Arc<Wishes>,
+}
+
+/// What the owner of an exchange wishes for the sending direction of its stream.
+#[derive(Debug)]
+pub(crate) struct Wishes {
+    /// Stream priority: higher goes first.
+    pub(crate) priority: AtomicI32,
+    /// With which code the stream is reset when it is given up before its end.
+    pub(crate) give_up: AtomicU64,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self {
+            priority: AtomicI32::new(0),
+            give_up: AtomicU64::new(Code::H3_REQUEST_CANCELLED.value()),
+        }
+    }
+}
+
+/// Most bytes taken in the life of a stream that carries control frames. They are tens of bytes each.
+const CONTROL_LIMIT: u64 = 1 << 20;
+
+/// The control of the stream accepted last; the session takes it at once.
+pub(crate) type Accepted = Arc<Mutex<Option<StreamControl>>>;
+
+pub(crate) struct Connection {
+    opener: Opener,
+    accepting_bi: Pending<Halves>,
+    accepting_uni: Pending<quinn::RecvStream>,
+    /// Most bytes taken on one stream that the peer opened.
+    limit: u64,
+    accepted: Accepted,
+}
+
+impl Connection {
+    /// `limit` is the most bytes that are taken on one stream that the peer opens.
+    pub(crate) fn new(quinn: quinn::Connection, limit: u64) -> Self {
+        Self {
+            opener: Opener::new(quinn),
+            accepting_bi: None,
+            accepting_uni: None,
+            limit,
+            accepted: Accepted::default(),
+        }
+    }
+
+    pub(crate) fn accepted(&self) -> Accepted {
+        Arc::clone(&self.accepted)
+    }
+}
+
+/// Polls a kept future, made anew by `make` when there is none.
+fn poll_pending<T>(
+    slot: &mut Pending<T>,
+    cx: &mut Context<'_>,
+    make: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>,
+) -> Poll<Result<T, ConnectionError>> {
+    let result = ready!(slot.get_or_insert_with(make).as_mut().poll(cx));
+    *slot = None;
+    Poll::Ready(result)
+}
+
+impl<B: Buf> quic::Connection<B> for Connection {
+    type RecvStream = RecvStream;
+    type OpenStreams = Opener;
+
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::RecvStream, ConnectionErrorIncoming>> {
+        let quinn = &self.opener.quinn;
+        let stream = ready!(poll_pending(&mut self.accepting_uni, cx, || {
+            let quinn = quinn.clone();
+            Box::pin(async move { quinn.accept_uni().await })
+        }))
+        .map_err(connection_error)?;
+        Poll::Ready(Ok(RecvStream::new(stream, CONTROL_LIMIT, Code::H3_NO_ERROR)))
+    }
+
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
+        let quinn = &self.opener.quinn;
+        let (send, receive) = ready!(poll_pending(&mut self.accepting_bi, cx, || {
+            let quinn = quinn.clone();
+            Box::pin(async move { quinn.accept_bi().await })
+        }))
+        .map_err(connection_error)?;
+        let send = SendStream::new(send);
+        let stopped = send.stream.stopped();
+        *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(StreamControl {
+            delivered: Box::pin(async move {
+                stopped
+                    .await
+                    .map(|code| code.map(VarInt::into_inner))
+                    .map_err(|_| ())
+            }),
+            wishes: Arc::clone(&send.wishes),
+        });
+        Poll::Ready(Ok(BidiStream {
+            send,
+            receive: RecvStream::new(receive, self.limit, Code::H3_NO_ERROR),
+        }))
+    }
+
+    fn opener(&self) -> Self::OpenStreams {
+        self.opener.clone()
+    }
+}
+
+impl<B: Buf> quic::OpenStreams<B> for Connection {
+    type BidiStream = BidiStream<B>;
+    type SendStream = SendStream<B>;
+
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
+        self.opener.poll_open_bidi(cx)
+    }
+
+    fn poll_open_send(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
+        self.opener.poll_open_send(cx)
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        quic::OpenStreams::<B>::close(&mut self.opener, code, reason);
+    }
+}
+
+/// Opens streams.
+pub(crate) struct Opener {
+    quinn: quinn::Connection,
+    opening_bi: Pending<Halves>,
+    opening_uni: Pending<quinn::SendStream>,
+}
+
+impl Opener {
+    fn new(quinn: quinn::Connection) -> Self {
+        Self {
+            quinn,
+            opening_bi: None,
+            opening_uni: None,
+        }
+    }
+}
+
+impl Clone for Opener {
+    fn clone(&self) -> Self {
+        Self::new(self.quinn.clone())
+    }
+}
+
+impl<B: Buf> quic::OpenStreams<B> for Opener {
+    type BidiStream = BidiStream<B>;
+    type SendStream = SendStream<B>;
+
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
+        let quinn = &self.quinn;
+        let (send, receive) = ready!(poll_pending(&mut self.opening_bi, cx, || {
+            let quinn = quinn.clone();
+            Box::pin(async move { quinn.open_bi().await })
+        }))
+        .map_err(stream_lost)?;
+        Poll::Ready(Ok(BidiStream {
+            send: SendStream::new(send),
+            // What this side asked for may be as long as it likes.
+            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED),
+        }))
+    }
+
+    fn poll_open_send(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
+        let quinn = &self.quinn;
+        let stream = ready!(poll_pending(&mut self.opening_uni, cx, || {
+            let quinn = quinn.clone();
+            Box::pin(async move { quinn.open_uni().await })
+        }))
+        .map_err(stream_lost)?;
+        Poll::Ready(Ok(SendStream::new(stream)))
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        self.quinn.close(var_int(code.value()), reason);
+    }
+}
+
+/// Both directions of a stream.
+pub(crate) struct BidiStream<B> {
+    send: SendStream<B>,
+    receive: RecvStream,
+}
+
+impl<B: Buf> quic::BidiStream<B> for BidiStream<B> {
+    type SendStream = SendStream<B>;
+    type RecvStream = RecvStream;
+
+    fn split(self) -> (Self::SendStream, Self::RecvStream) {
+        (self.send, self.receive)
+    }
+}
+
+impl<B: Buf> quic::RecvStream for BidiStream<B> {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        self.receive.poll_data(cx)
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        self.receive.stop_sending(error_code);
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.receive.recv_id()
+    }
+}
+
+impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_ready(cx)
+    }
+
+    fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        self.send.send_data(data)
+    }
+
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_finish(cx)
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        self.send.reset(reset_code);
+    }
+
+    fn send_id(&self) -> StreamId {
+        self.send.send_id()
+    }
+}
+
+/// The receiving direction.
+pub(crate) struct RecvStream {
+    stream: quinn::RecvStream,
+    limit: u64,
+    received: u64,
+    /// With which code the peer is asked to stop when this is dropped before the end.
+    give_up: Code,
+}
+
+impl RecvStream {
+    fn new(stream: quinn::RecvStream, limit: u64, give_up: Code) -> Self {
+        Self {
+            stream,
+            limit,
+            received: 0,
+            give_up,
+        }
+    }
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        // Fails on a stream that has been read to its end, and then there is nothing to stop.
+        let _ = self.stream.stop(var_int(self.give_up.value()));
+    }
+}
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        use quinn::ReadError;
+        // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
+        let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx));
+        match chunk {
+            Ok(None) => Poll::Ready(Ok(None)),
+            Ok(Some(chunk)) => {
+                self.received = self.received.saturating_add(chunk.bytes.len() as u64);
+                if self.received > self.limit {
+                    self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
+                    return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(TooMuch {
+                        limit: self.limit,
+                    }))));
+                }
+                Poll::Ready(Ok(Some(chunk.bytes)))
+            }
+            Err(ReadError::Reset(code)) => Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
+                error_code: code.into_inner(),
+            })),
+            Err(ReadError::ConnectionLost(error)) => Poll::Ready(Err(stream_lost(error))),
+            Err(error) => Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error)))),
+        }
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        // An error says that the stream has ended already, which is what is wanted.
+        let _ = self.stream.stop(var_int(error_code));
+    }
+
+    fn recv_id(&self) -> StreamId {
+        stream_id(self.stream.id())
+    }
+}
+
+/// The sending direction.
+pub(crate) struct SendStream<B> {
+    stream: quinn::SendStream,
+    writing: Option<WriteBuf<B>>,
+    wishes: Arc<Wishes>,
+    applied_priority: i32,
+    finished: bool,
+}
+
+impl<B> SendStream<B> {
+    fn new(stream: quinn::SendStream) -> Self {
+        Self {
+            stream,
+            writing: None,
+            wishes: Arc::default(),
+            applied_priority: 0,
+            finished: false,
+        }
+    }
+}
+
+impl<B> Drop for SendStream<B> {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Fails on a stream that was reset already.
+            let _ = self.stream.reset(var_int(self.wishes.give_up.load(Relaxed)));
+        }
+    }
+}
+
+impl<B: Buf> quic::SendStream<B> for SendStream<B> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        use quinn::WriteError;
+        let Some(data) = &mut self.writing else {
+            return Poll::Ready(Ok(()));
+        };
+        let priority = self.wishes.priority.load(Relaxed);
+        if priority != self.applied_priority {
+            self.applied_priority = priority;
+            // Fails only on a stream that has ended, which the write below reports.
+            let _ = self.stream.set_priority(priority);
+        }
+        while data.has_remaining() {
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk())) {
+                Ok(written) => data.advance(written),
+                Err(error) => {
+                    self.writing = None;
+                    return Poll::Ready(Err(match error {
+                        WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated {
+                            error_code: code.into_inner(),
+                        },
+                        WriteError::ConnectionLost(error) => stream_lost(error),
+                        other => StreamErrorIncoming::Unknown(Box::new(other)),
+                    }));
+                }
+            }
+        }
+        self.writing = None;
+        Poll::Ready(Ok(()))
+    }
+
+    fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        if self.writing.is_some() {
+            return Err(StreamErrorIncoming::ConnectionErrorIncoming {
+                connection_error: ConnectionErrorIncoming::InternalError(
+                    "a frame was begun before the last one was written".to_owned(),
+                ),
+            });
+        }
+        self.writing = Some(data.into());
+        Ok(())
+    }
+
+    fn poll_finish(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.finished = true;
+        Poll::Ready(
+            self.stream
+                .finish()
+                .map_err(|error| StreamErrorIncoming::Unknown(Box::new(error))),
+        )
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        // An error says that the stream has ended already.
+        let _ = self.stream.reset(var_int(reset_code));
+    }
+
+    fn send_id(&self) -> StreamId {
+        stream_id(self.stream.id())
+    }
+}
+
+fn var_int(code: u64) -> VarInt {
+    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
+}
+
+fn stream_id(id: quinn::StreamId) -> StreamId {
+    StreamId::try_from(u64::from(id)).expect("both are the 62-bit integer of RFC 9000 §2.1")
+}
+
+fn stream_lost(error: ConnectionError) -> StreamErrorIncoming {
+    StreamErrorIncoming::ConnectionErrorIncoming {
+        connection_error: connection_error(error),
+    }
+}
+
+fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
+    match error {
+        ConnectionError::ApplicationClosed(close) => ConnectionErrorIncoming::ApplicationClose {
+            error_code: close.error_code.into_inner(),
+        },
+        ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
+        other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
+    }
+}

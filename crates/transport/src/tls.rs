@@ -1,0 +1,301 @@
+//! TLS 1.3: who a server is ([`Identity`]) and whom a client trusts ([`Trust`]).
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use quinn::crypto::rustls::QuicServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::ParsedCertificate;
+use sha2::{Digest, Sha256};
+
+mod verify;
+
+pub use verify::Trust;
+pub(crate) use verify::client_config;
+
+/// The one application protocol spoken: HTTP/3 (RFC 9114 §3.1).
+const ALPN: &[u8] = b"h3";
+
+/// A certificate, key or trust that cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A PEM file that cannot be read.
+    #[error("cannot read {what} from {}: {reason}", .path.display())]
+    Read {
+        /// What was expected in there.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Certificate and key do not make an identity.
+    #[error("the certificate and key cannot be used: {reason}")]
+    Identity {
+        /// Why not.
+        reason: String,
+    },
+    /// No development certificate could be made.
+    #[error("cannot make a development certificate: {reason}")]
+    Development {
+        /// Why not.
+        reason: String,
+    },
+    /// The trust anchors cannot be used.
+    #[error("cannot use the certificate authorities given: {reason}")]
+    Authorities {
+        /// Why not.
+        reason: String,
+    },
+    /// The system has no certificate authorities.
+    #[error("this system has no certificate authorities to trust; give a CA file or a pin")]
+    NoSystemAuthorities,
+    /// A text that is no pin.
+    #[error(
+        "`{text}` is not a pin: expected the base64 SHA-256 of a public key, 44 characters ending in `=`"
+    )]
+    Pin {
+        /// The text.
+        text: String,
+    },
+}
+
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// SHA-256 of a certificate's public key (the DER of its SubjectPublicKeyInfo). Its text form is base64, as RFC 7469
+/// §2.4 and Chromium's `--ignore-certificate-errors-spki-list` write it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Pin([u8; 32]);
+
+impl Pin {
+    /// The pin of a certificate.
+    pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, TlsError> {
+        let parsed = ParsedCertificate::try_from(certificate).map_err(|error| TlsError::Identity {
+            reason: error.to_string(),
+        })?;
+        Ok(Self(
+            Sha256::digest(parsed.subject_public_key_info().as_ref()).into(),
+        ))
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&BASE64.encode(self.0))
+    }
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pin({self})")
+    }
+}
+
+impl FromStr for Pin {
+    type Err = TlsError;
+
+    fn from_str(text: &str) -> Result<Self, TlsError> {
+        BASE64
+            .decode(text.trim())
+            .ok()
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(Self)
+            .ok_or_else(|| TlsError::Pin {
+                text: text.to_owned(),
+            })
+    }
+}
+
+/// Who a server is: a certificate chain and its private key.
+pub struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    pin: Pin,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("pin", &self.pin)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self {
+            chain: self.chain.clone(),
+            key: self.key.clone_key(),
+            pin: self.pin,
+        }
+    }
+}
+
+/// How long a development certificate is valid. Browsers take up to 14 days for a certificate that is trusted by
+/// its hash alone.
+const DEVELOPMENT_VALIDITY: Duration = Duration::from_secs(13 * 24 * 3600);
+
+impl Identity {
+    /// Reads a PEM certificate chain, leaf first, and its PEM private key.
+    pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let chain = read_certificates(certificate)?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Read {
+            what: "a private key",
+            path: key.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Self::new(chain, key)
+    }
+
+    /// An identity from a certificate chain, leaf first, and its key. Fails if the two do not belong together.
+    pub fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Self, TlsError> {
+        let leaf = chain.first().ok_or_else(|| TlsError::Identity {
+            reason: "there is no certificate".to_owned(),
+        })?;
+        let identity = Self {
+            pin: Pin::of(leaf)?,
+            chain,
+            key,
+        };
+        identity.server_config()?;
+        Ok(identity)
+    }
+
+    /// Makes a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and `names` on the fly. It is valid from
+    /// yesterday for 13 days. Clients trust it by its [pin](Self::pin), or by its
+    /// [certificate](Self::certificate_pem) as a CA.
+    pub fn development(names: &[String]) -> Result<Self, TlsError> {
+        let failed = |error: rcgen::Error| TlsError::Development {
+            reason: error.to_string(),
+        };
+        let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+        all.extend_from_slice(names);
+        let key = rcgen::KeyPair::generate().map_err(failed)?;
+        let mut params = rcgen::CertificateParams::new(all).map_err(failed)?;
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, "playrate development certificate");
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a certificate is valid on the wall clock, in virtual time too"
+        )]
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        let epoch = rcgen::date_time_ymd(1970, 1, 1);
+        params.not_before = epoch + now.saturating_sub(Duration::from_secs(24 * 3600));
+        params.not_after = params.not_before + DEVELOPMENT_VALIDITY;
+        let certificate = params.self_signed(&key).map_err(failed)?;
+        Self::new(
+            vec![certificate.der().clone()],
+            PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+        )
+    }
+
+    /// The pin that clients can trust this identity by.
+    pub fn pin(&self) -> Pin {
+        self.pin
+    }
+
+    /// The leaf certificate as PEM text.
+    pub fn certificate_pem(&self) -> String {
+        let text = BASE64.encode(self.chain.first().map_or(&[][..], AsRef::as_ref));
+        let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+        // Base64 is ASCII, so cutting it at bytes cuts it at characters.
+        for line in text.as_bytes().chunks(64) {
+            pem.push_str(&String::from_utf8_lossy(line));
+            pem.push('\n');
+        }
+        pem.push_str("-----END CERTIFICATE-----\n");
+        pem
+    }
+
+    pub(crate) fn server_config(&self) -> Result<Arc<QuicServerConfig>, TlsError> {
+        let failed = |reason: String| TlsError::Identity { reason };
+        let mut config = rustls::ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|error| failed(error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(self.chain.clone(), self.key.clone_key())
+            .map_err(|error| failed(error.to_string()))?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        QuicServerConfig::try_from(config)
+            .map(Arc::new)
+            .map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// Reads every certificate of a PEM file; at least one.
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let failed = |reason: String| TlsError::Read {
+        what: "certificates",
+        path: path.to_owned(),
+        reason,
+    };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .map_err(|error| failed(error.to_string()))?
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| failed(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(failed("there is no PEM certificate in it".to_owned()));
+    }
+    Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_development_identity_reads_back_from_its_pem_and_has_the_same_pin() {
+        let identity = Identity::development(&["video.example".to_owned()]).unwrap();
+        let certificate = CertificateDer::from_pem_slice(identity.certificate_pem().as_bytes()).unwrap();
+        assert_eq!(Pin::of(&certificate).unwrap(), identity.pin());
+        let text = identity.pin().to_string();
+        assert_eq!((text.len(), text.parse::<Pin>().unwrap()), (44, identity.pin()));
+    }
+
+    #[test]
+    fn two_development_identities_differ() {
+        let pin = || Identity::development(&[]).unwrap().pin();
+        assert_ne!(pin(), pin());
+    }
+
+    #[test]
+    fn a_key_that_does_not_belong_to_the_certificate_is_refused() {
+        let (one, other) = (
+            Identity::development(&[]).unwrap(),
+            Identity::development(&[]).unwrap(),
+        );
+        let error = Identity::new(one.chain, other.key).unwrap_err();
+        assert!(matches!(error, TlsError::Identity { .. }), "{error}");
+    }
+
+    #[rstest::rstest]
+    #[case("")]
+    #[case("abc=")]
+    #[case("3q2+7w==")]
+    #[case("not base64 at all, though rather long indeed")]
+    fn what_is_no_pin_is_refused_and_quoted(#[case] text: &str) {
+        let error = text.parse::<Pin>().unwrap_err();
+        assert!(error.to_string().contains(&format!("`{text}`")), "{error}");
+    }
+
+    #[test]
+    fn a_missing_certificate_file_is_named() {
+        let error = Identity::from_pem_files(Path::new("/no/such/cert.pem"), Path::new("/no/such/key.pem"))
+            .unwrap_err();
+        assert!(error.to_string().contains("/no/such/cert.pem"), "{error}");
+    }
+}

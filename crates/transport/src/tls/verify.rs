@@ -1,0 +1,184 @@
+//! [`Trust`]: how a client decides whether a server is the one it means.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use quinn::ConnectionError;
+use quinn::crypto::rustls::QuicClientConfig;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::{ALPN, Pin, TlsError, provider, read_certificates};
+use crate::error::{ConnectError, ConnectionLost};
+
+/// Whom a client trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trust {
+    /// Servers whose certificate was issued by an authority in this PEM file (or is itself in it).
+    CaFile(PathBuf),
+    /// The one server that has this public key.
+    Pin(Pin),
+    /// Servers whose certificate was issued by an authority that this system trusts.
+    System,
+    /// Anyone. Said out loud in the log.
+    Insecure,
+}
+
+/// What one handshake leaves behind for its error message.
+#[derive(Debug, Default)]
+pub(crate) struct Handshake {
+    wrong_pin: Arc<OnceLock<(Pin, Pin)>>,
+}
+
+impl Handshake {
+    /// The reason why the handshake failed, as the user should read it.
+    pub(crate) fn error(&self, error: ConnectionError) -> ConnectError {
+        if let Some(&(expected, seen)) = self.wrong_pin.get() {
+            return ConnectError::WrongPin { expected, seen };
+        }
+        if let ConnectionError::TransportError(broken) = &error
+            && broken.reason.starts_with("invalid peer certificate")
+        {
+            return ConnectError::Untrusted {
+                reason: broken.reason.clone(),
+            };
+        }
+        ConnectError::Lost(ConnectionLost::from(error))
+    }
+}
+
+/// The client's TLS for one connection.
+pub(crate) fn client_config(trust: &Trust) -> Result<(Arc<QuicClientConfig>, Handshake), TlsError> {
+    let provider = provider();
+    let handshake = Handshake::default();
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::CaFile(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in read_certificates(path)? {
+                roots.add(certificate).map_err(|error| TlsError::Authorities {
+                    reason: error.to_string(),
+                })?;
+            }
+            from_roots(roots, &provider)?
+        }
+        Trust::System => {
+            let found = rustls_native_certs::load_native_certs();
+            for error in &found.errors {
+                tracing::warn!(%error, "a certificate authority of this system cannot be read");
+            }
+            let mut roots = RootCertStore::empty();
+            let (added, _unparsable) = roots.add_parsable_certificates(found.certs);
+            if added == 0 {
+                return Err(TlsError::NoSystemAuthorities);
+            }
+            from_roots(roots, &provider)?
+        }
+        Trust::Pin(pin) => Arc::new(ByKey {
+            expected: Some(*pin),
+            wrong_pin: Arc::clone(&handshake.wrong_pin),
+            provider: Arc::clone(&provider),
+        }),
+        Trust::Insecure => {
+            tracing::warn!(
+                "the server's certificate is NOT verified: anyone on the path can pose as the server"
+            );
+            Arc::new(ByKey {
+                expected: None,
+                wrong_pin: Arc::clone(&handshake.wrong_pin),
+                provider: Arc::clone(&provider),
+            })
+        }
+    };
+    let failed = |reason: String| TlsError::Authorities { reason };
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| failed(error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    let config = QuicClientConfig::try_from(config).map_err(|error| failed(error.to_string()))?;
+    Ok((Arc::new(config), handshake))
+}
+
+fn from_roots(
+    roots: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| TlsError::Authorities {
+            reason: error.to_string(),
+        })
+}
+
+/// Trusts whoever has the expected key, whatever the certificate says otherwise; or anyone. That the server *has*
+/// the key is proven by its handshake signature either way.
+#[derive(Debug)]
+struct ByKey {
+    expected: Option<Pin>,
+    wrong_pin: Arc<OnceLock<(Pin, Pin)>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for ByKey {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if let Some(expected) = self.expected {
+            let seen = Pin::of(end_entity)
+                .map_err(|_| rustls::Error::InvalidCertificate(rustls::CertificateError::BadEncoding))?;
+            if seen != expected {
+                // Only the first word counts, and a handshake has only one.
+                let _ = self.wrong_pin.set((expected, seen));
+                return Err(rustls::Error::InvalidCertificate(
+                    rustls::CertificateError::ApplicationVerificationFailure,
+                ));
+            }
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
