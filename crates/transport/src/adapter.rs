@@ -16,7 +16,7 @@ use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 use crate::baseline;
-use crate::controllers::ControllerChoice;
+use crate::controllers::{Built, ControllerChoice};
 use crate::telemetry::{Monitor, Recorder};
 
 /// One connection's congestion control, ready for quinn: which controller, what is known of the video, and who
@@ -25,10 +25,10 @@ use crate::telemetry::{Monitor, Recorder};
 /// ```
 /// use playrate_transport::{ConnectionController, ControllerChoice};
 ///
-/// let control = ConnectionController::new("quinn-cubic".parse::<ControllerChoice>()?);
+/// let control = ConnectionController::new("cubic+start=hystartpp".parse::<ControllerChoice>()?);
 /// let mut transport = quinn::TransportConfig::default();
 /// control.install(&mut transport);
-/// # Ok::<(), playrate_transport::ControllerError>(())
+/// # Ok::<(), playrate_cc::SpecError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConnectionController {
@@ -94,10 +94,8 @@ impl ControllerFactory for ConnectionController {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let recorder = Recorder::new(Arc::clone(&self.monitor), now);
         match self.choice.build(current_mtu, Arc::clone(&self.knowledge)) {
-            crate::controllers::Built::Ours(controller) => {
-                Box::new(QuinnController::new(controller, now, current_mtu, recorder))
-            }
-            crate::controllers::Built::Baseline(baseline) => Box::new(baseline::Observed::new(
+            Built::Ours(controller) => Box::new(QuinnController::new(controller, now, current_mtu, recorder)),
+            Built::Baseline(baseline) => Box::new(baseline::Observed::new(
                 baseline.build(now, current_mtu),
                 recorder,
             )),

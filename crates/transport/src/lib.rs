@@ -10,7 +10,7 @@
 mod adapter;
 mod baseline;
 mod client;
-mod controllers;
+pub mod controllers;
 mod endpoint;
 mod error;
 mod options;
@@ -23,7 +23,7 @@ mod tls;
 pub use adapter::{ConnectionController, QuinnController};
 pub use baseline::Baseline;
 pub use client::{Body, Client, ClientOptions, Connection, Target};
-pub use controllers::{ControllerChoice, ControllerError};
+pub use controllers::ControllerChoice;
 pub use endpoint::{BindError, SOCKET_BUFFER, udp_socket};
 pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
 pub use options::{OptionsError, TransportOptions};

@@ -163,7 +163,7 @@ impl Server {
                 continue;
             }
             return Some(Incoming {
-                incoming,
+                quinn: incoming,
                 shared: Arc::clone(&self.shared),
                 stop: self.stop.subscribe(),
             });
@@ -194,7 +194,7 @@ impl Server {
 /// A client that wants to connect.
 #[derive(Debug)]
 pub struct Incoming {
-    incoming: quinn::Incoming,
+    quinn: quinn::Incoming,
     shared: Arc<Shared>,
     stop: watch::Receiver<bool>,
 }
@@ -202,12 +202,12 @@ pub struct Incoming {
 impl Incoming {
     /// The client's address. It may be forged until the handshake is done.
     pub fn peer(&self) -> SocketAddr {
-        self.incoming.remote_address()
+        self.quinn.remote_address()
     }
 
     /// Turns the client away.
     pub fn refuse(self) {
-        self.incoming.refuse();
+        self.quinn.refuse();
     }
 
     /// Does the handshake. The connection sends with `control`.
@@ -226,7 +226,7 @@ impl Incoming {
         control.install(&mut transport);
         let mut config = self.shared.base.clone();
         config.transport_config(Arc::new(transport));
-        let connecting = self.incoming.accept_with(Arc::new(config))?;
+        let connecting = self.quinn.accept_with(Arc::new(config))?;
         let established = async move {
             let quinn = connecting.await?;
             Session::new(quinn, control, self.shared, self.stop).await

@@ -72,7 +72,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// SHA-256 of a certificate's public key (the DER of its SubjectPublicKeyInfo). Its text form is base64, as RFC 7469
+/// SHA-256 of a certificate's public key (the DER of its `SubjectPublicKeyInfo`). Its text form is base64, as RFC 7469
 /// §2.4 and Chromium's `--ignore-certificate-errors-spki-list` write it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pin([u8; 32]);
