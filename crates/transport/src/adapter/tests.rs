@@ -1,1 +1,424 @@
+//! The adapter driven by quinn-proto itself, two endpoints and a wire in memory, and by hand.
 
+use std::sync::Mutex;
+
+use playrate_cc::registry::Entry;
+use proptest::prelude::*;
+
+use super::*;
+use crate::controllers;
+
+mod wire;
+
+use wire::{Wire, origin};
+
+/// What a [`Scripted`] controller was told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Told {
+    Built(u64),
+    Sent(Sent),
+    Acked(Acked),
+    Batch(AckBatch),
+    Congestion(Congestion),
+    Mtu(MtuChange),
+}
+
+type Log = Arc<Mutex<Vec<Told>>>;
+
+/// Writes down what it is told; its window is whatever the test says.
+#[derive(Clone, Debug)]
+struct Scripted {
+    log: Log,
+    window: Arc<Mutex<Bytes>>,
+}
+
+impl Scripted {
+    fn push(&self, told: Told) {
+        self.log.lock().unwrap().push(told);
+    }
+}
+
+impl CongestionController for Scripted {
+    fn on_sent(&mut self, event: &Sent) {
+        self.push(Told::Sent(*event));
+    }
+    fn on_acked(&mut self, event: &Acked) {
+        self.push(Told::Acked(*event));
+    }
+    fn on_ack_batch(&mut self, event: &AckBatch) {
+        self.push(Told::Batch(*event));
+    }
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.push(Told::Congestion(*event));
+    }
+    fn on_mtu_change(&mut self, event: &MtuChange) {
+        self.push(Told::Mtu(*event));
+    }
+    fn window(&self) -> Bytes {
+        *self.window.lock().unwrap()
+    }
+    fn initial_window(&self) -> Bytes {
+        self.window()
+    }
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::default()
+    }
+    fn wants_every_ack(&self) -> bool {
+        true
+    }
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+/// A connection controller that writes its events down, with a window to set.
+fn scripted(window: u64) -> (ConnectionController, Log, Arc<Mutex<Bytes>>) {
+    let log = Log::default();
+    let window = Arc::new(Mutex::new(Bytes::new(window)));
+    let mut registry = controllers::registry();
+    let (kept_log, kept_window) = (Arc::clone(&log), Arc::clone(&window));
+    registry
+        .register(Entry::custom("scripted", move |path, _, _| {
+            let controller = Scripted {
+                log: Arc::clone(&kept_log),
+                window: Arc::clone(&kept_window),
+            };
+            controller.push(Told::Built(path.mtu.as_u64()));
+            Box::new(controller)
+        }))
+        .unwrap();
+    let choice = ControllerChoice::from_registry(&registry, "scripted").unwrap();
+    (ConnectionController::new(choice), log, window)
+}
+
+fn drain(log: &Log) -> Vec<Told> {
+    std::mem::take(&mut *log.lock().unwrap())
+}
+
+/// The adapter as quinn gets it, for events by hand.
+fn by_hand(window: u64) -> (Box<dyn Controller>, Log, Arc<Mutex<Bytes>>, Instant) {
+    let (control, log, window) = scripted(window);
+    let built = origin();
+    let controller = Arc::new(control).build(built, 1_200);
+    drain(&log);
+    (controller, log, window, built)
+}
+
+#[test]
+fn time_counts_from_the_moment_the_controller_was_built() {
+    let (mut controller, log, _, built) = by_hand(12_000);
+    controller.on_sent(built + Duration::from_nanos(1_234_567_891), 1_200, 0);
+    controller.on_congestion_event(
+        built + Duration::from_secs(3),
+        built + Duration::from_secs(2),
+        false,
+        2_400,
+    );
+    assert_eq!(
+        drain(&log),
+        [
+            Told::Sent(Sent {
+                now: Timestamp::from_nanos(1_234_567_891),
+                bytes: Bytes::new(1_200)
+            }),
+            Told::Congestion(Congestion {
+                now: Timestamp::from_millis(3_000),
+                newest_sent: Timestamp::from_millis(2_000),
+                signal: Signal::Loss {
+                    bytes: Bytes::new(2_400),
+                    persistent: false
+                },
+            }),
+        ]
+    );
+}
+
+#[test]
+fn a_congestion_event_without_lost_bytes_is_ecn_ce() {
+    let (mut controller, log, _, built) = by_hand(12_000);
+    controller.on_congestion_event(built, built, false, 0);
+    controller.on_congestion_event(built, built, true, 7 * 1_200);
+    let signals: Vec<_> = drain(&log)
+        .into_iter()
+        .map(|told| match told {
+            Told::Congestion(event) => event.signal,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let persistent = Signal::Loss {
+        bytes: Bytes::new(7 * 1_200),
+        persistent: true,
+    };
+    assert_eq!(signals, [Signal::EcnCe, persistent]);
+}
+
+proptest! {
+    #[test]
+    fn the_window_lets_a_packet_out_and_keeps_quinn_pacing(wanted: u64, mtu in 1_200_u16..) {
+        let (mut controller, _, window, built) = by_hand(12_000);
+        *window.lock().unwrap() = Bytes::new(wanted);
+        controller.on_mtu_update(mtu);
+        for window in [controller.window(), controller.initial_window()] {
+            prop_assert!(window > u64::from(mtu) && window <= u64::from(u32::MAX));
+            if wanted > u64::from(mtu) && wanted <= u64::from(u32::MAX) {
+                prop_assert_eq!(window, wanted);
+            }
+        }
+        prop_assert_eq!(controller.metrics().congestion_window, controller.window());
+        let _ = built;
+    }
+}
+
+#[test]
+fn the_window_follows_the_controller_after_every_kind_of_event() {
+    let (mut controller, _, window, built) = by_hand(12_000);
+    let mut wanted = 12_000;
+    let mut check = |controller: &mut Box<dyn Controller>, event: &dyn Fn(&mut dyn Controller)| {
+        wanted += 1_000;
+        *window.lock().unwrap() = Bytes::new(wanted);
+        event(controller.as_mut());
+        assert_eq!(controller.window(), wanted);
+    };
+    check(&mut controller, &|c| c.on_sent(built, 1_200, 0));
+    check(&mut controller, &|c| c.on_end_acks(built, 0, false, Some(0)));
+    check(&mut controller, &|c| {
+        c.on_congestion_event(built, built, false, 1_200);
+    });
+    check(&mut controller, &|c| c.on_mtu_update(1_400));
+}
+
+#[test]
+fn a_copy_goes_on_from_the_same_state_on_the_same_clock() {
+    let (mut controller, log, _, built) = by_hand(20_000);
+    controller.on_mtu_update(1_400);
+    let mut copy = controller.clone_box();
+    drain(&log);
+    assert_eq!(copy.window(), 20_000);
+    copy.on_sent(built + Duration::from_millis(5), 1, 0);
+    assert_eq!(
+        drain(&log),
+        [Told::Sent(Sent {
+            now: Timestamp::from_millis(5),
+            bytes: Bytes::new(1)
+        })]
+    );
+    assert!(copy.into_any().downcast::<QuinnController>().is_ok());
+}
+
+#[test]
+fn packets_of_one_burst_that_one_frame_acknowledges_are_one_run() {
+    let (control, log, _) = scripted(1_000_000);
+    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    wire.server_sends(200_000);
+    wire.run_for(Duration::from_secs(3));
+    let told = drain(&log);
+    assert_eq!(told[0], Told::Built(1_200));
+    let (mut runs, mut packets, mut bytes) = (0_u64, 0_u64, 0_u64);
+    for pair in told.windows(2) {
+        match pair {
+            // Two runs in a row within one frame differ in what makes a run.
+            [Told::Acked(one), Told::Acked(two)] => {
+                assert_eq!(one.now, two.now);
+                assert!(
+                    one.sent != two.sent || one.app_limited != two.app_limited,
+                    "{one:?} {two:?}"
+                );
+            }
+            // A frame's runs are reported before its end, at its time.
+            [Told::Acked(run), Told::Batch(batch)] => assert_eq!(run.now, batch.now),
+            [Told::Acked(_), other] => assert!(matches!(other, Told::Mtu(_)), "{other:?}"),
+            _ => {}
+        }
+        if let Told::Acked(run) = pair[0] {
+            assert!(run.packets >= 1 && run.sent < run.now);
+            runs += 1;
+            packets += u64::from(run.packets);
+            bytes += run.bytes.as_u64();
+        }
+    }
+    assert!(bytes >= 200_000, "{bytes}");
+    assert!(
+        packets > runs,
+        "{packets} packets in {runs} runs: nothing was merged"
+    );
+    let sent: u64 = told
+        .iter()
+        .filter_map(|told| match told {
+            Told::Sent(sent) => Some(sent.bytes.as_u64()),
+            _ => None,
+        })
+        .sum();
+    // Acknowledged MTU probes are not among what was reported as sent; pure ACKs are, and are not acknowledged.
+    assert!(bytes <= sent + 8 * 1_500, "{bytes} acknowledged of {sent}");
+}
+
+#[test]
+fn the_smoothed_rtt_is_unknown_until_it_was_measured() {
+    let (control, log, _) = scripted(1_000_000);
+    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    wire.server_sends(50_000);
+    wire.run_for(Duration::from_secs(3));
+    let rtts: Vec<_> = drain(&log)
+        .into_iter()
+        .filter_map(|told| match told {
+            Told::Batch(batch) => Some(batch.smoothed_rtt),
+            _ => None,
+        })
+        .collect();
+    // Not quinn's initial guess of 333 ms, at any time.
+    assert_eq!(rtts[0], None);
+    assert!(
+        rtts.len() > 3 && rtts[2..].iter().all(Option::is_some),
+        "{rtts:?}"
+    );
+    for rtt in rtts.into_iter().flatten() {
+        assert!(
+            (Duration::from_millis(99)..Duration::from_millis(130)).contains(&rtt),
+            "{rtt:?}"
+        );
+    }
+}
+
+/// RFC 9002 §7.6.3: an outage that several probe timeouts fall into is persistent congestion once something sent
+/// after it is acknowledged; §7.6.1: one that is shorter than three probe timeouts is an ordinary loss.
+#[test]
+fn losses_across_the_persistent_congestion_period_are_reported_as_such() {
+    for (outage, expected) in [
+        (Duration::from_millis(250), false),
+        (Duration::from_secs(6), true),
+    ] {
+        let (control, log, _) = scripted(1_000_000);
+        let mut wire = Wire::new(&control, Duration::from_millis(50));
+        wire.server_sends(20_000);
+        wire.run_for(Duration::from_secs(2));
+        drain(&log);
+        wire.cut = true;
+        wire.server_sends(20_000);
+        wire.run_for(outage);
+        wire.cut = false;
+        wire.server_sends(20_000);
+        wire.run_for(Duration::from_secs(20));
+        let losses: Vec<_> = drain(&log)
+            .into_iter()
+            .filter_map(|told| match told {
+                Told::Congestion(event) => Some(event.signal),
+                _ => None,
+            })
+            .collect();
+        assert!(!losses.is_empty(), "nothing was lost in {outage:?}");
+        let persistent = losses
+            .iter()
+            .any(|loss| matches!(loss, Signal::Loss { persistent: true, .. }));
+        assert_eq!(persistent, expected, "{outage:?}: {losses:?}");
+        assert_eq!(wire.received, 60_000, "all of it arrives in the end");
+    }
+}
+
+#[test]
+fn persistent_congestion_brings_newreno_to_its_minimum_window() {
+    let control = ConnectionController::new("reno".parse().unwrap());
+    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    wire.server_sends(300_000);
+    wire.run_for(Duration::from_secs(2));
+    let before = wire.server_window();
+    assert!(before > 12_000, "{before}");
+    wire.cut = true;
+    wire.server_sends(20_000);
+    wire.run_for(Duration::from_secs(6));
+    wire.cut = false;
+    wire.run_until(Duration::from_secs(20), |wire| {
+        wire.server_window() <= 2 * u64::from(wire.server_mtu())
+    });
+}
+
+#[test]
+fn an_ecn_ce_mark_reaches_the_controller_as_one() {
+    let (control, log, _) = scripted(1_000_000);
+    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    wire.server_sends(20_000);
+    wire.run_for(Duration::from_secs(1));
+    drain(&log);
+    wire.mark_ce = true;
+    wire.server_sends(20_000);
+    wire.run_for(Duration::from_secs(1));
+    let signals: Vec<_> = drain(&log)
+        .into_iter()
+        .filter_map(|told| match told {
+            Told::Congestion(event) => Some(event.signal),
+            _ => None,
+        })
+        .collect();
+    assert!(!signals.is_empty());
+    assert!(
+        signals.iter().all(|signal| *signal == Signal::EcnCe),
+        "{signals:?}"
+    );
+}
+
+#[test]
+fn telemetry_counts_what_quinn_counts() {
+    for name in ["cubic", "quinn-cubic", "quinn-newreno"] {
+        let series = Arc::new(crate::telemetry::TimeSeries::new(4_096));
+        let monitor = Monitor::new(Duration::ZERO).with_sink(Arc::clone(&series));
+        let control = ConnectionController::new(name.parse().unwrap()).with_monitor(Arc::new(monitor));
+        let mut wire = Wire::new(&control, Duration::from_millis(20));
+        wire.server_sends(400_000);
+        wire.run_for(Duration::from_secs(1));
+        wire.drop_every = Some(50);
+        wire.server_sends(400_000);
+        wire.run_for(Duration::from_secs(10));
+        assert_eq!(wire.received, 800_000, "{name}");
+        let last = control.monitor().latest().unwrap();
+        let stats = wire.server_stats();
+        assert!(stats.path.lost_packets > 0, "{name}: nothing was lost");
+        assert_eq!(last.lost.as_u64(), stats.path.lost_bytes, "{name}");
+        assert_eq!(last.congestion_events, stats.path.congestion_events, "{name}");
+        assert!(last.delivered.as_u64() >= 800_000, "{name}: {last:?}");
+        assert!(
+            last.delivered.as_u64() + last.lost.as_u64() <= stats.udp_tx.bytes,
+            "{name}"
+        );
+        assert_eq!(last.snapshot.window.as_u64(), wire.server_window(), "{name}");
+        let rtt = last.smoothed_rtt.unwrap();
+        assert!(
+            (Duration::from_millis(39)..Duration::from_millis(80)).contains(&rtt),
+            "{name}: {rtt:?}"
+        );
+        let samples = series.samples();
+        assert!(samples.windows(2).all(|pair| pair[0].at <= pair[1].at), "{name}");
+    }
+}
+
+#[test]
+fn what_becomes_known_of_the_video_reaches_the_controller() {
+    let mut registry = controllers::registry();
+    let known = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&known);
+    registry
+        .register(Entry::custom("curious", move |path, _, knowledge| {
+            *kept.lock().unwrap() = Some(Arc::clone(&knowledge));
+            "reno"
+                .parse::<playrate_cc::ControllerSpec>()
+                .unwrap()
+                .build(path, knowledge)
+        }))
+        .unwrap();
+    let choice = ControllerChoice::from_registry(&registry, "curious").unwrap();
+    let control = ConnectionController::new(choice);
+    let _controller = Arc::new(control.clone()).build(origin(), 1_200);
+    control
+        .knowledge()
+        .set_average_rate(Some(playrate_cc::Bitrate::from_kbps(5_240)));
+    let known = known.lock().unwrap().take().unwrap();
+    assert_eq!(known.average_rate(), Some(playrate_cc::Bitrate::from_kbps(5_240)));
+}
+
+#[test]
+fn every_ack_is_asked_for_only_if_the_controller_wants_it() {
+    let (control, ..) = scripted(12_000);
+    let mut transport = quinn::TransportConfig::default();
+    control.install(&mut transport);
+    assert!(format!("{transport:?}").contains("ack_eliciting_threshold: 0"));
+    ConnectionController::new("quinn-cubic".parse().unwrap()).install(&mut transport);
+    assert!(format!("{transport:?}").contains("ack_frequency_config: None"));
+}
