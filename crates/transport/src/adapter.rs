@@ -15,7 +15,7 @@ use playrate_units::Bytes;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-use crate::baseline;
+use crate::baseline::Observed;
 use crate::controllers::{Built, ControllerChoice};
 use crate::telemetry::{Monitor, Recorder};
 
@@ -95,8 +95,8 @@ impl ControllerFactory for ConnectionController {
         let recorder = Recorder::new(Arc::clone(&self.monitor), now);
         match self.choice.build(current_mtu, Arc::clone(&self.knowledge)) {
             Built::Ours(controller) => Box::new(QuinnController::new(controller, now, current_mtu, recorder)),
-            Built::Baseline(baseline) => Box::new(baseline::Observed::new(
-                baseline.build(now, current_mtu),
+            Built::Baseline(baseline) => Box::new(Observed::new(
+                baseline.factory(current_mtu).build(now, current_mtu),
                 recorder,
             )),
         }
@@ -182,6 +182,15 @@ impl QuinnController {
             app_limited: run.app_limited,
         };
         self.inner.on_acked(&event);
+    }
+}
+
+impl Drop for QuinnController {
+    /// The path's last sample shows all that was counted.
+    fn drop(&mut self) {
+        if let Some(at) = self.recorder.unsampled() {
+            self.recorder.sample(at, self.inner.snapshot());
+        }
     }
 }
 

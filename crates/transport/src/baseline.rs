@@ -41,21 +41,22 @@ impl Baseline {
         }
     }
 
-    pub(crate) fn build(self, now: Instant, mtu: u16) -> Box<dyn Controller> {
+    /// quinn's factory of this controller, for paths that start with `mtu`.
+    pub(crate) fn factory(self, mtu: u16) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
             Self::NewReno => {
                 let mut config = NewRenoConfig::default();
                 if let Some(window) = raised_initial_window(mtu) {
                     config.initial_window(window);
                 }
-                Arc::new(config).build(now, mtu)
+                Arc::new(config)
             }
             Self::Cubic => {
                 let mut config = CubicConfig::default();
                 if let Some(window) = raised_initial_window(mtu) {
                     config.initial_window(window);
                 }
-                Arc::new(config).build(now, mtu)
+                Arc::new(config)
             }
         }
     }
@@ -117,6 +118,15 @@ impl Observed {
         snapshot.min_rtt = self.min_rtt;
         snapshot.reason = self.reason;
         snapshot
+    }
+}
+
+impl Drop for Observed {
+    /// The path's last sample shows all that was counted.
+    fn drop(&mut self) {
+        if let Some(at) = self.recorder.unsampled() {
+            self.recorder.sample(at, self.snapshot());
+        }
     }
 }
 
@@ -203,6 +213,6 @@ impl Controller for Observed {
 
     /// quinn's own controller, so that code that downcasts to it works as without the telemetry.
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self.inner.into_any()
+        self.inner.clone_box().into_any()
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use quinn::{AsyncUdpSocket, Runtime, VarInt};
 
@@ -19,6 +20,9 @@ use crate::tls::{Trust, client_config};
 
 /// HTTP/3's "no error" (RFC 9114 §8.1).
 const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
+
+/// How long one address may take to answer before the next one is tried as well (RFC 8305 §5).
+const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Most bytes taken of a response's header.
 const HEADER_LIMIT: u64 = 64 << 10;
@@ -53,7 +57,7 @@ pub struct Target {
     pub host: String,
     /// UDP port.
     pub port: u16,
-    /// Addresses to try, in this order.
+    /// Addresses to try, the preferred ones first.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -141,22 +145,36 @@ impl Client {
         Self::new(runtime, socket, options)
     }
 
-    /// Connects to `target`, trying its addresses one after the other.
+    /// Connects to `target`. Of several addresses the next one is tried as well when there is no answer for a
+    /// moment, and the first to answer is taken (RFC 8305 §5). A certificate that is not trusted ends it at once.
     pub async fn connect(&self, target: &Target) -> Result<Connection, ConnectError> {
-        let mut last = ConnectError::Name {
+        let mut waiting = target.addresses.iter();
+        let mut attempts = FuturesUnordered::new();
+        let mut failure = ConnectError::Name {
             host: target.host.clone(),
             reason: "it has none".to_owned(),
         };
-        for &address in &target.addresses {
-            match self.connect_to(target, address).await {
-                Err(error @ (ConnectError::NoAnswer { .. } | ConnectError::Refused(_))) => {
-                    tracing::debug!(%address, %error, "trying the next address");
-                    last = error;
+        loop {
+            if let Some(&address) = waiting.next() {
+                attempts.push(self.connect_to(target, address));
+            }
+            let attempt = if waiting.len() == 0 {
+                attempts.next().await
+            } else if let Ok(attempt) =
+                time::timeout(&*self.runtime, CONNECTION_ATTEMPT_DELAY, attempts.next()).await
+            {
+                attempt
+            } else {
+                continue;
+            };
+            match attempt {
+                Some(Err(error @ (ConnectError::NoAnswer { .. } | ConnectError::Refused(_)))) => {
+                    failure = error;
                 }
-                done => return done,
+                Some(decided) => return decided,
+                None => return Err(failure),
             }
         }
-        Err(last)
     }
 
     async fn connect_to(&self, target: &Target, address: SocketAddr) -> Result<Connection, ConnectError> {
@@ -375,5 +393,24 @@ impl Body {
     /// The connection it comes over.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_brackets_ipv6_and_names_the_port() {
+        for (host, authority) in [
+            ("localhost", "localhost:4433"),
+            ("127.0.0.1", "127.0.0.1:4433"),
+            ("[::1]", "[::1]:4433"),
+            ("::1", "[::1]:4433"),
+        ] {
+            let target = Target::resolve(host, 4433).unwrap();
+            assert_eq!(target.authority(), authority);
+            assert_eq!(target.addresses[0].port(), 4433);
+        }
     }
 }

@@ -69,17 +69,36 @@ impl ConnectionLost {
         )
     }
 
-    /// What quinn knows of `connection`'s end, or else what h3 made of it.
-    pub(crate) fn of(connection: &quinn::Connection, h3: &h3::error::ConnectionError) -> Self {
-        if let Some(reason) = connection.close_reason() {
-            let lost = Self::from(reason);
-            // h3 closes the connection itself when the peer breaks HTTP/3, and then knows better.
-            if !matches!(lost, Self::ClosedHere) || h3.is_h3_no_error() {
-                return lost;
-            }
-        }
-        Self::Broken {
-            reason: h3.to_string(),
+    /// What h3 made of `connection`'s end, with what quinn says of it.
+    pub(crate) fn of(connection: &quinn::Connection, error: &h3::error::ConnectionError) -> Self {
+        use h3::error::ConnectionError as H3Error;
+        use h3::quic::ConnectionErrorIncoming;
+        match error {
+            H3Error::Timeout { .. } => Self::TimedOut,
+            H3Error::Remote {
+                0: ConnectionErrorIncoming::ApplicationClose { error_code },
+                ..
+            } => match connection.close_reason().map(Self::from) {
+                Some(lost @ Self::ClosedByPeer { .. }) => lost,
+                // Closed on this side meanwhile, which took the place of the peer's own words.
+                _ => Self::ClosedByPeer {
+                    code: *error_code,
+                    reason: None,
+                },
+            },
+            H3Error::Remote {
+                0: ConnectionErrorIncoming::Undefined(error),
+                ..
+            } => error.downcast_ref::<ConnectionError>().map_or_else(
+                || Self::Broken {
+                    reason: error.to_string(),
+                },
+                |error| error.clone().into(),
+            ),
+            _ if error.is_h3_no_error() => Self::ClosedHere,
+            other => Self::Broken {
+                reason: other.to_string(),
+            },
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use playrate_units::Bytes;
 use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
+use crate::baseline::Baseline;
+
 /// Transport parameters of one endpoint's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportOptions {
@@ -14,7 +16,8 @@ pub struct TransportOptions {
     /// Bytes a peer may send on all streams before they are read here (`initial_max_data`).
     pub receive_window: Bytes,
     /// Bytes taken from the application and not acknowledged yet. This bounds a sender's memory per connection,
-    /// and how far ahead of the network a write may run.
+    /// and how far ahead of the network a write may run. Nothing is taken that the peer's receive windows have no
+    /// room for.
     pub send_window: Bytes,
     /// Silence after which a connection counts as dead; at most `u32::MAX` ms.
     pub idle_timeout: Duration,
@@ -100,7 +103,8 @@ impl TransportOptions {
         self.mtu_discovery.unwrap_or(0).max(self.initial_mtu)
     }
 
-    /// The parameters as quinn takes them. Fresh for every connection, since the controller goes in there.
+    /// The parameters as quinn takes them, with quinn's Cubic. Fresh for every connection, since its controller
+    /// goes in there.
     pub fn to_quinn(&self) -> Result<TransportConfig, OptionsError> {
         let window = |name, value: Bytes| {
             if (Self::MIN_WINDOW..=Self::MAX_WINDOW).contains(&value) {
@@ -137,7 +141,9 @@ impl TransportOptions {
             })?))
             .keep_alive_interval(self.keep_alive)
             .datagram_receive_buffer_size(None)
-            .initial_mtu(mtu("initial MTU", self.initial_mtu)?);
+            .initial_mtu(mtu("initial MTU", self.initial_mtu)?)
+            // As quinn's default, but safe for a large MTU.
+            .congestion_controller_factory(Baseline::Cubic.factory(self.initial_mtu));
         match self.mtu_discovery {
             Some(bound) => {
                 let mut discovery = MtuDiscoveryConfig::default();
@@ -167,5 +173,82 @@ impl TransportOptions {
                 value: largest,
             })?;
         Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_cannot_be_are_refused_with_the_value_and_the_bounds() {
+        let client = TransportOptions::client;
+        let cases = [
+            (
+                TransportOptions {
+                    stream_receive_window: Bytes::new(1_000),
+                    ..client()
+                },
+                "stream receive window of 1kB is not between 16.384kB and",
+            ),
+            (
+                TransportOptions {
+                    receive_window: Bytes::from_mib(257),
+                    ..client()
+                },
+                "receive window of 269484.032kB is not between",
+            ),
+            (
+                TransportOptions {
+                    initial_mtu: 1_199,
+                    ..client()
+                },
+                "initial MTU of 1199 B is not between 1200 B and 65527 B",
+            ),
+            (
+                TransportOptions {
+                    mtu_discovery: Some(u16::MAX),
+                    ..client()
+                },
+                "largest MTU of 65535 B",
+            ),
+            (
+                TransportOptions {
+                    idle_timeout: Duration::MAX,
+                    ..client()
+                },
+                "at most 49 days",
+            ),
+        ];
+        for (options, expected) in cases {
+            let error = options.to_quinn().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_defaults_and_the_largest_windows_are_accepted() {
+        for options in [
+            TransportOptions::client(),
+            TransportOptions::server(),
+            TransportOptions {
+                stream_receive_window: TransportOptions::MAX_WINDOW,
+                receive_window: TransportOptions::MAX_WINDOW,
+                ..TransportOptions::client()
+            },
+        ] {
+            assert!(options.to_quinn().is_ok() && options.to_endpoint().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_large_mtu_can_be_received_and_is_not_offloaded() {
+        let options = TransportOptions {
+            mtu_discovery: Some(9_000),
+            ..TransportOptions::server()
+        };
+        let shown = format!("{:?}", options.to_quinn().unwrap());
+        assert!(shown.contains("enable_segmentation_offload: false"), "{shown}");
+        assert_eq!(options.to_endpoint().unwrap().get_max_udp_payload_size(), 9_000);
     }
 }

@@ -1,8 +1,8 @@
 //! Telemetry: a connection's congestion control as a stream of [`Sample`]s.
 //!
 //! The adapter counts on the ACK path in plain integers and hands a [`Sample`] to the connection's [`Monitor`] at
-//! most once per sampling interval, and at once when the path signals congestion. Only then is a lock taken.
-//! Nothing is sampled while nothing is acknowledged.
+//! most once per sampling interval, at once when the path signals congestion, and when the connection ends. Only
+//! then is a lock taken. Nothing is sampled while nothing is acknowledged.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -179,6 +179,11 @@ impl Exchange {
         &self.context.control
     }
 
+    /// The QUIC connection underneath.
+    pub fn quinn(&self) -> &quinn::Connection {
+        &self.context.quinn
+    }
+
     /// Sends this response before those of lower priority on the same connection. All start at 0.
     pub fn set_priority(&self, priority: i32) {
         self.context.stream.wishes.priority.store(priority, Relaxed);

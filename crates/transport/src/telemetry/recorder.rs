@@ -16,6 +16,10 @@ pub(crate) struct Recorder {
     began: Instant,
     /// Not before this moment is the next sample due.
     next: Instant,
+    /// When something was counted last.
+    counted: Instant,
+    /// When the last sample was taken.
+    sampled: Instant,
     /// Departure of the newest packet acknowledged since the last batch.
     newest_sent: Option<Instant>,
     /// Totals so far, in the shape they leave in.
@@ -30,6 +34,8 @@ impl Recorder {
         Self {
             began: monitor.began(now),
             next: now,
+            counted: now,
+            sampled: now,
             newest_sent: None,
             totals: last.unwrap_or_default(),
             last,
@@ -59,6 +65,7 @@ impl Recorder {
         self.totals.bytes_in_flight = Bytes::new(in_flight);
         self.totals.app_limited = app_limited;
         self.totals.smoothed_rtt = smoothed_rtt;
+        self.counted = now;
         if let Some(sent) = self.newest_sent.take() {
             self.totals.latest_rtt = Some(now.saturating_duration_since(sent));
         }
@@ -70,6 +77,11 @@ impl Recorder {
         self.totals.lost += Bytes::new(lost_bytes);
         self.totals.congestion_events += 1;
         self.sample(now, snapshot);
+    }
+
+    /// When something was counted last, if no sample shows it yet.
+    pub(crate) fn unsampled(&self) -> Option<Instant> {
+        (self.counted > self.sampled).then_some(self.counted)
     }
 
     /// Hands a sample to the monitor.
@@ -85,6 +97,7 @@ impl Recorder {
             sample.delivery_rate = self.last.and_then(|last| last.delivery_rate);
         }
         self.next = now + self.monitor.interval();
+        self.sampled = now;
         self.last = Some(sample);
         self.monitor.record(&sample);
     }

@@ -1,0 +1,167 @@
+//! A server on a free port that answers with a closure, and a client for it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use playrate_transport::{
+    Arrival, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
+    ExchangeError, Identity, Server, ServerOptions, Target, Trust, time,
+};
+use quinn::Runtime;
+
+pub(crate) type Handling = Pin<Box<dyn Future<Output = Result<(), ExchangeError>> + Send>>;
+
+/// A running server and what became of its exchanges.
+pub(crate) struct Rig {
+    pub(crate) server: Server,
+    pub(crate) identity: Identity,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    outcomes: Outcomes,
+    /// What the sessions so far were set up with, in order.
+    pub(crate) controls: Arc<Mutex<Vec<ConnectionController>>>,
+}
+
+type Outcomes = Arc<Mutex<Vec<Result<(), ExchangeError>>>>;
+
+pub(crate) fn runtime() -> Arc<dyn Runtime> {
+    Arc::new(quinn::TokioRuntime)
+}
+
+pub(crate) fn rig(
+    change: impl FnOnce(&mut ServerOptions),
+    handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
+) -> Rig {
+    rig_with(&["cubic"], change, handle)
+}
+
+/// Connections get the choices in turn.
+pub(crate) fn rig_with(
+    choices: &[&str],
+    change: impl FnOnce(&mut ServerOptions),
+    handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
+) -> Rig {
+    let runtime = runtime();
+    let identity = Identity::development(&[]).unwrap();
+    let mut options = ServerOptions::new(identity.clone());
+    change(&mut options);
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Arc::clone(&runtime), options).unwrap();
+    let choices: Vec<ControllerChoice> = choices.iter().map(|choice| choice.parse().unwrap()).collect();
+    let (outcomes, controls) = (Outcomes::default(), Arc::<Mutex<Vec<_>>>::default());
+    runtime.spawn(Box::pin({
+        let (server, runtime) = (server.clone(), Arc::clone(&runtime));
+        let (outcomes, controls) = (Arc::clone(&outcomes), Arc::clone(&controls));
+        async move {
+            for number in 0.. {
+                let Some(incoming) = server.accept().await else {
+                    return;
+                };
+                let control = ConnectionController::new(choices[number % choices.len()].clone());
+                controls.lock().unwrap().push(control.clone());
+                let (handle, outcomes) = (handle.clone(), Arc::clone(&outcomes));
+                let spawner = Arc::clone(&runtime);
+                runtime.spawn(Box::pin(async move {
+                    let Ok(mut session) = incoming.establish(control).await else {
+                        return;
+                    };
+                    while let Ok(Some(arrival)) = session.accept().await {
+                        spawner.spawn(Box::pin(answer(arrival, handle.clone(), Arc::clone(&outcomes))));
+                    }
+                }));
+            }
+        }
+    }));
+    Rig {
+        server,
+        identity,
+        runtime,
+        outcomes,
+        controls,
+    }
+}
+
+async fn answer(arrival: Arrival, handle: impl Fn(Exchange) -> Handling, outcomes: Outcomes) {
+    let outcome = match arrival.receive().await {
+        Ok(exchange) => handle(exchange).await,
+        Err(error) => Err(error),
+    };
+    outcomes.lock().unwrap().push(outcome);
+}
+
+impl Rig {
+    pub(crate) fn target(&self) -> Target {
+        Target::at("localhost", self.server.local_addr().unwrap())
+    }
+
+    pub(crate) fn client(&self, change: impl FnOnce(&mut ClientOptions)) -> Client {
+        let mut options = ClientOptions::new(Trust::Pin(self.identity.pin()));
+        change(&mut options);
+        Client::bind(Arc::clone(&self.runtime), options).unwrap()
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        self.client(|_| {}).connect(&self.target()).await.unwrap()
+    }
+
+    /// The outcome of the `number`-th exchange to end.
+    pub(crate) async fn outcome(&self, number: usize) -> Result<(), ExchangeError> {
+        self.eventually("an exchange ends", || {
+            self.outcomes.lock().unwrap().get(number).cloned()
+        })
+        .await
+    }
+
+    /// Waits for `look` to see something, at most 20 s.
+    pub(crate) async fn eventually<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
+        for _ in 0..2_000 {
+            if let Some(seen) = look() {
+                return seen;
+            }
+            time::sleep(&*self.runtime, Duration::from_millis(10)).await;
+        }
+        panic!("never: {what}");
+    }
+}
+
+/// Bytes that are nowhere alike, so that a lost, doubled or swapped piece shows.
+pub(crate) fn payload(length: usize) -> Bytes {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes.into()
+}
+
+pub(crate) fn with_length(length: usize) -> Response<()> {
+    Response::builder()
+        .header("content-length", length)
+        .body(())
+        .unwrap()
+}
+
+pub(crate) async fn fetch(connection: &Connection, path: &str) -> Result<Vec<u8>, ExchangeError> {
+    let (_, mut body) = connection.get(path, HeaderMap::new()).await?;
+    let mut all = Vec::new();
+    while let Some(chunk) = body.chunk().await? {
+        all.extend_from_slice(&chunk);
+    }
+    Ok(all)
+}
+
+/// Sends `payload` in pieces of 16 kB.
+pub(crate) async fn stream(exchange: Exchange, payload: Bytes) -> Result<(), ExchangeError> {
+    let mut writer = exchange.start(with_length(payload.len())).await?;
+    let mut rest = payload;
+    while !rest.is_empty() {
+        writer.write(rest.split_to(rest.len().min(16_000))).await?;
+    }
+    writer.finish().await
+}

@@ -1,0 +1,8 @@
+//! HTTP/3 over real UDP on loopback: a server and a client of this crate.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod common;
+mod exchanges;
+mod life;
+mod trust;

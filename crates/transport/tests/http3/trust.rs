@@ -1,0 +1,127 @@
+//! Whom a client trusts, and what it says when it does not.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use playrate_transport::{
+    BindError, Client, ClientOptions, ConnectError, EndpointError, Identity, Server, ServerOptions, Target,
+    Trust,
+};
+
+use crate::common::{fetch, rig, runtime, with_length};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_pin_is_refused_with_both_pins_named() {
+    let rig = rig(
+        |_| {},
+        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
+    );
+    let (seen, expected) = (rig.identity.pin(), Identity::development(&[]).unwrap().pin());
+    let client = rig.client(|options| options.trust = Trust::Pin(expected));
+    let error = client.connect(&rig.target()).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("wrong certificate: expected pin {expected}, the server's is {seen}")
+    );
+    assert_eq!(fetch(&rig.connect().await, "/").await.unwrap(), b"ok");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_trusted_by_its_certificate_as_a_ca_file_or_not_verified_at_all() {
+    let rig = rig(
+        |_| {},
+        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let (own, other) = (
+        directory.path().join("own.pem"),
+        directory.path().join("other.pem"),
+    );
+    std::fs::write(&own, rig.identity.certificate_pem()).unwrap();
+    std::fs::write(&other, Identity::development(&[]).unwrap().certificate_pem()).unwrap();
+    for trust in [Trust::CaFile(own), Trust::Insecure] {
+        let client = rig.client(|options| options.trust = trust);
+        let connection = client.connect(&rig.target()).await.unwrap();
+        assert_eq!(fetch(&connection, "/").await.unwrap(), b"ok");
+    }
+    let client = rig.client(|options| options.trust = Trust::CaFile(other));
+    let error = client.connect(&rig.target()).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Untrusted { .. }), "{error}");
+    assert!(error.to_string().contains("give its CA, or its pin"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ca_file_vouches_for_the_names_in_the_certificate_only() {
+    let rig = rig(
+        |_| {},
+        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let own = directory.path().join("own.pem");
+    std::fs::write(&own, rig.identity.certificate_pem()).unwrap();
+    let client = rig.client(|options| options.trust = Trust::CaFile(own));
+    let address = rig.server.local_addr().unwrap();
+    assert!(client.connect(&Target::at("127.0.0.1", address)).await.is_ok());
+    let error = client
+        .connect(&Target::at("video.example", address))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ConnectError::Untrusted { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_are_no_certificates_are_named() {
+    let rig = rig(
+        |_| {},
+        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("empty.pem");
+    std::fs::write(&path, "nothing of the kind").unwrap();
+    let client = rig.client(|options| options.trust = Trust::CaFile(path.clone()));
+    let error = client.connect(&rig.target()).await.unwrap_err();
+    assert!(error.to_string().contains("empty.pem"), "{error}");
+    let error = Identity::from_pem_files(&path, &path).unwrap_err();
+    assert!(error.to_string().contains("empty.pem"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_in_use_is_said_to_be() {
+    let rig = rig(
+        |_| {},
+        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
+    );
+    let address = rig.server.local_addr().unwrap();
+    let error = Server::bind(address, runtime(), ServerOptions::new(rig.identity.clone())).unwrap_err();
+    assert!(
+        matches!(error, EndpointError::Bind(BindError::InUse { .. })),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains(&format!("{address} is in use")),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_not_there_is_given_up_on_and_the_next_address_tried() {
+    let rig = rig(
+        |_| {},
+        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
+    );
+    // Bound, so that nobody else has it, and silent.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let nowhere: SocketAddr = silent.local_addr().unwrap();
+    let mut options = ClientOptions::new(Trust::Pin(rig.identity.pin()));
+    options.connect_timeout = Duration::from_millis(400);
+    let client = Client::bind(Arc::clone(&rig.runtime), options).unwrap();
+    let mut target = Target::at("localhost", nowhere);
+    let error = client.connect(&target).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("no answer from {nowhere} within 400ms")
+    );
+    target.addresses.push(rig.server.local_addr().unwrap());
+    assert!(client.connect(&target).await.is_ok());
+}
