@@ -1,5 +1,22 @@
 //! Plays titles over HTTP/3 with a modelled playout buffer, and reports what the viewer would have seen.
 //!
 //! What belongs here: playout clocks, bit rate adaptation, the quality report, the download loop. The binary is a thin command line over it.
+//!
+//! - [`playout`] is the player: sans-IO, two clocks, one definition of every number.
+//! - [`Session`] downloads a title past it, on any [`quinn::Runtime`].
+//! - [`QualityReport`] is what comes out, as values, text and JSON.
 
+pub mod observer;
 pub mod playout;
+pub mod report;
+mod session;
+mod sink;
+mod throughput;
+mod url;
+
+pub use observer::{Observer, Progress};
+pub use report::QualityReport;
+pub use session::{PlayError, PlayOptions, Played, Session};
+pub use sink::{Discard, Sink};
+pub use throughput::Throughput;
+pub use url::{TitleUrl, UrlError};

@@ -1,3 +1,9 @@
 //! The `video-client` command line.
 
-fn main() {}
+use std::process::ExitCode;
+
+mod cli;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -171,7 +171,7 @@ proptest! {
                     let frame = shown.next().unwrap();
                     let complete = arrivals.iter().find(|&&(sum, _)| sum >= frame.end()).unwrap().1;
                     prop_assert!(event.at >= complete, "{frame:?} at {:?}, complete {complete:?}", event.at);
-                    let due = started.unwrap() + (frame.pts - by_pts[0].pts);
+                    let due = started.unwrap() + frame.pts.saturating_sub(by_pts[0].pts);
                     prop_assert!(event.at >= due, "{frame:?} at {:?}, due {due:?}", event.at);
                 }
                 _ => {}

@@ -1,0 +1,231 @@
+//! What the command line takes.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use playrate_transport::{Pin, Trust};
+use playrate_units::{Bytes, duration};
+use video_client::TitleUrl;
+use video_client::playout::ClockKind;
+
+/// Plays titles over HTTP/3 with a modelled player, and reports what the viewer would have seen
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Download one MP4 past a modelled player and report the viewer's experience
+    #[command(after_long_help = EXAMPLES)]
+    Play(PlayArguments),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # Play from a development server, trusting the one key whose pin it printed
+  video-client play https://localhost:4433/film.mp4 --pin 'Bx…='
+
+  # Watch it: the title goes to stdout, the report to stderr
+  video-client play https://localhost:4433/film.mp4 --insecure --output - | ffplay -
+
+  # What would a browser's viewer have seen? As JSON, for a script
+  video-client play https://localhost:4433/film.mp4 --ca ca.pem --clock rebuffer --json
+
+  # A player with three times the buffer that drops frames later than 50 ms
+  video-client play https://localhost:4433/film.mp4 --ca ca.pem --playout-buffer 1969080B --late 50ms
+
+The player is a model: bytes are counted, pictures are not decoded. Playback starts when the playout buffer is
+full. The client reads 16 MiB beyond that buffer and then stops reading, so that QUIC's flow control stops the
+server. Once the last byte is in, the report is worked out to the title's end without waiting for it.
+
+Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for more) and progress go to stderr.
+Exit codes: 0 the whole title came; 1 the run failed or was stopped (the report says what there was); 2 bad input.
+docs/video-client.md defines every number and the JSON.";
+
+#[derive(Debug, Args)]
+pub(crate) struct PlayArguments {
+    /// The title: https://HOST:PORT/PATH. Without a port it is 443
+    pub(crate) url: TitleUrl,
+
+    /// How much must be in before playback starts
+    ///
+    /// A number and B, kB, MB (powers of 1000), KiB or MiB, taken literally. The papers' players: 655872B (448
+    /// packets of 1,464 bytes), 1313208B (897) and 1969080B (1,345).
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "655872B",
+        help_heading = "Player"
+    )]
+    pub(crate) playout_buffer: Bytes,
+
+    /// What the player does when a frame is due and not there: catch-up or rebuffer
+    ///
+    /// `catch-up` (VLC) freezes, lets its clock run on, shows late frames faster and discards those too late.
+    /// `rebuffer` (browsers) stops its clock until the playout buffer is full again.
+    #[arg(
+        long,
+        value_name = "CLOCK",
+        default_value = "catch-up",
+        help_heading = "Player"
+    )]
+    pub(crate) clock: ClockKind,
+
+    /// Catch-up clock: a frame later than this is discarded
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse, help_heading = "Player")]
+    pub(crate) late: Duration,
+
+    /// Catch-up clock: after this long without a due frame, start anew with a full buffer
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse, help_heading = "Player")]
+    pub(crate) max_jitter: Duration,
+
+    /// How the representation is chosen: throughput or fixed:NAME
+    ///
+    /// One MP4 is a single representation, so `throughput` plays just that and `fixed:NAME` is refused.
+    #[arg(
+        long,
+        value_name = "RULE",
+        default_value = "throughput",
+        help_heading = "Player"
+    )]
+    pub(crate) abr: Abr,
+
+    /// Write the title's bytes to a file, or with `-` to stdout
+    ///
+    /// A file is created, and an existing one replaced, when the first byte has come and not before.
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Report as JSON (stable; docs/video-client.md)
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// With --json: include the time series of the player's buffer
+    #[arg(long, requires = "json", help_heading = "Output")]
+    pub(crate) series: bool,
+
+    /// Trust servers whose certificate this CA (PEM) issued
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "trust",
+        help_heading = "Trust (the system's authorities without any)"
+    )]
+    ca: Option<PathBuf>,
+
+    /// Trust the one server whose public key has this base64 SHA-256
+    #[arg(
+        long,
+        value_name = "HASH",
+        group = "trust",
+        help_heading = "Trust (the system's authorities without any)"
+    )]
+    pin: Option<String>,
+
+    /// Trust anyone: whoever is on the path can pose as the server
+    #[arg(
+        long,
+        group = "trust",
+        help_heading = "Trust (the system's authorities without any)"
+    )]
+    insecure: bool,
+
+    /// Give up when the server has sent nothing for this long though more was wanted
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
+    pub(crate) timeout: Duration,
+}
+
+impl PlayArguments {
+    /// Whom to trust.
+    pub(crate) fn trust(&self) -> anyhow::Result<Trust> {
+        Ok(match (&self.ca, &self.pin) {
+            (Some(file), _) => {
+                // Reading it now says what is wrong with it before a server is asked.
+                std::fs::File::open(file)
+                    .map_err(|error| anyhow::anyhow!("--ca {}: {error}", file.display()))?;
+                Trust::CaFile(file.clone())
+            }
+            (None, Some(pin)) => Trust::Pin(pin.parse::<Pin>()?),
+            (None, None) if self.insecure => Trust::Insecure,
+            (None, None) => Trust::System,
+        })
+    }
+}
+
+/// How the representation is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Abr {
+    /// The highest that the measured throughput carries.
+    Throughput,
+    /// Always the one of this name.
+    Fixed(String),
+}
+
+impl FromStr for Abr {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "throughput" => Ok(Self::Throughput),
+            Some(("fixed", name)) if !name.is_empty() => Ok(Self::Fixed(name.to_owned())),
+            _ => Err("write throughput or fixed:NAME".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn play(line: &str) -> Result<PlayArguments, String> {
+        let words = ["video-client", "play"]
+            .into_iter()
+            .chain(line.split_whitespace());
+        match Arguments::try_parse_from(words) {
+            Ok(Arguments {
+                command: Command::Play(play),
+            }) => Ok(play),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_defaults_are_the_papers() {
+        let play = play("https://localhost:4433/a.mp4").unwrap();
+        assert_eq!(play.playout_buffer, video_client::playout::PLAYOUT_BUFFER_448);
+        assert_eq!(play.late, video_client::playout::DEFAULT_LATE);
+        assert_eq!(play.max_jitter, video_client::playout::DEFAULT_MAX_JITTER);
+        assert_eq!(play.clock, ClockKind::CatchUp);
+        assert_eq!(play.trust().unwrap(), Trust::System);
+    }
+
+    #[rstest::rstest]
+    #[case("https://h/a.mp4 --playout-buffer 656", "656kB")]
+    #[case("https://h/a.mp4 --late soon", "100ms")]
+    #[case("https://h/a.mp4 --clock fast", "write catch-up or rebuffer")]
+    #[case("https://h/a.mp4 --abr best", "write throughput or fixed:NAME")]
+    #[case("http://h/a.mp4", "write https://h/a.mp4")]
+    #[case("https://h/a.mp4 --pin x --insecure", "cannot be used with")]
+    #[case("https://h/a.mp4 --series", "--json")]
+    fn bad_input_says_the_mend(#[case] line: &str, #[case] mend: &str) {
+        let error = play(line).unwrap_err();
+        assert!(error.contains(mend), "{error}");
+    }
+
+    #[test]
+    fn a_pin_that_is_none_is_quoted() {
+        let error = play("https://h/a.mp4 --pin abc").unwrap().trust().unwrap_err();
+        assert!(error.to_string().contains("`abc`"), "{error}");
+    }
+}

@@ -1,0 +1,100 @@
+//! The progress bar on stderr, while people watch it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use playrate_units::{Bitrate, Bytes};
+use video_client::{Observer, Progress};
+
+/// The rate shown is that of the last so many reports, about two seconds.
+const WINDOW: usize = 20;
+
+/// Draws how a session stands.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    recent: VecDeque<(Duration, Bytes)>,
+}
+
+impl Bar {
+    /// A bar on stderr, hidden if that is no terminal.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(
+            None,
+            if super::watched() {
+                ProgressDrawTarget::stderr()
+            } else {
+                ProgressDrawTarget::hidden()
+            },
+        );
+        // The template is a constant; if it were wrong, the default bar would do.
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/blue} {percent:>3} % {msg}") {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        bar.set_message("connecting");
+        Self {
+            bar,
+            recent: VecDeque::with_capacity(WINDOW + 1),
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn rate(&mut self, at: Duration, received: Bytes) -> Option<Bitrate> {
+        self.recent.push_back((at, received));
+        if self.recent.len() > WINDOW {
+            self.recent.pop_front();
+        }
+        let &(since, before) = self.recent.front()?;
+        (received - before).per(at.saturating_sub(since))
+    }
+}
+
+impl Observer for Bar {
+    fn progress(&mut self, progress: &Progress) {
+        let rate = self.rate(progress.at, progress.received);
+        if let Some(promised) = progress.promised {
+            self.bar.set_length(promised.as_u64());
+        }
+        self.bar.set_position(progress.received.as_u64());
+        self.bar.set_message(message(progress, rate));
+    }
+}
+
+fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
+    let seen = &progress.seen;
+    let state = match (seen.startup_delay, progress.reading_paused) {
+        (None, _) => "buffering",
+        (Some(_), true) => "buffer full",
+        (Some(_), false) => "playing",
+    };
+    let eta = progress
+        .promised
+        .zip(rate)
+        .and_then(|(promised, rate)| rate.time_for(promised - progress.received))
+        .map_or(String::new(), |left| format!("  {} s left", left.as_secs()));
+    let rate = rate.map_or(0.0, Bitrate::as_mbps);
+    let troubled = seen.discarded > 0 || seen.underflows > 0;
+    let troubles = if troubled {
+        format!(", {} discarded, {} underflows", seen.discarded, seen.underflows)
+    } else {
+        String::new()
+    };
+    format!(
+        "{state}  buffer {:.0} % ({:.1} s)  {rate:.1} Mbit/s  {} shown{troubles}{eta}",
+        percent(progress.playout_buffer_fill, progress.playout_buffer),
+        progress.held_time.as_secs_f64(),
+        seen.shown,
+    )
+}
+
+fn percent(part: Bytes, whole: Bytes) -> f64 {
+    if whole == Bytes::ZERO {
+        return 100.0;
+    }
+    part.as_f64() / whole.as_f64() * 100.0
+}

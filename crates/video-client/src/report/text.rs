@@ -1,0 +1,145 @@
+//! The report as two columns for people.
+
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+
+use super::{Outcome, QualityReport};
+
+const UNKNOWN: &str = "unknown";
+
+impl QualityReport {
+    /// The report as a text of several lines, numbers rounded for reading.
+    pub fn to_text(&self) -> String {
+        let rows = self.rows();
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let lines: Vec<_> = rows
+            .iter()
+            .map(|(name, value)| format!("{name:<width$}  {value}"))
+            .collect();
+        lines.join("\n")
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let (seen, network) = (&self.playout, &self.network);
+        let outcome = match &self.outcome {
+            Outcome::Complete => "complete".to_owned(),
+            Outcome::Stopped => "stopped before the end".to_owned(),
+            Outcome::Failed(reason) => format!("broke off: {reason}"),
+        };
+        let mut rows = vec![("title", self.url.clone()), ("outcome", outcome)];
+        if let Some(title) = &self.title {
+            let duration = title.duration.unwrap_or(seen.title_time);
+            let rate = self.average_rate.map_or(UNKNOWN.to_owned(), mbps);
+            rows.push((
+                "video",
+                format!(
+                    "{}x{}, {}, {} at {rate} on average",
+                    title.width,
+                    title.height,
+                    title.codecs,
+                    seconds(duration)
+                ),
+            ));
+        }
+        rows.extend([
+            (
+                "start-up delay",
+                seen.startup_delay.map_or("never started".to_owned(), seconds),
+            ),
+            ("frames", self.frames()),
+            ("underflow events", self.underflows()),
+        ]);
+        if let Some(ratio) = seen.rebuffer_ratio {
+            rows.push(("rebuffer ratio", format!("{:.2} %", ratio * 100.0)));
+        }
+        rows.extend([
+            ("mean bitrate", seen.mean_bitrate.map_or(UNKNOWN.to_owned(), mbps)),
+            ("throughput", self.throughput()),
+            ("received", self.received()),
+            (
+                "player",
+                format!("{} clock, playout buffer {}", seen.clock, self.playout_buffer),
+            ),
+        ]);
+        if network.connected.is_some() {
+            rows.push(("retransmissions", "known to the server only".to_owned()));
+        }
+        rows
+    }
+
+    fn frames(&self) -> String {
+        let seen = &self.playout;
+        let rest = [(seen.missing, "missing"), (seen.remaining(), "still to come")];
+        let rest = rest.iter().filter(|(count, _)| *count > 0);
+        let mut parts = vec![
+            format!("{} shown", seen.shown),
+            format!("{} discarded", seen.discarded),
+        ];
+        parts.extend(rest.map(|(count, what)| format!("{count} {what}")));
+        parts.push(format!("of {}", seen.frames));
+        parts.join(", ")
+    }
+
+    fn underflows(&self) -> String {
+        let seen = &self.playout;
+        let rebased = match seen.rebases {
+            0 => String::new(),
+            1 => ", clock rebased once".to_owned(),
+            times => format!(", clock rebased {times} times"),
+        };
+        format!(
+            "{}, frozen for {}{rebased}",
+            seen.underflows,
+            seconds(seen.frozen)
+        )
+    }
+
+    fn throughput(&self) -> String {
+        let rates = &self.network.throughput;
+        match (rates.mean, rates.p5, rates.p50, rates.p95) {
+            (Some(mean), Some(p5), Some(p50), Some(p95)) => format!(
+                "{} on average; by the second: 5 % {}, median {}, 95 % {}",
+                mbps(mean),
+                mbps(p5),
+                mbps(p50),
+                mbps(p95)
+            ),
+            (Some(mean), ..) => format!("{} on average", mbps(mean)),
+            (None, ..) => UNKNOWN.to_owned(),
+        }
+    }
+
+    fn received(&self) -> String {
+        let network = &self.network;
+        let total = network
+            .promised
+            .filter(|&promised| promised != network.received)
+            .map_or(String::new(), |promised| format!(" of {}", size(promised)));
+        let first = network.first_byte.map_or(String::new(), |first| {
+            format!(", first byte after {}", seconds(first))
+        });
+        let (received, ended) = (size(network.received), seconds(network.ended));
+        format!("{received}{total} in {ended}{first}")
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    if time < Duration::from_millis(10) {
+        format!("{:.1} ms", time.as_secs_f64() * 1e3)
+    } else {
+        format!("{:.2} s", time.as_secs_f64())
+    }
+}
+
+fn mbps(rate: Bitrate) -> String {
+    format!("{:.2} Mbit/s", rate.as_mbps())
+}
+
+fn size(bytes: Bytes) -> String {
+    if bytes < Bytes::new(100_000) {
+        bytes.to_string()
+    } else {
+        format!("{:.2} MB", bytes.as_f64() / 1e6)
+    }
+}

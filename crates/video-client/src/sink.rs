@@ -1,0 +1,40 @@
+//! [`Sink`]: where a title's bytes go after the player has counted them.
+
+use std::io;
+
+use bytes::Bytes;
+
+/// Takes the bytes of a title in order. A slow sink slows reading down, as a full player does.
+pub trait Sink: Send {
+    /// Takes the next bytes.
+    fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// All bytes have been written: returns when they are where they should be.
+    fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Drops the bytes: the player needs only their count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discard;
+
+impl Sink for Discard {
+    async fn write(&mut self, _bytes: Bytes) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps the bytes in memory, for tests and small titles.
+impl Sink for Vec<u8> {
+    async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
+        self.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
