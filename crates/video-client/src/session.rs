@@ -72,13 +72,26 @@ pub enum PlayError {
     Silent(Duration),
     /// What came is not a title that can be played.
     #[error("what the server sent cannot be played: {0}")]
-    Media(#[from] MediaError),
+    Media(MediaError),
     /// The bytes could not be written where they should go.
     #[error("cannot write the title: {0}")]
-    Sink(#[from] std::io::Error),
+    Sink(std::io::Error),
     /// The caller stopped it.
     #[error("stopped before the end")]
     Stopped,
+}
+
+// Written out rather than derived, since their texts contain the cause, and a source would say it a second time.
+impl From<MediaError> for PlayError {
+    fn from(error: MediaError) -> Self {
+        Self::Media(error)
+    }
+}
+
+impl From<std::io::Error> for PlayError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Sink(error)
+    }
 }
 
 /// The mend for an answer that is no title.
@@ -112,6 +125,10 @@ pub struct Played {
     /// Whether the whole title came.
     pub result: Result<(), PlayError>,
 }
+
+/// Bytes that go to the player and the sink at once, at most. quinn hands out megabytes when the reader was slow, and
+/// the player must not count as delivered what a slow sink has not even been offered.
+const PIECE: usize = 16 << 10;
 
 /// Why the loop wakes up.
 enum Wake {
@@ -259,6 +276,7 @@ impl Session {
         let mut timer = self.runtime.new_timer(self.runtime.now());
         let mut next_progress = run.now();
         let mut silent_since = run.now();
+        let mut pending = bytes::Bytes::new();
         loop {
             let now = run.now();
             run.tell(observer);
@@ -276,21 +294,22 @@ impl Session {
             if !paused && now >= wake {
                 return Err(PlayError::Silent(self.options.timeout));
             }
-            let chunk = match run
-                .wait(&mut body, paused, &mut timer, wake.min(next_progress))
-                .await
-            {
-                Wake::Timer => {
-                    run.player.advance(run.now());
-                    continue;
+            if paused || pending.is_empty() {
+                match run
+                    .wait(&mut body, paused, &mut timer, wake.min(next_progress))
+                    .await
+                {
+                    Wake::Timer => run.player.advance(run.now()),
+                    Wake::Chunk(chunk) => match chunk? {
+                        Some(chunk) => pending = chunk,
+                        None => break,
+                    },
                 }
-                Wake::Chunk(chunk) => chunk?,
-            };
-            let Some(chunk) = chunk else {
-                break;
-            };
-            run.take(&chunk)?;
-            sink.write(chunk).await?;
+                continue;
+            }
+            let piece = pending.split_to(pending.len().min(PIECE));
+            run.take(&piece)?;
+            sink.write(piece).await?;
             silent_since = run.now();
         }
         run.parser.finish()?;

@@ -3,6 +3,7 @@
     clippy::disallowed_methods,
     reason = "these tests run on tokio and in real time"
 )]
+#![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod common;
 
@@ -95,6 +96,10 @@ async fn a_failed_request_leaves_an_existing_file_alone() {
     let output = run(and(arguments, &["--output", path.to_str().unwrap()])).await;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("404"), "{}", stderr(&output));
+    assert!(
+        output.stdout.is_empty(),
+        "where nothing came there is nothing to report"
+    );
     assert_eq!(std::fs::read(path).unwrap(), b"precious");
 }
 
@@ -128,6 +133,9 @@ async fn a_reader_that_goes_away_ends_the_run_with_exit_code_1() {
 #[case::no_path("https://localhost:4433", &[], "names no title")]
 #[case::pin("https://localhost:4433/a.mp4", &["--pin", "abc"], "`abc` is not a pin")]
 #[case::ca("https://localhost:4433/a.mp4", &["--ca", "/no/such/ca.pem"], "/no/such/ca.pem")]
+#[case::ca_of_something_else(
+    "https://localhost:4433/a.mp4", &["--ca", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], "Cargo.toml"
+)]
 #[case::fixed("https://localhost:4433/a.mp4", &["--abr", "fixed:1080p"], "leave --abr out")]
 #[case::jitter("https://localhost:4433/a.mp4", &["--max-jitter", "50ms"], "--max-jitter 50ms")]
 #[case::buffer("https://localhost:4433/a.mp4", &["--playout-buffer", "656"], "656kB")]
@@ -137,6 +145,20 @@ async fn bad_input_says_the_mend_and_exits_2(#[case] url: &str, #[case] more: &[
     let output = run(and(vec![url.to_owned()], more)).await;
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains(mend), "{}", stderr(&output));
+    assert!(output.stdout.is_empty());
+}
+
+#[tokio::test]
+async fn nobody_there_is_a_failed_run_without_a_report() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/a.mp4", socket.local_addr().unwrap());
+    let output = run(and(vec![url], &["--insecure", "--timeout", "300ms"])).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("no answer from 127.0.0.1"),
+        "{}",
+        stderr(&output)
+    );
     assert!(output.stdout.is_empty());
 }
 
@@ -168,7 +190,7 @@ async fn ctrl_c_prints_what_there_is_and_exits_1() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::thread::sleep(std::time::Duration::from_secs(2));
         let interrupt = Command::new("kill")
             .args(["-INT", &child.id().to_string()])
             .status();

@@ -36,16 +36,20 @@ Examples:
   # What would a browser's viewer have seen? As JSON, for a script
   video-client play https://localhost:4433/film.mp4 --ca ca.pem --clock rebuffer --json
 
-  # A player with three times the buffer that drops frames later than 50 ms
-  video-client play https://localhost:4433/film.mp4 --ca ca.pem --playout-buffer 1969080B --late 50ms
+  # A player with three times the buffer that discards frames later than 50 ms
+  video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
+      --playout-buffer 1969080B --late 50ms
 
-The player is a model: bytes are counted, pictures are not decoded. Playback starts when the playout buffer is
-full. The client reads 16 MiB beyond that buffer and then stops reading, so that QUIC's flow control stops the
-server. Once the last byte is in, the report is worked out to the title's end without waiting for it.
+The player is a model: bytes are counted, pictures are not decoded. Playback starts when
+the playout buffer is full. The client reads 16 MiB beyond that buffer and then stops
+reading, so that QUIC's flow control stops the server. Once the last byte is in, the
+report is worked out to the title's end without waiting for it.
 
-Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for more) and progress go to stderr.
-Exit codes: 0 the whole title came; 1 the run failed or was stopped (the report says what there was); 2 bad input.
-docs/video-client.md defines every number and the JSON.";
+Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for more) and
+progress go to stderr. docs/video-client.md defines every number and the JSON.
+
+Exit codes: 0 the whole title came; 1 the run failed or was stopped (the report says what
+there was); 2 bad input.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlayArguments {
@@ -136,7 +140,7 @@ pub(crate) struct PlayArguments {
     insecure: bool,
 
     /// Give up when the server has sent nothing for this long though more was wanted
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse, help_heading = "Network")]
     pub(crate) timeout: Duration,
 }
 

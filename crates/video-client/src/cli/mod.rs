@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Parser;
-use playrate_transport::{Client, ClientOptions, Target, time};
+use playrate_transport::{Client, ClientOptions, ConnectError, Target, time};
 use quinn::{Runtime, TokioRuntime};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, PlayoutConfig, Rebuffer};
-use video_client::{PlayError, PlayOptions, Played, Session};
+use video_client::{PlayError, PlayOptions, Played, QualityReport, Session};
 
 mod args;
 mod output;
@@ -34,15 +34,20 @@ pub(crate) fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_target(false)
+        .with_ansi(watched())
         .init();
     let prepared = match prepare(&play) {
         Ok(prepared) => prepared,
         Err(error) => return complain(&error, BAD_INPUT),
     };
     match run(&play, prepared) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(FAILED),
-        Err(error) => complain(&error, FAILED),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => match error.downcast_ref::<PlayError>() {
+            // The report says so already, to people and to programs.
+            Some(PlayError::Stopped) => ExitCode::from(FAILED),
+            Some(PlayError::Connect(ConnectError::Setup(_))) => complain(&error, BAD_INPUT),
+            _ => complain(&error, FAILED),
+        },
     }
 }
 
@@ -85,15 +90,17 @@ fn prepare(play: &PlayArguments) -> anyhow::Result<Prepared> {
         timeout: play.timeout,
         ..PlayOptions::default()
     };
+    let mut client = ClientOptions::new(play.trust()?);
+    client.connect_timeout = client.connect_timeout.min(play.timeout);
     Ok(Prepared {
         options,
-        client: ClientOptions::new(play.trust()?),
+        client,
         output: Output::new(play.output.as_deref())?,
     })
 }
 
-/// Plays, prints the report; whether the whole title came.
-fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<bool> {
+/// Plays and prints the report, of a broken run as well.
+fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     let Prepared {
         options,
         client,
@@ -135,34 +142,33 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<bool> {
     })?;
     // A writer that hangs on a full pipe must not hold the report back.
     tokio.shutdown_background();
+    // Where nothing came there is nothing to tell people but the error.
+    let stopped = matches!(result, Err(PlayError::Stopped));
+    if play.json || stopped || report.network.first_byte.is_some() {
+        print(&report, play, &output)?;
+    }
+    result.map_err(|error| explain(error, play))
+}
+
+fn print(report: &QualityReport, play: &PlayArguments, output: &Output) -> anyhow::Result<()> {
     let text = if play.json {
-        report.to_json(play.series)? + "\n"
+        report.to_json(play.series)?
     } else {
-        report.to_text() + "\n"
+        report.to_text()
     };
-    if output.is_stdout() {
-        io::stderr().write_all(text.as_bytes())?;
+    let mut to: Box<dyn Write> = if output.is_stdout() {
+        Box::new(io::stderr())
     } else {
-        io::stdout()
-            .write_all(text.as_bytes())
-            .context("cannot print the report")?;
-    }
-    match result {
-        Ok(()) => Ok(true),
-        // The report says so already, to people; a program reading JSON keeps its stderr for people.
-        Err(PlayError::Stopped) => Ok(false),
-        Err(error) => Err(explain(error, play)),
-    }
+        Box::new(io::stdout())
+    };
+    writeln!(to, "{text}").context("cannot print the report")
 }
 
 fn explain(error: PlayError, play: &PlayArguments) -> anyhow::Error {
-    let default_port = matches!(
-        error,
-        PlayError::Connect(playrate_transport::ConnectError::NoAnswer { .. })
-    ) && play.url.port == 443;
+    let no_answer = matches!(error, PlayError::Connect(ConnectError::NoAnswer { .. }));
     let error = anyhow::Error::new(error);
-    if default_port {
-        error.context("no port was given, so 443 was tried; write https://HOST:PORT/TITLE.mp4 for another")
+    if no_answer && play.url.port == 443 {
+        error.context("nobody at the default port; write https://HOST:PORT/TITLE.mp4 for another")
     } else {
         error
     }

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use video_client::Sink;
 
-/// Chunks on their way to the writer at most; a chunk is at most a QUIC packet or a few.
-const QUEUE: usize = 64;
+/// Pieces on their way to the writer at most; the session makes them at most 16 KiB.
+const QUEUE: usize = 16;
 
 /// The sink of the command line.
 #[derive(Debug)]

@@ -78,8 +78,7 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
         .and_then(|(promised, rate)| rate.time_for(promised - progress.received))
         .map_or(String::new(), |left| format!("  {} s left", left.as_secs()));
     let rate = rate.map_or(0.0, Bitrate::as_mbps);
-    let troubled = seen.discarded > 0 || seen.underflows > 0;
-    let troubles = if troubled {
+    let troubles = if seen.discarded > 0 || seen.underflows > 0 {
         format!(", {} discarded, {} underflows", seen.discarded, seen.underflows)
     } else {
         String::new()

@@ -29,7 +29,7 @@ impl Step {
 }
 
 /// A playout clock. Pure: same buffer, same answers. Times are since the session began.
-pub(super) trait PlayoutClock: std::fmt::Debug + Send {
+pub(super) trait PlayoutClock: std::fmt::Debug + Send + Sync {
     /// The next step that needs no further data, and its time; times before the present mean at once.
     /// `frozen` says whether the picture is frozen.
     fn next(&self, buffer: &Buffer, frozen: bool) -> Option<(Duration, Step)>;

@@ -83,6 +83,9 @@ impl QualityReport {
 
     fn underflows(&self) -> String {
         let seen = &self.playout;
+        if seen.underflows == 0 {
+            return "none".to_owned();
+        }
         let rebased = match seen.rebases {
             0 => String::new(),
             1 => ", clock rebased once".to_owned(),

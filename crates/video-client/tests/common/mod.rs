@@ -90,7 +90,7 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
         Manner::Good | Manner::NotFound => body.finish().await,
         Manner::LeavesAfter(_) => {
             // Lets what was written arrive, so that the client has something to report.
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             server.shutdown(Duration::ZERO).await;
             Ok(())
         }
