@@ -1,0 +1,204 @@
+//! From a request target to a name below the media directory.
+//!
+//! Segments are split first and percent-decoded afterwards, so an encoded slash never makes a new segment. What could
+//! leave the directory, or name something that an operator did not mean to publish, is "not found", not an error:
+//! the answer tells a prober nothing.
+
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+
+/// A name below the media directory: segments joined by `/`, none of them empty, hidden (`.…`) or able to escape.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceName(String);
+
+impl ResourceName {
+    /// The name as text, `/` between segments, none in front.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of a file of the media directory, from its path relative to it; `None` when the file cannot be asked
+    /// for: hidden, not UTF-8, or not below the directory.
+    pub fn from_relative(path: &std::path::Path) -> Option<Self> {
+        let segments = path
+            .components()
+            .map(|component| match component {
+                std::path::Component::Normal(segment) => segment.to_str().filter(|text| is_public(text)),
+                _ => None,
+            })
+            .collect::<Option<Vec<_>>>()?;
+        (!segments.is_empty()).then(|| Self(segments.join("/")))
+    }
+
+    /// The path of a URL that names this resource, with a slash in front and everything unsafe percent-encoded.
+    pub fn to_url_path(&self) -> String {
+        use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+        // RFC 3986 §3.3: unreserved characters may stand in a path as they are; the slash separates.
+        const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC
+            .remove(b'-')
+            .remove(b'.')
+            .remove(b'_')
+            .remove(b'~')
+            .remove(b'/');
+        format!("/{}", utf8_percent_encode(&self.0, UNSAFE))
+    }
+}
+
+impl core::fmt::Display for ResourceName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a request target names nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// Not a path: no slash in front, a broken percent-escape, not UTF-8 once decoded. Answered with 400.
+    #[error(
+        "the request target is not a path: percent-escapes are % and two hexadecimal digits, the text is UTF-8"
+    )]
+    Malformed,
+    /// A path that can name nothing here: `..`, hidden, a directory, a NUL. Answered with 404.
+    #[error("no such resource")]
+    NotFound,
+}
+
+/// Longest path that is looked at, in bytes as sent. Linux has no longer one (`PATH_MAX`).
+const LONGEST: usize = 4096;
+
+/// Reads the path of a request target (without its query).
+pub fn resolve(path: &str) -> Result<ResourceName, PathError> {
+    let segments = path.strip_prefix('/').ok_or(PathError::Malformed)?;
+    if path.len() > LONGEST {
+        return Err(PathError::NotFound);
+    }
+    let mut decoded = Vec::new();
+    for segment in segments.split('/') {
+        decoded.push(decode(segment)?);
+    }
+    // Malformed anywhere is malformed, so the second look comes after all are decoded.
+    if decoded.iter().all(|segment| is_public(segment)) {
+        Ok(ResourceName(decoded.join("/")))
+    } else {
+        Err(PathError::NotFound)
+    }
+}
+
+fn decode(segment: &str) -> Result<String, PathError> {
+    let well_formed = segment.split('%').skip(1).all(|rest| {
+        let mut digits = rest.bytes();
+        let mut hexadecimal = || digits.next().is_some_and(|byte| byte.is_ascii_hexdigit());
+        hexadecimal() && hexadecimal()
+    });
+    if !well_formed {
+        return Err(PathError::Malformed);
+    }
+    percent_decode_str(segment)
+        .decode_utf8()
+        .map(std::borrow::Cow::into_owned)
+        .map_err(|_| PathError::Malformed)
+}
+
+/// Whether one decoded segment may be looked up. A leading dot covers `.`, `..` and hidden files alike.
+fn is_public(segment: &str) -> bool {
+    !segment.is_empty()
+        && !segment.starts_with('.')
+        && !segment.chars().any(|c| matches!(c, '/' | '\\') || c.is_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("/film.mp4", "film.mp4")]
+    #[case("/films/one/film.mp4", "films/one/film.mp4")]
+    #[case("/my%20film.mp4", "my film.mp4")]
+    #[case("/f%C3%BCr%20dich.mp4", "für dich.mp4")]
+    #[case("/%66ilm%2Emp4", "film.mp4")]
+    #[case("/100%25.mp4", "100%.mp4")]
+    #[case("/a+b&c=d;e.mp4", "a+b&c=d;e.mp4")]
+    #[case("/film..mp4", "film..mp4")]
+    #[case("/film%253F.mp4", "film%3F.mp4")]
+    fn a_path_names_a_file(#[case] path: &str, #[case] name: &str) {
+        assert_eq!(resolve(path).as_ref().map(ResourceName::as_str), Ok(name));
+    }
+
+    #[rstest]
+    #[case::root("/")]
+    #[case::directory("/films/")]
+    #[case::empty_segment("/films//film.mp4")]
+    #[case::parent("/../etc/passwd")]
+    #[case::parent_inside("/films/../film.mp4")]
+    #[case::parent_last("/films/..")]
+    #[case::encoded_parent("/%2e%2e/etc/passwd")]
+    #[case::half_encoded_parent("/.%2E/etc/passwd")]
+    #[case::encoded_slash("/..%2fetc%2fpasswd")]
+    #[case::encoded_slash_in_a_name("/films%2Ffilm.mp4")]
+    #[case::backslash("/..\\etc\\passwd")]
+    #[case::encoded_backslash("/films%5Cfilm.mp4")]
+    #[case::this("/./film.mp4")]
+    #[case::hidden("/.git/config")]
+    #[case::hidden_below("/films/.htpasswd")]
+    #[case::nul("/film.mp4%00.html")]
+    #[case::newline("/film%0A.mp4")]
+    fn a_path_that_could_escape_names_nothing(#[case] path: &str) {
+        assert_eq!(resolve(path), Err(PathError::NotFound));
+    }
+
+    #[rstest]
+    #[case::no_slash("film.mp4")]
+    #[case::star("*")]
+    #[case::empty("")]
+    #[case::broken_escape("/film%zz.mp4")]
+    #[case::cut_escape("/film%4")]
+    #[case::bare_percent("/100%")]
+    #[case::not_utf8("/film%ff.mp4")]
+    #[case::overlong_slash("/..%c0%afetc")]
+    #[case::malformed_past_a_traversal("/../%zz")]
+    fn what_is_not_a_path_is_malformed(#[case] path: &str) {
+        assert_eq!(resolve(path), Err(PathError::Malformed));
+    }
+
+    #[test]
+    fn a_path_longer_than_any_file_has_is_not_looked_at() {
+        assert_eq!(
+            resolve(&format!("/{}", "a".repeat(LONGEST))),
+            Err(PathError::NotFound)
+        );
+    }
+
+    #[rstest]
+    #[case("film.mp4")]
+    #[case("a b/100%/für?dich#.mp4")]
+    fn the_url_of_a_name_resolves_to_it(#[case] file: &str) {
+        let name = ResourceName::from_relative(std::path::Path::new(file)).unwrap();
+        assert_eq!(resolve(&name.to_url_path()), Ok(name));
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("../film.mp4")]
+    #[case("/etc/passwd")]
+    #[case(".git/config")]
+    #[case("films/.hidden")]
+    fn a_file_that_cannot_be_asked_for_has_no_name(#[case] file: &str) {
+        assert_eq!(ResourceName::from_relative(std::path::Path::new(file)), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_path_leads_out_of_the_directory(path in "/?((%2[eEfF]|%5c|%00|\\.|/|\\\\|%|[a-z]|\\PC){0,12})") {
+            if let Ok(name) = resolve(&path) {
+                let below = std::path::Path::new(name.as_str());
+                let plain = below
+                    .components()
+                    .all(|part| matches!(part, std::path::Component::Normal(_)));
+                proptest::prop_assert!(plain && below.is_relative() && !name.as_str().contains('\0'), "{name}");
+                proptest::prop_assert_eq!(resolve(&name.to_url_path()), Ok(name));
+            }
+        }
+    }
+}
