@@ -1,0 +1,95 @@
+//! [`OpenFile`]: a file as it was when a request opened it.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+
+use crate::http::validator::EntityTag;
+
+/// A file that one response reads. A file replaced by another goes on being read as it was; one that is written to
+/// in place gives an error rather than a mix of two versions.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    /// Positional reads are not portable, so the cursor is shared under a lock that nobody contends for.
+    file: Mutex<File>,
+    version: Version,
+}
+
+/// What tells a changed file from an unchanged one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// The inode, where there are such.
+    number: u64,
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let number = 0;
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            number,
+        }
+    }
+
+    fn etag(&self) -> EntityTag {
+        EntityTag::of_file(self.length, self.modified.unwrap_or(UNIX_EPOCH), self.number)
+    }
+}
+
+impl OpenFile {
+    /// Opens what is at `path`, if that is a file. What is not (a pipe, a device) is not opened: that might block.
+    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => return Ok(None),
+            Err(error) if super::is_absence(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if super::is_absence(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let version = Version::of(&file.metadata()?);
+        Ok(Some(Self {
+            file: Mutex::new(file),
+            version,
+        }))
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.version.length
+    }
+
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        self.version.modified
+    }
+
+    pub(super) fn etag(&self) -> EntityTag {
+        self.version.etag()
+    }
+
+    pub(super) fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
+        let left = self.version.length.saturating_sub(offset);
+        let mut buffer = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(max)];
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(offset))?;
+        let read = file.read_exact(&mut buffer);
+        // Looked at after reading: bytes of a file that changed meanwhile are not handed out.
+        if read.is_err() || Version::of(&file.metadata()?) != self.version {
+            read?;
+            return Err(io::Error::other("the file was written to while it was read"));
+        }
+        Ok(Bytes::from(buffer))
+    }
+}

@@ -1,0 +1,208 @@
+//! Reading a media directory at the start.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use playrate_media::{MediaError, Title};
+
+use super::file::OpenFile;
+use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary};
+use crate::http::path::ResourceName;
+
+/// How many directories may lie within one another. Real libraries have three or four.
+const DEPTH: usize = 16;
+/// How many files and directories are looked at. A three-hour title in 2 s segments and ten representations has 54,000.
+const ENTRIES: usize = 1_000_000;
+/// How many titles are indexed. A summary takes about 300 bytes, and reading an index some milliseconds.
+const TITLES: usize = 100_000;
+
+pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
+    let unreadable = |error| LibraryError::Unreadable {
+        path: directory.to_owned(),
+        error,
+    };
+    let root = directory.canonicalize().map_err(unreadable)?;
+    if !root.is_dir() {
+        return Err(LibraryError::NotADirectory {
+            path: directory.to_owned(),
+        });
+    }
+    let mut walk = Walk {
+        root: &root,
+        entries: 0,
+        found: Vec::new(),
+    };
+    walk.directory(&root, DEPTH)?;
+    let mut indexed = BTreeMap::new();
+    let mut bad = Vec::new();
+    let mut other_files = 0;
+    for Found { path, packaged } in walk.found {
+        let Some(name) = path
+            .strip_prefix(&root)
+            .ok()
+            .and_then(ResourceName::from_relative)
+        else {
+            tracing::warn!(file = %path.display(), "not served: its name is hidden or not UTF-8");
+            continue;
+        };
+        if !is_title(&path) {
+            other_files += 1;
+            continue;
+        }
+        if indexed.len() >= TITLES {
+            return Err(LibraryError::TooLarge {
+                path: directory.to_owned(),
+                limit: TITLES,
+                what: "titles",
+            });
+        }
+        match index(&path) {
+            Ok(title) => {
+                indexed.insert(name, title);
+            }
+            Err(error) if packaged && is_part(&error) => {
+                tracing::debug!(file = %path.display(), "a part of a packaged title, served as it is");
+                other_files += 1;
+            }
+            Err(error) => bad.push(BadTitle { path, error }),
+        }
+    }
+    if !bad.is_empty() {
+        return Err(LibraryError::BadTitles(bad));
+    }
+    Ok(Library {
+        directory: Some(root),
+        indexed,
+        sources: BTreeMap::new(),
+        other_files,
+    })
+}
+
+fn index(path: &Path) -> Result<Indexed, MediaError> {
+    // The version is taken before the index is read: if the file changes in between, the two differ later on.
+    let version = OpenFile::open(path).map_err(|error| MediaError::from(error).in_file(path))?;
+    let etag = version.map(|file| file.etag()).ok_or_else(|| {
+        let gone = io::Error::from(io::ErrorKind::NotFound);
+        MediaError::from(gone).in_file(path)
+    })?;
+    let title = Title::open(path)?;
+    Ok(Indexed {
+        summary: TitleSummary::of(&title),
+        etag,
+    })
+}
+
+/// Whether a file is to be a title. A `.m4s` is not: it is a piece of one and cannot be read without its
+/// initialisation segment.
+fn is_title(path: &Path) -> bool {
+    has_extension(path, &["mp4", "m4v"])
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().and_then(OsStr::to_str).is_some_and(|extension| {
+        extensions
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known))
+    })
+}
+
+/// Whether an `.mp4` beside a manifest may fail to be a title for this reason: as an initialisation segment (no
+/// frames), as an audio representation (no H.264), as a media segment (no `moov`).
+fn is_part(error: &MediaError) -> bool {
+    matches!(
+        error.cause(),
+        MediaError::NoFrames | MediaError::NoH264 { .. } | MediaError::NoMovie { .. }
+    )
+}
+
+struct Found {
+    path: PathBuf,
+    /// Whether a DASH or HLS manifest lies in the same directory or above it.
+    packaged: bool,
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    entries: usize,
+    found: Vec<Found>,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, directory: &Path, depth: usize) -> Result<(), LibraryError> {
+        self.below(directory, depth, false)
+    }
+
+    fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
+        let mut files = Vec::new();
+        let mut directories = Vec::new();
+        for path in self.list(directory)? {
+            if is_hidden(&path) {
+                continue;
+            }
+            let unreadable = |error| LibraryError::Unreadable {
+                path: path.clone(),
+                error,
+            };
+            let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
+            if kind.is_dir() {
+                directories.push(path);
+            } else if kind.is_file() || (kind.is_symlink() && self.leads_to_a_file(&path)) {
+                files.push(path);
+            }
+        }
+        let packaged = packaged || files.iter().any(|file| has_extension(file, &["mpd", "m3u8"]));
+        self.found
+            .extend(files.into_iter().map(|path| Found { path, packaged }));
+        let Some(depth) = depth.checked_sub(1) else {
+            return Err(self.too_large(DEPTH, "levels of directories"));
+        };
+        for directory in directories {
+            self.below(&directory, depth, packaged)?;
+        }
+        Ok(())
+    }
+
+    /// The entries of one directory, by name, so that two runs read them in the same order.
+    fn list(&mut self, directory: &Path) -> Result<Vec<PathBuf>, LibraryError> {
+        let unreadable = |error| LibraryError::Unreadable {
+            path: directory.to_owned(),
+            error,
+        };
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(directory).map_err(unreadable)? {
+            self.entries += 1;
+            if self.entries > ENTRIES {
+                return Err(self.too_large(ENTRIES, "files and directories"));
+            }
+            paths.push(entry.map_err(unreadable)?.path());
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Links to directories are left out, so that no loop can be walked; links out of the root are not served.
+    fn leads_to_a_file(&self, link: &Path) -> bool {
+        let target = link.canonicalize();
+        let inside = target.is_ok_and(|target| target.starts_with(self.root) && target.is_file());
+        if !inside {
+            tracing::warn!(link = %link.display(), "not indexed: leads to no file of the media directory");
+        }
+        inside
+    }
+
+    fn too_large(&self, limit: usize, what: &'static str) -> LibraryError {
+        LibraryError::TooLarge {
+            path: self.root.to_owned(),
+            limit,
+            what,
+        }
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}

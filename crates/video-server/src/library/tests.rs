@@ -1,0 +1,253 @@
+//! Libraries over real directories and the project's own titles.
+
+use super::*;
+use std::fs;
+
+use rstest::rstest;
+use tempfile::TempDir;
+
+const ASSETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets");
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(ASSETS).join("fixtures").join(name)
+}
+
+/// A directory with one title and one page.
+fn directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(
+        fixture("progressive-moov-first.mp4"),
+        directory.path().join("film.mp4"),
+    )
+    .unwrap();
+    fs::create_dir(directory.path().join("pages")).unwrap();
+    fs::write(directory.path().join("pages/index.html"), "<p>Films</p>").unwrap();
+    directory
+}
+
+fn name(text: &str) -> ResourceName {
+    ResourceName::from_relative(Path::new(text)).unwrap()
+}
+
+fn whole(resource: &Resource) -> Vec<u8> {
+    let length = usize::try_from(resource.representation.length).unwrap();
+    let mut bytes = Vec::new();
+    while bytes.len() < length {
+        let chunk = resource.read_at(bytes.len() as u64, 1_000).unwrap();
+        assert!(!chunk.is_empty() && chunk.len() <= 1_000);
+        bytes.extend_from_slice(&chunk);
+    }
+    bytes
+}
+
+#[test]
+fn a_title_is_indexed_and_served_byte_for_byte() {
+    let directory = directory();
+    let library = Library::scan(directory.path()).unwrap();
+    let file = fs::read(directory.path().join("film.mp4")).unwrap();
+    let titles: Vec<_> = library.titles().collect();
+    assert_eq!(titles.len(), 1);
+    let (title, summary) = titles[0];
+    assert_eq!(title.as_str(), "film.mp4");
+    let read = Title::open(fixture("progressive-moov-first.mp4")).unwrap();
+    assert_eq!(summary.average_rate, read.average_rate());
+    assert!(summary.average_rate > Bitrate::ZERO && summary.peak_rate >= summary.average_rate);
+    assert_eq!(summary.size.as_usize(), file.len());
+    let resource = library.open(title).unwrap().unwrap();
+    assert_eq!(resource.average_rate, Some(summary.average_rate));
+    assert_eq!(resource.representation.content_type, "video/mp4");
+    assert_eq!(whole(&resource), file);
+    assert!(resource.read_at(file.len() as u64, 10).unwrap().is_empty());
+}
+
+#[test]
+fn other_files_are_served_with_their_type_and_no_rate() {
+    let directory = directory();
+    let library = Library::scan(directory.path()).unwrap();
+    assert_eq!(library.other_files(), 1);
+    let page = library.open(&name("pages/index.html")).unwrap().unwrap();
+    assert_eq!(page.average_rate, None);
+    assert_eq!(page.representation.content_type, "text/html; charset=utf-8");
+    assert_eq!(whole(&page), b"<p>Films</p>");
+}
+
+#[rstest]
+#[case::missing("none.mp4")]
+#[case::directory("pages")]
+#[case::below_a_file("film.mp4/x")]
+#[case::name_too_long(&"n".repeat(300))]
+fn what_is_no_file_is_not_there(#[case] asked: &str) {
+    let directory = directory();
+    let library = Library::scan(directory.path()).unwrap();
+    assert!(library.open(&name(asked)).unwrap().is_none());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_followed_within_the_directory_and_not_out_of_it() {
+    use std::os::unix::fs::symlink;
+    let directory = directory();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret.txt"), "secret").unwrap();
+    let link = |target: &Path, at: &str| symlink(target, directory.path().join(at)).unwrap();
+    link(&outside.path().join("secret.txt"), "out.txt");
+    link(outside.path(), "elsewhere");
+    link(Path::new("../"), "pages/up");
+    link(Path::new("loop"), "loop");
+    link(Path::new("film.mp4"), "same.mp4");
+    let library = Library::scan(directory.path()).unwrap();
+    for asked in ["out.txt", "elsewhere/secret.txt", "loop"] {
+        assert!(library.open(&name(asked)).unwrap().is_none(), "{asked}");
+    }
+    for asked in ["same.mp4", "pages/up/film.mp4"] {
+        assert!(library.open(&name(asked)).unwrap().is_some(), "{asked}");
+    }
+    let titles: Vec<_> = library.titles().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(titles, ["film.mp4", "same.mp4"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_socket_in_the_directory_is_not_opened() {
+    let directory = directory();
+    let _socket = std::os::unix::net::UnixListener::bind(directory.path().join("pipe.mp4")).unwrap();
+    let library = Library::scan(directory.path()).unwrap();
+    assert!(library.open(&name("pipe.mp4")).unwrap().is_none());
+}
+
+#[test]
+fn hidden_files_are_neither_indexed_nor_served() {
+    let directory = directory();
+    fs::write(directory.path().join(".half.mp4"), "not done").unwrap();
+    let library = Library::scan(directory.path()).unwrap();
+    assert_eq!(library.titles().count(), 1);
+}
+
+#[test]
+fn every_bad_title_is_named_at_the_start_with_box_and_offset() {
+    let directory = directory();
+    let good = fs::read(directory.path().join("film.mp4")).unwrap();
+    fs::write(directory.path().join("cut.mp4"), &good[..good.len() / 2]).unwrap();
+    fs::write(directory.path().join("text.mp4"), "this is a text").unwrap();
+    let error = Library::scan(directory.path()).unwrap_err();
+    let text = error.to_string();
+    let LibraryError::BadTitles(bad) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(bad.len(), 2);
+    for part in ["cut.mp4", "offset", "text.mp4", "not an MP4"] {
+        assert!(text.contains(part), "{part} is missing in: {text}");
+    }
+}
+
+#[test]
+fn a_long_list_of_bad_titles_is_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..25 {
+        fs::write(directory.path().join(format!("{number}.mp4")), "x").unwrap();
+    }
+    let text = Library::scan(directory.path()).unwrap_err().to_string();
+    assert_eq!(text.lines().count(), 11);
+    assert!(
+        text.ends_with("and 15 more titles that cannot be played"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_film_without_h264_is_bad_alone_and_a_part_beside_a_manifest() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(fixture("not-h264.mp4"), directory.path().join("sound.mp4")).unwrap();
+    assert!(matches!(
+        Library::scan(directory.path()),
+        Err(LibraryError::BadTitles(_))
+    ));
+    fs::write(directory.path().join("manifest.mpd"), "<MPD/>").unwrap();
+    let library = Library::scan(directory.path()).unwrap();
+    assert_eq!((library.titles().count(), library.other_files()), (0, 2));
+    let part = library.open(&name("sound.mp4")).unwrap().unwrap();
+    assert_eq!(part.average_rate, None);
+}
+
+#[test]
+fn a_directory_that_is_none_is_refused_by_name() {
+    let directory = directory();
+    let file = directory.path().join("film.mp4");
+    assert!(matches!(
+        Library::scan(&file),
+        Err(LibraryError::NotADirectory { path }) if path == file
+    ));
+    let missing = directory.path().join("none");
+    let error = Library::scan(&missing).unwrap_err();
+    assert!(error.to_string().contains("none"), "{error}");
+    assert!(matches!(error, LibraryError::Unreadable { .. }));
+}
+
+#[test]
+fn directories_nested_beyond_reason_are_refused() {
+    let directory = directory();
+    let deep = (0..20).fold(directory.path().to_owned(), |path, _| path.join("d"));
+    fs::create_dir_all(deep).unwrap();
+    assert!(matches!(
+        Library::scan(directory.path()),
+        Err(LibraryError::TooLarge { .. })
+    ));
+}
+
+#[test]
+fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
+    let directory = directory();
+    let library = Library::scan(directory.path()).unwrap();
+    fs::copy(fixture("fragmented.mp4"), directory.path().join("later.mp4")).unwrap();
+    let later = library.open(&name("later.mp4")).unwrap().unwrap();
+    assert_eq!(later.average_rate, None);
+
+    let before = library.open(&name("film.mp4")).unwrap().unwrap();
+    let replacement = directory.path().join("new");
+    fs::copy(fixture("fragmented.mp4"), &replacement).unwrap();
+    fs::rename(&replacement, directory.path().join("film.mp4")).unwrap();
+    let after = library.open(&name("film.mp4")).unwrap().unwrap();
+    assert_eq!(after.average_rate, None);
+    assert_ne!(
+        after.representation.validators.etag,
+        before.representation.validators.etag
+    );
+    // What was opened before goes on as it was.
+    assert_eq!(
+        whole(&before),
+        fs::read(fixture("progressive-moov-first.mp4")).unwrap()
+    );
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_read_gives_an_error() {
+    let directory = directory();
+    let library = Library::scan(directory.path()).unwrap();
+    let resource = library.open(&name("film.mp4")).unwrap().unwrap();
+    assert!(resource.read_at(0, 1_000).is_ok());
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(directory.path().join("film.mp4"))
+        .unwrap();
+    file.set_len(500).unwrap();
+    assert!(resource.read_at(0, 1_000).is_err());
+}
+
+#[test]
+fn a_title_from_memory_stands_beside_the_directory() {
+    let directory = directory();
+    let bytes = fs::read(fixture("fragmented.mp4")).unwrap();
+    let source = Arc::new(playrate_media::MemorySource::new(bytes.clone()).unwrap());
+    let library = Library::scan(directory.path())
+        .unwrap()
+        .with_source("built/in.mp4", source.clone())
+        .unwrap();
+    let resource = library.open(&name("built/in.mp4")).unwrap().unwrap();
+    assert_eq!(whole(&resource), bytes);
+    assert_eq!(resource.average_rate, Some(source.title().average_rate()));
+    assert_eq!(resource.representation.validators.last_modified(None), None);
+    assert!(library.open(&name("film.mp4")).unwrap().is_some());
+    for bad in ["", "../x.mp4", "/x.mp4", ".x.mp4"] {
+        assert!(Library::new().with_source(bad, source.clone()).is_err(), "{bad}");
+    }
+}
