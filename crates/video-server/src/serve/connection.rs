@@ -1,0 +1,117 @@
+//! One client's connection: its controller, its requests, its summary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use playrate_cc::VideoKnowledge;
+use playrate_transport::telemetry::Monitor;
+use playrate_transport::{ConnectionController, Incoming};
+use playrate_units::Bytes;
+use tokio::sync::mpsc;
+
+use super::live::LiveTitles;
+use super::observe::{ConnectionInfo, SessionEnd, SessionSummary};
+use super::{Shared, exchange};
+
+/// What a connection's exchanges share and count.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) id: u64,
+    pub(super) titles: Arc<LiveTitles>,
+    pub(super) requests: AtomicU64,
+    pub(super) responses: AtomicU64,
+    pub(super) aborted: AtomicU64,
+    pub(super) bytes: AtomicU64,
+}
+
+/// Serves one client until it is gone. `_alive` tells the server that this task runs.
+pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _alive: mpsc::Sender<()>) {
+    let settings = &shared.settings;
+    let info = ConnectionInfo {
+        id,
+        peer: incoming.peer(),
+        controller: settings.controller.to_string(),
+    };
+    let knowledge = Arc::new(VideoKnowledge::new());
+    knowledge.set_playout_buffer(settings.playout_buffer);
+    let mut monitor = Monitor::new(settings.sample_interval);
+    if let Some(observer) = &settings.observer {
+        for sink in observer.connecting(&info) {
+            monitor = monitor.with_sink(sink);
+        }
+    }
+    let control = ConnectionController::new(settings.controller.clone())
+        .with_monitor(Arc::new(monitor))
+        .with_knowledge(Arc::clone(&knowledge));
+    let mut session = match incoming.establish(control).await {
+        Ok(session) => session,
+        Err(lost) => {
+            tracing::info!(connection = id, peer = %info.peer, %lost, "a handshake failed");
+            return;
+        }
+    };
+    let began = shared.runtime.now();
+    tracing::debug!(connection = id, peer = %info.peer, controller = %info.controller, "connected");
+    let tally = Arc::new(Tally {
+        id,
+        titles: Arc::new(LiveTitles::new(knowledge)),
+        requests: AtomicU64::new(0),
+        responses: AtomicU64::new(0),
+        aborted: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+    });
+    // Yields nothing, and ends with the last exchange.
+    let (running, mut ended) = mpsc::channel::<()>(1);
+    let end = loop {
+        match session.accept().await {
+            Ok(Some(arrival)) => {
+                let task = exchange::serve(arrival, Arc::clone(&tally), Arc::clone(&shared), running.clone());
+                shared.runtime.spawn(Box::pin(task));
+            }
+            Ok(None) => break SessionEnd::Orderly,
+            Err(lost) => break SessionEnd::Lost(lost.to_string()),
+        }
+    };
+    let duration = shared.runtime.now().saturating_duration_since(began);
+    let quinn = session.quinn().clone();
+    // Closes the connection, so that the exchanges still running end and are counted.
+    drop(session);
+    drop(running);
+    let _ = ended.recv().await;
+    let summary = SessionSummary {
+        connection: info,
+        duration,
+        requests: tally.requests.load(Relaxed),
+        responses: tally.responses.load(Relaxed),
+        aborted: tally.aborted.load(Relaxed),
+        bytes: Bytes::new(tally.bytes.load(Relaxed)),
+        totals: quinn.stats().into(),
+        end,
+    };
+    shared.counted.sessions.fetch_add(1, Relaxed);
+    log(&summary);
+    if let Some(observer) = &settings.observer {
+        observer.finished(&summary);
+    }
+}
+
+fn log(session: &SessionSummary) {
+    let totals = &session.totals;
+    tracing::info!(
+        connection = session.connection.id,
+        peer = %session.connection.peer,
+        controller = %session.connection.controller,
+        seconds = session.duration.as_secs_f64(),
+        requests = session.requests,
+        responses = session.responses,
+        aborted = session.aborted,
+        bytes = session.bytes.as_u64(),
+        sent_bytes = totals.sent_bytes.as_u64(),
+        sent_packets = totals.sent_packets,
+        lost_packets = totals.lost_packets,
+        congestion_events = totals.congestion_events,
+        smoothed_rtt_ms = totals.smoothed_rtt.as_secs_f64() * 1e3,
+        end = %session.end,
+        "session finished"
+    );
+}

@@ -1,0 +1,208 @@
+//! A running server, and clients for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use playrate_transport::telemetry::{Sink, TimeSeries};
+use playrate_transport::{
+    Body, Client, ClientOptions, Connection, ControllerChoice, ExchangeError, Identity, Pin, Server,
+    ServerOptions, Target, Trust, time,
+};
+use quinn::{Runtime, TokioRuntime};
+use tempfile::TempDir;
+use video_server::library::Library;
+use video_server::serve::{ConnectionInfo, Observer, SessionSummary, Settings, VideoServer};
+
+/// Long enough for whatever should happen on a busy machine; what should not happen is waited for shorter.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn runtime() -> Arc<dyn Runtime> {
+    Arc::new(TokioRuntime)
+}
+
+pub(crate) async fn sleep(time: Duration) {
+    time::sleep(&*runtime(), time).await;
+}
+
+/// Waits until `done` says so; panics with `what` if it never does.
+pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..PATIENCE.as_millis() / 10 {
+        if done() {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never happened: {what}");
+}
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../assets/fixtures")
+        .join(name)
+}
+
+/// Keeps the samples and the summary of every session.
+#[derive(Debug, Default)]
+pub(crate) struct Summaries {
+    ended: Mutex<Vec<SessionSummary>>,
+    pub(crate) series: Mutex<Vec<Arc<TimeSeries>>>,
+}
+
+impl Observer for Summaries {
+    fn connecting(&self, _: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
+        let series = Arc::new(TimeSeries::new(256));
+        self.series.lock().unwrap().push(Arc::clone(&series));
+        vec![series]
+    }
+
+    fn finished(&self, session: &SessionSummary) {
+        self.ended.lock().unwrap().push(session.clone());
+    }
+}
+
+impl Summaries {
+    /// The summary of the `n`th session to end, once it has ended.
+    pub(crate) async fn nth(&self, n: usize) -> SessionSummary {
+        until("the session ended", || self.ended.lock().unwrap().len() > n).await;
+        self.ended.lock().unwrap()[n].clone()
+    }
+}
+
+/// A server over a directory of its own.
+pub(crate) struct Running {
+    pub(crate) server: VideoServer,
+    pub(crate) directory: TempDir,
+    pub(crate) summaries: Arc<Summaries>,
+    pub(crate) identity: Identity,
+}
+
+/// What a test may want otherwise than usual.
+pub(crate) struct Wanted {
+    pub(crate) controller: ControllerChoice,
+    pub(crate) options: fn(&mut ServerOptions),
+    pub(crate) settings: fn(&mut Settings),
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            controller: "cubic".parse().unwrap(),
+            options: |_| (),
+            settings: |_| (),
+        }
+    }
+}
+
+impl Running {
+    /// Serves `film.mp4` (progressive), `other.mp4` (fragmented), `pages/index.html` and `long.bin` (16 MiB).
+    pub(crate) fn start() -> Self {
+        Self::with(Wanted::default())
+    }
+
+    pub(crate) fn with(wanted: Wanted) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::copy(fixture("progressive-moov-first.mp4"), root.join("film.mp4")).unwrap();
+        fs::copy(fixture("fragmented.mp4"), root.join("other.mp4")).unwrap();
+        fs::create_dir(root.join("pages")).unwrap();
+        fs::write(root.join("pages/index.html"), "<p>Films</p>").unwrap();
+        fs::write(root.join("long.bin"), long()).unwrap();
+        let identity = Identity::development(&[]).unwrap();
+        let mut options = ServerOptions::new(identity.clone());
+        (wanted.options)(&mut options);
+        let transport = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), options).unwrap();
+        let summaries = Arc::new(Summaries::default());
+        let mut settings = Settings::new(wanted.controller);
+        settings.observer = Some(summaries.clone());
+        (wanted.settings)(&mut settings);
+        let library = Library::scan(root).unwrap();
+        Self {
+            server: VideoServer::start(transport, runtime(), library, settings),
+            directory,
+            summaries,
+            identity,
+        }
+    }
+
+    pub(crate) fn pin(&self) -> Pin {
+        self.identity.pin()
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        Target::at("localhost", self.server.local_addr().unwrap())
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        self.connect_with(|_| ()).await
+    }
+
+    pub(crate) async fn connect_with(&self, change: impl FnOnce(&mut ClientOptions)) -> Connection {
+        let mut options = ClientOptions::new(Trust::Pin(self.pin()));
+        change(&mut options);
+        let client = Client::bind(runtime(), options).unwrap();
+        client.connect(&self.target()).await.unwrap()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.directory.path().join(name)).unwrap()
+    }
+}
+
+/// 16 MiB that differ everywhere.
+pub(crate) fn long() -> Vec<u8> {
+    (0_u32..4 << 20)
+        .flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes())
+        .collect()
+}
+
+pub(crate) fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+    fields
+        .iter()
+        .map(|&(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            )
+        })
+        .collect()
+}
+
+pub(crate) fn field<'a, T>(response: &'a Response<T>, name: &str) -> &'a str {
+    response
+        .headers()
+        .get(name)
+        .map_or("", |value| value.to_str().unwrap())
+}
+
+/// Reads a body to its end.
+pub(crate) async fn read(body: &mut Body) -> Result<Vec<u8>, ExchangeError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = body.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Reads at least `count` bytes of a body.
+pub(crate) async fn read_some(body: &mut Body, count: usize) -> Vec<Bytes> {
+    let mut chunks = Vec::new();
+    while chunks.iter().map(Bytes::len).sum::<usize>() < count {
+        chunks.push(body.chunk().await.unwrap().expect("the body is longer"));
+    }
+    chunks
+}
+
+/// A `GET` to its end.
+pub(crate) async fn get(
+    connection: &Connection,
+    path: &str,
+    fields: &[(&'static str, &str)],
+) -> (Response<()>, Vec<u8>) {
+    let (response, mut body) = connection.get(path, headers(fields)).await.unwrap();
+    let bytes = read(&mut body).await.unwrap();
+    (response, bytes)
+}

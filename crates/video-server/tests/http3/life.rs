@@ -1,0 +1,186 @@
+//! Clients that leave, clients that stall, and servers that stop.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use playrate_transport::{Client, ClientOptions, Trust};
+use playrate_units::Bytes;
+use video_server::serve::{CHUNK, SessionEnd};
+
+use crate::common::{Running, Wanted, get, long, read, read_some, runtime, sleep, until};
+
+/// A client that takes little at once, so that a long response is never under way whole.
+fn narrow(options: &mut ClientOptions) {
+    options.transport.stream_receive_window = Bytes::new(64 << 10);
+    options.transport.receive_window = Bytes::new(256 << 10);
+}
+
+#[tokio::test]
+async fn a_response_that_the_client_gives_up_leaves_the_connection_usable() {
+    let running = Running::start();
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    read_some(&mut body, 100_000).await;
+    drop(body);
+    let (response, bytes) = get(&connection, "/film.mp4", &[]).await;
+    assert_eq!(response.status(), 200);
+    assert!(bytes == running.file("film.mp4"));
+    connection.close();
+    let summary = running.summaries.nth(0).await;
+    assert_eq!((summary.requests, summary.responses, summary.aborted), (2, 1, 1));
+    assert_eq!(summary.end, SessionEnd::Orderly);
+}
+
+#[test]
+fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
+    let server = tokio::runtime::Runtime::new().unwrap();
+    let running = server.block_on(async {
+        Running::with(Wanted {
+            options: |options| {
+                options.transport.idle_timeout = Duration::from_secs(1);
+                options.transport.keep_alive = None;
+            },
+            ..Wanted::default()
+        })
+    });
+    let doomed = tokio::runtime::Runtime::new().unwrap();
+    let body = doomed.block_on(async {
+        let connection = running.connect_with(narrow).await;
+        let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+        read_some(&mut body, 100_000).await;
+        body
+    });
+    // Nothing of the client runs from here on, and nothing says goodbye.
+    doomed.shutdown_background();
+    std::mem::forget(body);
+    server.block_on(async {
+        let other = running.connect().await;
+        assert!(get(&other, "/long.bin", &[]).await.1 == long());
+        other.close();
+        until("both connections are gone", || {
+            running.server.open_connections() == 0
+        })
+        .await;
+        let (one, two) = (running.summaries.nth(0).await, running.summaries.nth(1).await);
+        let killed = [one, two]
+            .into_iter()
+            .find(|session| session.aborted == 1)
+            .unwrap();
+        assert!(matches!(&killed.end, SessionEnd::Lost(why) if why.contains("nothing was heard")));
+        assert_eq!(killed.responses, 0);
+        assert!(killed.bytes >= Bytes::new(100_000) && killed.bytes < Bytes::from_mib(16));
+    });
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_costs_a_bounded_amount_and_is_given_up() {
+    let running = Running::with(Wanted {
+        options: |options| {
+            options.transport.send_window = Bytes::new(256 << 10);
+            options.stall_timeout = Duration::from_millis(1_500);
+        },
+        ..Wanted::default()
+    });
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    sleep(Duration::from_millis(4_500)).await;
+    // The stream was reset: a part does not pass for the whole.
+    let cut = read(&mut body).await;
+    assert!(cut.is_err(), "{:?} bytes arrived", cut.map(|bytes| bytes.len()));
+    assert!(get(&connection, "/pages/index.html", &[]).await.0.status() == 200);
+    connection.close();
+    let summary = running.summaries.nth(0).await;
+    assert_eq!(summary.aborted, 1);
+    let most = Bytes::new(256 << 10) + Bytes::new(256 << 10) + CHUNK + Bytes::from_kb(1);
+    assert!(summary.bytes <= most, "{} handed over", summary.bytes);
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
+    let running = Running::start();
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    let mut bytes = Vec::new();
+    for chunk in read_some(&mut body, 100_000).await {
+        bytes.extend_from_slice(&chunk);
+    }
+    let server = running.server.clone();
+    let (report, rest) = tokio::join!(server.shutdown(Duration::from_secs(20)), async {
+        sleep(Duration::from_millis(200)).await;
+        let mut options = ClientOptions::new(Trust::Pin(running.pin()));
+        options.connect_timeout = Duration::from_secs(1);
+        let late = Client::bind(runtime(), options).unwrap();
+        let refused = late.connect(&running.target()).await;
+        assert!(refused.is_err(), "a new client got in");
+        read(&mut body).await.unwrap()
+    });
+    bytes.extend_from_slice(&rest);
+    assert!(bytes == long(), "{} bytes", bytes.len());
+    assert!(report.drained, "{report:?}");
+    assert_eq!((report.cut, report.sessions, report.responses), (0, 1, 1));
+    assert_eq!(report.bytes, Bytes::from_mib(16));
+}
+
+#[tokio::test]
+async fn a_shutdown_breaks_off_at_its_deadline_what_will_not_end() {
+    let running = Running::start();
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    read_some(&mut body, 1_000).await;
+    let report = running.server.shutdown(Duration::from_millis(300)).await;
+    assert!(!report.drained, "{report:?}");
+    assert_eq!((report.cut, report.sessions, report.responses), (1, 1, 0));
+    assert!(read(&mut body).await.is_err());
+    let summary = running.summaries.nth(0).await;
+    assert_eq!((summary.aborted, summary.responses), (1, 0));
+}
+
+#[tokio::test]
+async fn a_second_shutdown_overtakes_the_first() {
+    let running = Running::start();
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    read_some(&mut body, 1_000).await;
+    let report = tokio::select! {
+        biased;
+        _ = running.server.shutdown(Duration::from_secs(600)) => panic!("nobody reads: it cannot drain"),
+        () = sleep(Duration::from_millis(200)) => running.server.shutdown(Duration::ZERO).await,
+    };
+    assert!(!report.drained);
+    assert_eq!(report.cut, 1);
+}
+
+#[tokio::test]
+async fn an_idle_server_stops_at_once() {
+    let running = Running::start();
+    let connection = running.connect().await;
+    get(&connection, "/film.mp4", &[]).await;
+    let report = running.server.shutdown(Duration::from_secs(20)).await;
+    assert!(report.drained);
+    assert_eq!((report.cut, report.sessions, report.responses), (0, 1, 1));
+}
+
+#[tokio::test]
+async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary() {
+    let running = Running::with(Wanted {
+        settings: |settings| settings.sample_interval = Duration::ZERO,
+        ..Wanted::default()
+    });
+    for number in 0..2 {
+        let connection = running.connect().await;
+        get(&connection, "/long.bin", &[]).await;
+        connection.close();
+        let summary = running.summaries.nth(number).await;
+        let samples = running.summaries.series.lock().unwrap()[number].samples();
+        let last = samples.last().unwrap();
+        assert_eq!(summary.connection.controller, "cubic");
+        assert_eq!(summary.connection.id, number as u64);
+        assert!(
+            samples.len() > 2 && last.delivered >= Bytes::from_mib(16),
+            "{last:?}"
+        );
+        assert!(last.at <= summary.duration + Duration::from_secs(1) && last.smoothed_rtt.is_some());
+        assert_eq!(last.lost, summary.totals.lost_bytes);
+        assert!(summary.totals.sent_bytes > summary.bytes);
+    }
+}

@@ -1,0 +1,10 @@
+//! The server over HTTP/3 on loopback UDP.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+mod life;
+mod malformed;
+mod semantics;
+mod titles;
