@@ -1,0 +1,287 @@
+//! `video-server serve`.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use playrate_media::Layout;
+use playrate_transport::{
+    BindError, ControllerChoice, EndpointError, Identity, Server, ServerOptions, TransportOptions,
+};
+use playrate_units::{Bytes, duration};
+use quinn::{Runtime, TokioRuntime};
+use video_server::library::{Library, TitleSummary};
+use video_server::serve::{Settings, VideoServer};
+
+use super::{Failure, logging, print};
+
+/// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers told to use QUIC do not try 127.0.0.1 after it.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Directory with the titles (.mp4, H.264); other files in it are served as they are
+    #[arg(long, value_name = "DIR")]
+    media: PathBuf,
+
+    /// UDP address and port to listen on; without it all IPv6 and IPv4 addresses, port 4433
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+
+    /// Congestion controller for every connection; `video-server controllers` lists them
+    #[arg(long, value_name = "SPEC", default_value = "cubic")]
+    controller: ControllerChoice,
+
+    /// PEM certificate chain, leaf first; without it a development certificate is made
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+
+    /// PEM private key of the certificate
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+
+    /// How much the players' buffers hold, such as 656kB, for controllers that use it
+    #[arg(long, value_name = "SIZE")]
+    playout_buffer: Option<Bytes>,
+
+    /// How many connections at once; further ones are refused
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    max_connections: usize,
+
+    /// How much a response may run ahead of the network: the larger part of a connection's memory
+    #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]
+    send_window: Bytes,
+
+    /// How long responses may go on after SIGINT or SIGTERM; a second signal ends them at once
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
+    drain_timeout: Duration,
+
+    /// Log JSON instead of text
+    #[arg(long)]
+    log_json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    logging::start(arguments.log_json);
+    let library = Library::scan(&arguments.media)
+        .context("--media")
+        .map_err(Failure::Input)?;
+    if library.titles().next().is_none() {
+        tracing::warn!(directory = %arguments.media.display(), "there is no title (.mp4) in the media directory");
+    }
+    let identity = identity(arguments)?;
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::run)?
+        .block_on(serve(arguments, library, identity))
+}
+
+fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
+    if let (Some(certificate), Some(key)) = (&arguments.cert, &arguments.key) {
+        return Identity::from_pem_files(certificate, key)
+            .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
+            .map_err(Failure::Input);
+    }
+    let names: Vec<_> = specific(arguments.listen)
+        .map(|ip| ip.to_string())
+        .into_iter()
+        .collect();
+    Identity::development(&names).map_err(Failure::run)
+}
+
+/// The address that the operator chose, if it is one that a client can connect to.
+fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
+    listen
+        .map(|address| address.ip())
+        .filter(|ip| !ip.is_unspecified())
+}
+
+async fn serve(arguments: &Arguments, library: Library, identity: Identity) -> Result<(), Failure> {
+    // Before anything can be asked of the server, so that no signal is missed.
+    let mut signals = Signals::new().map_err(Failure::run)?;
+    let pin = identity.pin();
+    let mut options = ServerOptions::new(identity);
+    options.max_connections = arguments.max_connections;
+    options.transport.send_window = arguments.send_window;
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let transport = listen(arguments.listen, &runtime, &options)?;
+    let mut settings = Settings::new(arguments.controller.clone());
+    settings.playout_buffer = arguments.playout_buffer;
+    settings.wall_clock = Some(wall_clock);
+    let server = VideoServer::start(transport, runtime, library, settings);
+    let address = server.local_addr().map_err(Failure::run)?;
+    print(&announcement(arguments, &server, address, &pin.to_string()))?;
+
+    let signal = signals.next().await;
+    tracing::info!(signal, deadline = %duration::display(arguments.drain_timeout), "shutting down; a second signal ends it at once");
+    let report = tokio::select! {
+        biased;
+        report = server.shutdown(arguments.drain_timeout) => report,
+        signal = signals.next() => {
+            tracing::warn!(signal, "shutting down at once");
+            server.shutdown(Duration::ZERO).await
+        }
+    };
+    tracing::info!(
+        drained = report.drained,
+        cut_responses = report.cut,
+        sessions = report.sessions,
+        responses = report.responses,
+        bytes = report.bytes.as_u64(),
+        "server stopped"
+    );
+    if report.drained {
+        Ok(())
+    } else {
+        Err(Failure::run(anyhow::anyhow!(
+            "{} broken off by the shutdown; allow them more time with --drain-timeout",
+            counted(usize::try_from(report.cut).unwrap_or(usize::MAX), "response")
+        )))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where the real date comes in")]
+fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
+fn listen(
+    wanted: Option<SocketAddr>,
+    runtime: &Arc<dyn Runtime>,
+    options: &ServerOptions,
+) -> Result<Server, Failure> {
+    let bind = |address| Server::bind(address, Arc::clone(runtime), options.clone());
+    let bound = match wanted {
+        Some(address) => bind(address),
+        None => match bind(DEFAULT_LISTEN) {
+            Err(EndpointError::Bind(BindError::Other { source, .. })) => {
+                let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_LISTEN.port());
+                tracing::warn!(error = %source, "no IPv6 here: listening on {address} only");
+                bind(address)
+            }
+            bound => bound,
+        },
+    };
+    bound.map_err(|error| match error {
+        EndpointError::Bind(_) => Failure::Input(anyhow::Error::new(error).context("--listen")),
+        EndpointError::Options(_) => Failure::Input(anyhow::Error::new(error).context("--send-window")),
+        EndpointError::Tls(_) => Failure::input(error),
+        other => Failure::run(other),
+    })
+}
+
+/// What is served, where, and how to watch it.
+fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr, pin: &str) -> String {
+    let library = server.library();
+    let host = match specific(arguments.listen) {
+        Some(IpAddr::V6(ip)) => format!("[{ip}]"),
+        Some(ip) => ip.to_string(),
+        None => "localhost".to_owned(),
+    };
+    let origin = format!("https://{host}:{}", address.port());
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "Serving {} and {} of {} over HTTP/3",
+        counted(library.titles().count(), "title"),
+        counted(library.other_files(), "other file"),
+        arguments.media.display(),
+    );
+    for (name, title) in library.titles() {
+        let _ = writeln!(text, "  {origin}{}\n    {}", name.to_url_path(), describe(title));
+    }
+    let certificate = match &arguments.cert {
+        Some(file) => file.display().to_string(),
+        None => "made for this run, valid for 13 days".to_owned(),
+    };
+    let _ = writeln!(
+        text,
+        "Listening on {address} (UDP)\nController   {}\nCertificate  {certificate}\nPin          {pin}",
+        arguments.controller
+    );
+    if let Some((name, _)) = library.titles().next() {
+        let _ = writeln!(
+            text,
+            "Watch        video-client play {origin}{} --pin {pin}",
+            name.to_url_path()
+        );
+    }
+    text
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn describe(title: &TitleSummary) -> String {
+    let layout = match title.layout {
+        Layout::ProgressiveMoovFirst => "progressive",
+        Layout::ProgressiveMoovLast => {
+            "progressive, moov box last: players cannot start before they have all of it"
+        }
+        Layout::Fragmented => "fragmented",
+        _ => "generated",
+    };
+    format!(
+        "{}x{}, {}, {:.1} s, {:.2} Mbit/s on average, {:.2} Mbit/s at peak (1 s), {:.1} MB, {layout}",
+        title.width,
+        title.height,
+        title.codecs,
+        title.duration.as_secs_f64(),
+        title.average_rate.as_mbps(),
+        title.peak_rate.as_mbps(),
+        title.size.as_f64() / 1e6,
+    )
+}
+
+/// The signals that end a server.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(not(unix))]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "it can fail where there are more signals"
+    )]
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// The name of the next one.
+    #[cfg(unix)]
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) -> &'static str {
+        // Without a handler there is nothing to wait for but the end of the process.
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => "Ctrl-C",
+            Err(_) => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What bad input gets: exit code 2, the offending value, the mend, nothing on stdout.
+
+use std::fs;
+
+use crate::process::{fixture, run, text};
+use rstest::rstest;
+
+/// Runs `serve` on a good directory with further `arguments` and returns what it complains about.
+fn complaint(arguments: &[&str]) -> String {
+    let media = tempfile::tempdir().unwrap();
+    let path = media.path().to_str().unwrap();
+    refused(&[&["serve", "--media", path], arguments].concat())
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    text(&output.stderr)
+}
+
+#[rstest]
+#[case::unknown_controller(&["--controller", "qubic"], &["`qubic`", "did you mean `cubic`"])]
+#[case::unknown_part(&["--controller", "cubic+start=fast"], &["`start=fast`", "standard"])]
+#[case::bad_parameter(&["--controller", "cubic(fast_convergence=maybe)"], &["maybe", "on or off"])]
+#[case::baseline_with_parts(&["--controller", "quinn-cubic+start=standard"], &["quinn-cubic"])]
+#[case::size_without_unit(&["--playout-buffer", "656"], &["`656`", "656kB"])]
+#[case::time_without_unit(&["--drain-timeout", "10"], &["`10`", "100ms"])]
+#[case::no_address(&["--listen", "localhost"], &["localhost", "--listen"])]
+#[case::foreign_address(&["--listen", "192.0.2.1:4433"], &["192.0.2.1:4433", "not an address of this machine"])]
+#[case::tiny_window(&["--send-window", "1B"], &["1B", "between"])]
+#[case::cert_without_key(&["--cert", "cert.pem"], &["--key"])]
+#[case::missing_cert(&["--cert", "/no/cert.pem", "--key", "/no/key.pem"], &["/no/cert.pem"])]
+#[case::unknown_flag(&["--metrics", "127.0.0.1:9000"], &["--metrics"])]
+fn a_bad_argument_is_named_with_what_would_do(#[case] arguments: &[&str], #[case] parts: &[&str]) {
+    let complaint = complaint(arguments);
+    for part in parts {
+        assert!(complaint.contains(part), "{part} is missing in: {complaint}");
+    }
+    let errors = complaint.lines().filter(|line| line.starts_with("error:"));
+    assert_eq!(errors.count(), 1, "{complaint}");
+}
+
+#[test]
+fn a_missing_directory_is_named_once() {
+    let complaint = refused(&["serve", "--media", "/no/such/media"]);
+    assert!(complaint.contains("/no/such/media"), "{complaint}");
+    assert_eq!(complaint.matches("No such file").count(), 1, "{complaint}");
+}
+
+#[test]
+fn a_file_in_place_of_a_directory_is_refused() {
+    let file = fixture("fragmented.mp4");
+    let complaint = refused(&["serve", "--media", file.to_str().unwrap()]);
+    assert!(complaint.contains("not a directory"), "{complaint}");
+}
+
+#[test]
+fn bad_titles_are_refused_with_file_box_and_offset() {
+    let media = tempfile::tempdir().unwrap();
+    let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    fs::write(media.path().join("good.mp4"), &good).unwrap();
+    fs::write(media.path().join("cut.mp4"), &good[..good.len() - 1_000]).unwrap();
+    fs::write(media.path().join("text.mp4"), "just a text\n").unwrap();
+    let noise: Vec<u8> = (0..50_000_u32)
+        .flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes())
+        .collect();
+    fs::write(media.path().join("noise.mp4"), noise).unwrap();
+    let complaint = refused(&["serve", "--media", media.path().to_str().unwrap()]);
+    for part in ["cut.mp4: mdat box at offset", "text.mp4: ", "noise.mp4: "] {
+        assert!(complaint.contains(part), "{part} is missing in: {complaint}");
+    }
+    assert!(!complaint.contains("good.mp4"), "{complaint}");
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let complaint = complaint(&["--listen", &address]);
+    assert!(
+        complaint.contains(&address) && complaint.contains("in use"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_key_of_another_certificate_and_a_file_that_is_none_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let pair = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = file(&format!("{name}.pem"), &made.cert.pem());
+        (
+            certificate,
+            file(&format!("{name}.key"), &made.signing_key.serialize_pem()),
+        )
+    };
+    let ((one, key_of_one), (other, _)) = (pair("one"), pair("other"));
+    let words = file("words.pem", "no certificate at all\n");
+    // That the two do belong together shows in the error being about the address.
+    let complaint_of = |certificate: &str, key: &str| {
+        complaint(&["--cert", certificate, "--key", key, "--listen", "192.0.2.1:1"])
+    };
+    assert!(complaint_of(&one, &key_of_one).contains("not an address"));
+    for (certificate, key) in [(&other, &key_of_one), (&words, &key_of_one), (&one, &words)] {
+        let complaint = complaint_of(certificate, key);
+        assert!(complaint.contains("--cert"), "{complaint}");
+        assert!(!complaint.contains("not an address"), "{complaint}");
+    }
+}
+
+#[test]
+fn no_command_shows_what_there_is() {
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("controllers"));
+}

@@ -1,0 +1,6 @@
+//! The program as a user runs it: what it prints, with which code it ends, what it costs.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod bad_input;
+mod process;
+mod serving;

@@ -1,0 +1,140 @@
+//! The program in a process of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use playrate_transport::{Client, ClientOptions, Connection, Target, Trust, time};
+use quinn::TokioRuntime;
+
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_video-server"));
+    command.env_remove("RUST_LOG");
+    command
+}
+
+/// Runs the program to its end.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    program().args(arguments).output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../assets/fixtures")
+        .join(name)
+}
+
+/// A server that runs until it is told to stop; killed when dropped.
+pub(crate) struct Serving {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    errors: ChildStderr,
+    /// What it printed when it was ready.
+    pub(crate) announcement: String,
+}
+
+impl Serving {
+    /// Starts `serve` on a free port of 127.0.0.1 with further `arguments`, and waits until it is ready.
+    pub(crate) fn start(media: &Path, arguments: &[&str]) -> Self {
+        let mut child = program()
+            .args(["serve", "--listen", "127.0.0.1:0", "--media"])
+            .arg(media)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let errors = child.stderr.take().unwrap();
+        let mut announcement = String::new();
+        while !announcement.contains("\nPin ") || !announcement.ends_with('\n') {
+            assert!(
+                out.read_line(&mut announcement).unwrap() > 0,
+                "it ended: {announcement}"
+            );
+        }
+        Self {
+            child,
+            out,
+            errors,
+            announcement,
+        }
+    }
+
+    /// The value of a line `NAME value` of the announcement.
+    pub(crate) fn announced(&self, name: &str) -> &str {
+        let line = self.announcement.lines().find(|line| line.starts_with(name));
+        line.unwrap().trim_start_matches(name).trim()
+    }
+
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        let line = self.announced("Listening on");
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        let trust = Trust::Pin(self.announced("Pin").parse().unwrap());
+        let client = Client::bind(Arc::new(TokioRuntime), ClientOptions::new(trust)).unwrap();
+        let target = Target::at("localhost", self.address());
+        client.connect(&target).await.unwrap()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn resident(&self) -> usize {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kilobytes * 1024
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn descriptors(&self) -> usize {
+        let path = format!("/proc/{}/fd", self.child.id());
+        std::fs::read_dir(path).unwrap().count()
+    }
+
+    /// Whether it comes down to `most` open descriptors. A file is open until the client has acknowledged its end.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn settles_at(&self, most: usize) -> bool {
+        for _ in 0..200 {
+            if self.descriptors() <= most {
+                return true;
+            }
+            sleep(Duration::from_millis(25)).await;
+        }
+        false
+    }
+
+    /// Its exit code, the rest of its output, and its log.
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut errors) = (String::new(), String::new());
+        self.errors.read_to_string(&mut errors).unwrap();
+        self.out.read_to_string(&mut out).unwrap();
+        (self.child.wait().unwrap().code(), out, errors)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) async fn sleep(duration: Duration) {
+    time::sleep(&TokioRuntime, duration).await;
+}

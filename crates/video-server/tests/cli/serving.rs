@@ -1,0 +1,183 @@
+//! The program while it serves, and how it ends.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::process::{Serving, fixture, run, sleep, text};
+use http::HeaderMap;
+use tempfile::TempDir;
+
+fn media() -> TempDir {
+    let media = tempfile::tempdir().unwrap();
+    let film = media.path().join("my film.mp4");
+    fs::copy(fixture("progressive-moov-first.mp4"), film).unwrap();
+    fs::write(media.path().join("long.bin"), vec![7; 64 << 20]).unwrap();
+    media
+}
+
+#[test]
+fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
+    let media = media();
+    for signal in ["INT", "TERM"] {
+        let serving = Serving::start(media.path(), &["--controller", "cubic( on )+start=hystartpp"]);
+        let port = serving.address().port();
+        let url = format!("https://127.0.0.1:{port}/my%20film.mp4");
+        for part in ["1 title and 1 other file", &url, "avc1.", "Mbit/s on average"] {
+            let announcement = &serving.announcement;
+            assert!(
+                announcement.contains(part),
+                "{part} is missing in: {announcement}"
+            );
+        }
+        assert_eq!(serving.announced("Controller"), "cubic+start=hystartpp");
+        serving.signal(signal);
+        let pin = serving.announced("Pin").to_owned();
+        let (code, rest, log) = serving.end();
+        assert_eq!(code, Some(0), "{log}");
+        assert!(
+            rest.contains(&format!("video-client play {url} --pin {pin}")),
+            "{rest}"
+        );
+        assert!(log.contains(&format!("signal=\"SIG{signal}\"")), "{log}");
+        assert!(log.contains("drained=true"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_leaves_one_line_of_json_with_what_it_was() {
+    let media = media();
+    let serving = Serving::start(media.path(), &["--log-json", "--controller", "reno"]);
+    let connection = serving.connect().await;
+    let (response, mut body) = connection.get("/my%20film.mp4", HeaderMap::new()).await.unwrap();
+    assert!(response.headers().contains_key("date"));
+    let mut length = 0;
+    while let Some(chunk) = body.chunk().await.unwrap() {
+        length += chunk.len();
+    }
+    connection.close();
+    sleep(Duration::from_millis(300)).await;
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let sessions: Vec<_> = lines
+        .iter()
+        .filter(|line| line["message"] == "session finished")
+        .collect();
+    assert_eq!(sessions.len(), 1, "{log}");
+    let session = sessions[0];
+    assert_eq!(session["controller"], "reno");
+    assert_eq!(session["bytes"], length);
+    assert_eq!(
+        (&session["requests"], &session["responses"], &session["aborted"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    assert!(session["sent_bytes"].as_u64().unwrap() > length as u64);
+    assert!(session["seconds"].as_f64().unwrap() > 0.0);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
+    let media = media();
+    let serving = Serving::start(media.path(), &["--drain-timeout", "10min"]);
+    let connection = serving.connect().await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    body.chunk().await.unwrap();
+    serving.signal("INT");
+    sleep(Duration::from_millis(300)).await;
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(
+        log.contains("1 response broken off") && log.contains("--drain-timeout"),
+        "{log}"
+    );
+}
+
+#[test]
+fn the_controllers_are_listed_as_tables_and_as_json() {
+    let tables = run(&["controllers"]);
+    assert_eq!(tables.status.code(), Some(0));
+    let json = run(&["controllers", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    for controller in value["controllers"].as_array().unwrap() {
+        let name = controller["name"].as_str().unwrap();
+        assert!(text(&tables.stdout).contains(name), "{name}");
+        assert!(
+            controller["source"]
+                .as_str()
+                .is_some_and(|source| !source.is_empty())
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn many_requests_leave_nothing_behind() {
+    let media = media();
+    let serving = Serving::start(media.path(), &[]);
+    let round = async |requests: u64| {
+        let connection = serving.connect().await;
+        for number in 0..requests {
+            let first = number * 50_000;
+            let range = connection.get_range("/long.bin", first, Some(first + 49_999), HeaderMap::new());
+            let (_, mut body) = range.await.unwrap();
+            while body.chunk().await.unwrap().is_some() {}
+            assert_eq!(body.received(), 50_000);
+        }
+        connection.close();
+    };
+    for _ in 0..5 {
+        round(100).await;
+    }
+    let before = (serving.resident(), serving.descriptors());
+    for _ in 0..20 {
+        round(100).await;
+    }
+    let after = (serving.resident(), serving.descriptors());
+    // 2,000 requests of 50 kB are 100 MB; four kilobytes kept of each would be 8 MB.
+    let grown = after.0.saturating_sub(before.0);
+    assert!(grown < 8 << 20, "{grown} bytes more resident");
+    assert!(
+        serving.settles_at(before.1).await,
+        "{before:?} {after:?}: descriptors"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn clients_that_leave_mid_stream_give_their_memory_back() {
+    const CLIENTS: usize = 8;
+    let media = media();
+    let serving = Serving::start(media.path(), &[]);
+    let (fresh, descriptors) = (serving.resident(), serving.descriptors());
+    let mut first = None;
+    for _ in 0..6 {
+        let mut bodies = Vec::new();
+        for _ in 0..CLIENTS {
+            let connection = serving.connect().await;
+            let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+            body.chunk().await.unwrap();
+            bodies.push(body);
+        }
+        sleep(Duration::from_millis(500)).await;
+        // Nobody reads, so what each client has open costs a send window (4 MiB) and not much else.
+        let busy = serving.resident();
+        first.get_or_insert(busy);
+        assert!(
+            busy < fresh + CLIENTS * (8 << 20),
+            "{fresh} at first, {busy} during"
+        );
+        drop(bodies);
+        assert!(serving.settles_at(descriptors).await, "files are left open");
+    }
+    // Were it kept, five more rounds would have added 160 MiB.
+    let (first, last) = (first.unwrap(), serving.resident());
+    assert!(
+        last < first + (32 << 20),
+        "{first} in the first round, {last} at last"
+    );
+}
