@@ -1,6 +1,26 @@
 //! Serves H.264 titles over HTTP/3.
 //!
-//! What belongs here: the media library, HTTP semantics, the life of a server. The binary is a thin command line over it.
+//! What belongs here: the media library, HTTP semantics, the life of a server. What does not: TLS, QUIC, congestion
+//! control. The binary is a thin command line over it.
+//!
+//! - [`http`] is what a file server answers, as pure functions;
+//! - [`library`] is what there is to serve;
+//! - [`serve`] is the server itself, on whatever runtime and socket it is given.
+//!
+//! ```no_run
+//! # async fn example(runtime: std::sync::Arc<dyn quinn::Runtime>) -> Result<(), Box<dyn std::error::Error>> {
+//! use playrate_transport::{Identity, Server, ServerOptions};
+//! use video_server::{library::Library, serve::{Settings, VideoServer}};
+//!
+//! let options = ServerOptions::new(Identity::development(&[])?);
+//! let transport = Server::bind("[::]:4433".parse()?, runtime.clone(), options)?;
+//! let library = Library::scan("films".as_ref())?;
+//! let server = VideoServer::start(transport, runtime, library, Settings::new("cubic".parse()?));
+//! // … until it is time to go:
+//! server.shutdown(std::time::Duration::from_secs(10)).await;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod http;
 pub mod library;
