@@ -16,7 +16,7 @@ ffmpeg $quiet -i $small $exact -c copy -movflags +frag_keyframe+empty_moov fixtu
 # A DASH presentation in one file: styp and sidx boxes before each fragment, video alone.
 ffmpeg $quiet -i $small $exact -map 0:v -c copy -movflags +dash+frag_keyframe+empty_moov+default_base_moof fixtures/fragmented-dash.mp4
 # Shorter, and not H.264: to be refused.
-ffmpeg $quiet -i $small $exact -t 0.3 -an -c:v mpeg4 -q:v 20 fixtures/not-h264.mp4
+ffmpeg $quiet -i $small $exact -t 0.3 -an -c:v mpeg4 -q:v 20 fixtures/not-h264.mov
 for file in title-720p.mp4 fixtures/progressive-*.mp4 fixtures/fragmented*.mp4; do
     ffprobe -v error -select_streams v -show_entries packet=pts_time,dts_time,size,pos,flags -of csv=p=0 "$file" \
         >"fixtures/$(basename "$file" .mp4).ffprobe.csv"

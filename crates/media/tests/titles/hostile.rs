@@ -132,7 +132,7 @@ fn media_without_a_moov_box_says_that_the_recording_was_not_finished() {
 
 #[test]
 fn a_film_that_is_not_h264_is_refused_with_what_it_is() {
-    let error = Title::open(fixture("not-h264.mp4")).unwrap_err();
+    let error = Title::open(fixture("not-h264.mov")).unwrap_err();
     assert_eq!(
         error.cause(),
         &MediaError::NoH264 {
@@ -142,7 +142,7 @@ fn a_film_that_is_not_h264_is_refused_with_what_it_is() {
     assert!(
         error
             .to_string()
-            .contains("not-h264.mp4: no H.264 video track, found video (mp4v)"),
+            .contains("not-h264.mov: no H.264 video track, found video (mp4v)"),
         "{error}"
     );
 }

@@ -157,7 +157,7 @@ fn a_long_list_of_bad_titles_is_cut() {
 #[test]
 fn a_film_without_h264_is_bad_alone_and_a_part_beside_a_manifest() {
     let directory = tempfile::tempdir().unwrap();
-    fs::copy(fixture("not-h264.mp4"), directory.path().join("sound.mp4")).unwrap();
+    fs::copy(fixture("not-h264.mov"), directory.path().join("sound.mp4")).unwrap();
     assert!(matches!(
         Library::scan(directory.path()),
         Err(LibraryError::BadTitles(_))
