@@ -1,3 +1,18 @@
 //! Scenarios, runs, figures, claims; and the demo.
 //!
-//! What belongs here: everything that drives server, client and network together and draws what came out. What does not: any behaviour of the product itself.
+//! What belongs here: everything that drives server, client and network together and draws what came out. What
+//! does not: any behaviour of the product itself.
+//!
+//! - [`record`] is what a run leaves behind: plain data, and all that the following read.
+//! - [`facts`] measures it, [`explain`] says why viewers fared differently, [`experience`] makes the table.
+//! - [`figure`] draws, [`report`] puts everything on one page.
+
+pub mod experience;
+pub mod explain;
+pub mod facts;
+pub mod figure;
+pub mod record;
+pub mod report;
+#[cfg(test)]
+mod samples;
+pub mod words;

@@ -1,0 +1,125 @@
+//! Made-up records with known properties, for tests only.
+
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes, Probability};
+
+use crate::record::{
+    Comparison, LinkCounts, Outcome, PathFacts, PlayoutSample, QueueSample, RunRecord, Sender, Span,
+    TitleFacts, TransportSample, Viewer, WindowCut,
+};
+
+/// Seconds from a whole number of milliseconds.
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A title of 2.4 Mbit/s over 5 Mbit/s and 200 ms: 60 kB must be in flight. `reno` fails there, `cubic` does not.
+pub(crate) fn comparison() -> Comparison {
+    let mut calm = run("cubic", 0.8);
+    calm.viewer.freezes.clear();
+    calm.viewer.discard_times.clear();
+    calm.viewer.discarded = 0;
+    calm.viewer.underflows = 0;
+    calm.viewer.delivered = Bytes::from_kb(12_000);
+    calm.sender.lost = 9;
+    Comparison {
+        version: "0.1.0".into(),
+        title: TitleFacts {
+            name: "title.mp4".into(),
+            format: "H.264, 1280×720, 30 frames/s".into(),
+            size: Bytes::from_kb(12_000),
+            duration: Duration::from_secs(40),
+            average_rate: Bitrate::from_kbps(2_400),
+            pictures: 1_200,
+        },
+        path: PathFacts {
+            rate: Bitrate::from_mbps(5),
+            rtt: ms(200),
+            queue: Bytes::from_kb(60),
+            loss: Probability::from_parts_per_billion(1_000_000),
+            seed: 7,
+        },
+        playout_buffer: Bytes::from_kb(656),
+        runs: vec![run("reno", 0.5), calm],
+    }
+}
+
+/// A window that climbs 10 kB/s and, at 100 kB, is multiplied by `kept`, for 40 s; three freezes and 12 discards.
+pub(crate) fn run(spec: &str, kept: f64) -> RunRecord {
+    let mut transport = Vec::new();
+    let mut cuts = Vec::new();
+    let mut window = 50_000.0;
+    for i in 0..400_u64 {
+        if window >= 100_000.0 {
+            let after = window * kept;
+            cuts.push(WindowCut {
+                at: ms(i * 100),
+                before: bytes(window),
+                after: bytes(after),
+            });
+            window = after;
+        }
+        transport.push(TransportSample {
+            at: ms(i * 100 + 1),
+            window: bytes(window),
+            ssthresh: None,
+            rtt: Some(ms(200 + (i % 50))),
+        });
+        window += 1_000.0;
+    }
+    let span = |from: u64, to: u64| Span {
+        from: ms(from),
+        to: ms(to),
+    };
+    RunRecord {
+        spec: spec.into(),
+        viewer: Viewer {
+            startup: Some(ms(1_500)),
+            pictures: 1_200,
+            discarded: 12,
+            underflows: 3,
+            freezes: vec![span(9_000, 10_500), span(20_000, 23_000), span(30_000, 31_000)],
+            discard_times: (0..12).map(|i| ms(10_500 + i * 33)).collect(),
+            rebases: 0,
+            delivered: Bytes::from_kb(10_000),
+            receiving: Duration::from_secs(40),
+            length: Duration::from_secs(43),
+            outcome: Outcome::Played,
+        },
+        sender: Sender {
+            packets: 9_000,
+            lost: 14,
+        },
+        link: LinkCounts {
+            forwarded: 8_986,
+            overflowed: 4,
+            lost: 10,
+            lateness: ms(1),
+        },
+        playout: (0..400_u32)
+            .map(|i| PlayoutSample {
+                at: ms(u64::from(i) * 100),
+                ahead: ms(u64::from(2_000_u32.saturating_sub((i % 100) * 20))),
+                delivered: Bytes::new(u64::from(i) * 25_000),
+            })
+            .collect(),
+        transport,
+        queue: (0..400_u64)
+            .map(|i| QueueSample {
+                at: ms(i * 100),
+                queued: Bytes::new(i % 60 * 1_000),
+            })
+            .collect(),
+        cuts,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "made-up windows are small positive numbers"
+)]
+fn bytes(value: f64) -> Bytes {
+    Bytes::new(value as u64)
+}

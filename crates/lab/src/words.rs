@@ -1,0 +1,99 @@
+//! Quantities as people read them, rounded: for tables, reports and progress lines.
+
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+
+/// `1.52 s`, `38 ms`.
+pub fn time(value: Duration) -> String {
+    let seconds = value.as_secs_f64();
+    match seconds {
+        _ if value.is_zero() => "0 s".to_owned(),
+        _ if seconds < 0.001 => format!("{:.2} ms", seconds * 1e3),
+        _ if seconds < 0.01 => format!("{:.1} ms", seconds * 1e3),
+        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        _ if seconds < 10.0 => format!("{seconds:.2} s"),
+        _ => format!("{seconds:.1} s"),
+    }
+}
+
+/// `2.63 Mbit/s`.
+pub fn rate(value: Bitrate) -> String {
+    let mbps = value.as_mbps();
+    match mbps {
+        _ if mbps < 0.1 => format!("{:.0} kbit/s", mbps * 1e3),
+        _ if mbps < 10.0 => format!("{mbps:.2} Mbit/s"),
+        _ => format!("{mbps:.1} Mbit/s"),
+    }
+}
+
+/// `66 kB`, `1.3 MB`.
+pub fn size(value: Bytes) -> String {
+    let kilo = value.as_u64() as f64 / 1e3;
+    match kilo {
+        _ if kilo < 1.0 => format!("{} B", value.as_u64()),
+        _ if kilo < 9.95 => format!("{kilo:.1} kB"),
+        _ if kilo < 999.5 => format!("{kilo:.0} kB"),
+        _ => format!("{:.1} MB", kilo / 1e3),
+    }
+}
+
+/// `12 %`, `0.4 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => "0 %".to_owned(),
+        _ if percent < 0.01 => "below 0.01 %".to_owned(),
+        _ if percent < 0.995 => format!("{percent:.2} %"),
+        _ if percent < 9.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+/// `1 freeze`, `3 freezes`; `many` is the plural.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    match number {
+        0 => format!("no {many}"),
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", grouped(number)),
+    }
+}
+
+/// `12,345`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_rounded_for_reading() {
+        assert_eq!(time(Duration::from_micros(1_234)), "1.2 ms");
+        assert_eq!(time(Duration::from_millis(38)), "38 ms");
+        assert_eq!(time(Duration::from_millis(1_520)), "1.52 s");
+        assert_eq!(rate(Bitrate::from_kbps(2_634)), "2.63 Mbit/s");
+        assert_eq!(rate(Bitrate::from_kbps(64)), "64 kbit/s");
+        assert_eq!(size(Bytes::new(65_872)), "66 kB");
+        assert_eq!(size(Bytes::new(999_900)), "1.0 MB");
+        assert_eq!(percent(0.004), "0.40 %");
+        assert_eq!(percent(0.5), "50 %");
+    }
+
+    #[test]
+    fn counts_have_their_plural_and_their_separators() {
+        assert_eq!(count(0, "freeze", "freezes"), "no freezes");
+        assert_eq!(count(1, "freeze", "freezes"), "1 freeze");
+        assert_eq!(count(1_234_567, "packet", "packets"), "1,234,567 packets");
+        assert_eq!(grouped(999), "999");
+    }
+}
