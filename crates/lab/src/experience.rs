@@ -82,7 +82,7 @@ pub fn rows(comparison: &Comparison) -> Vec<Row> {
             &|run| (run.viewer.underflows as f64, grouped(run.viewer.underflows)),
         ),
         viewer("Time frozen", "the picture stood still", Better::Lower, &|run| {
-            (run.viewer.frozen().as_secs_f64(), time(run.viewer.frozen()))
+            (run.viewer.frozen.as_secs_f64(), time(run.viewer.frozen))
         }),
         viewer(
             "Pictures discarded",
@@ -100,7 +100,7 @@ pub fn rows(comparison: &Comparison) -> Vec<Row> {
         viewer("How it ended", "", Better::Neither, &|run| {
             let text = match &run.viewer.outcome {
                 Outcome::Played => "played to the end".to_owned(),
-                Outcome::TimeUp => format!("stopped after {}", time(run.viewer.length)),
+                Outcome::Stopped => format!("stopped after {}", time(run.viewer.length)),
                 Outcome::Failed(reason) => format!("failed: {reason}"),
             };
             (0.0, text)

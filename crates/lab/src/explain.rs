@@ -8,7 +8,7 @@ use std::time::Duration;
 use playrate_units::Bytes;
 
 use crate::facts::{Facts, needed_window, path_suffices, spoiled};
-use crate::record::{Comparison, Outcome, RunRecord};
+use crate::record::{Comparison, Outcome, PathFacts, RunRecord};
 use crate::words::{count, percent, rate, size, time};
 
 /// What came out and why.
@@ -34,12 +34,13 @@ impl Explanation {
             .map(|run| Facts::of(run, comparison))
             .collect();
         let mut reasons = vec![demand(comparison)];
+        reasons.extend(bridge(comparison, &facts));
         reasons.extend(
             comparison
                 .runs
                 .iter()
                 .zip(&facts)
-                .map(|(run, facts)| account(run, facts)),
+                .map(|(run, facts)| account(run, facts, &comparison.path)),
         );
         reasons.extend(difference(comparison, &facts));
         if comparison.runs.len() > 1 && comparison.runs.iter().any(|run| run.link.lost > 0) {
@@ -103,10 +104,10 @@ fn experience(run: &RunRecord) -> String {
     match viewer.underflows {
         0 if viewer.discarded == 0 => "played without a freeze".to_owned(),
         0 => format!("never froze{discarded}"),
-        1 => format!("froze once, for {}{discarded}", time(viewer.frozen())),
+        1 => format!("froze once, for {}{discarded}", time(viewer.frozen)),
         n => format!(
             "froze {n} times, for {} altogether{discarded}",
-            time(viewer.frozen())
+            time(viewer.frozen)
         ),
     }
 }
@@ -134,8 +135,43 @@ fn demand(comparison: &Comparison) -> String {
     )
 }
 
+/// Where queue overflow makes the cuts: how much of a window must be kept for the bottleneck to stay busy, beside how
+/// much was. At an overflow, bandwidth-delay product and queue are in flight; what is left must fill the former.
+fn bridge(comparison: &Comparison, facts: &[Facts]) -> Option<String> {
+    let path = &comparison.path;
+    let overflowed: u64 = comparison.runs.iter().map(|run| run.link.overflowed).sum();
+    let random: u64 = comparison.runs.iter().map(|run| run.link.lost).sum();
+    if overflowed <= random {
+        return None;
+    }
+    let bdp = path.bdp().as_u64() as f64;
+    let needed = bdp / (bdp + path.queue.as_u64() as f64);
+    let kept: Vec<String> = comparison
+        .runs
+        .iter()
+        .zip(facts)
+        .filter_map(|(run, facts)| {
+            let kept = facts.kept?;
+            let idle = if kept < needed {
+                ", so the bottleneck idles until it has grown back"
+            } else {
+                ""
+            };
+            Some(format!("{} keeps {}{idle}", run.spec, percent(kept)))
+        })
+        .collect();
+    (!kept.is_empty()).then(|| {
+        format!(
+            "Losses came mostly from the full queue. Such a queue keeps the bottleneck busy after a cut only if {} of \
+             the window is kept: {}.",
+            percent(needed),
+            kept.join("; ")
+        )
+    })
+}
+
 /// What happened to one run.
-fn account(run: &RunRecord, facts: &Facts) -> String {
+fn account(run: &RunRecord, facts: &Facts, path: &PathFacts) -> String {
     let cause = if facts.cuts == 0 {
         "nothing ever made it cut its window".to_owned()
     } else {
@@ -160,11 +196,12 @@ fn account(run: &RunRecord, facts: &Facts) -> String {
     });
     format!(
         "{}: {cause}. The window averaged {} and was smaller than what the title needs for {} of the time. Data \
-         arrived at {}{queueing}.",
+         arrived at {}, {} of the bottleneck's rate{queueing}.",
         run.spec,
         size(facts.mean_window),
         percent(facts.starved),
         rate(facts.throughput),
+        percent(facts.throughput.as_mbps() / path.rate.as_mbps().max(1e-9)),
     )
 }
 
@@ -291,16 +328,19 @@ fn contrast(what: &'static str, a: f64, b: f64, good: String, bad: String) -> Op
 }
 
 fn warnings(comparison: &Comparison) -> Vec<String> {
-    let late = comparison.runs.iter().filter(|run| !run.link.is_valid());
-    late.map(|run| {
-        format!(
-            "The relay of {} forwarded a packet {} later than its model asked for: this machine was too busy for the \
-             run to be believed. Run it again on an idle machine.",
-            run.spec,
-            time(run.link.lateness)
-        )
-    })
-    .collect()
+    let flaws = comparison
+        .runs
+        .iter()
+        .flat_map(|run| run.link.flaws.iter().map(move |flaw| (run, flaw)));
+    flaws
+        .map(|(run, flaw)| {
+            format!(
+                "The path of {} was not what it was asked to be: {flaw}. Do not trust this run; run it again on an idle \
+                 machine.",
+                run.spec
+            )
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -341,6 +381,25 @@ mod tests {
             text.contains("share of the window given up at a cut (20 % for cubic, 50 % for reno)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_queue_that_overflows_is_held_against_what_the_controllers_keep() {
+        let mut full = comparison();
+        full.path.queue = full.path.bdp() / 2;
+        full.runs.iter_mut().for_each(|run| run.link.overflowed = 50);
+        let reasons = Explanation::of(&full).reasons.join("\n");
+        assert!(
+            reasons.contains("only if 67 % of the window is kept"),
+            "{reasons}"
+        );
+        assert!(
+            reasons.contains("reno keeps 50 %, so the bottleneck idles"),
+            "{reasons}"
+        );
+        assert!(reasons.contains("cubic keeps 80 %."), "{reasons}");
+        full.runs.iter_mut().for_each(|run| run.link.overflowed = 2);
+        assert!(!Explanation::of(&full).reasons.join("\n").contains("full queue"));
     }
 
     #[test]
@@ -397,12 +456,9 @@ mod tests {
     fn a_late_relay_is_warned_of_and_chance_is_owned_up_to() {
         let mut late = comparison();
         assert!(Explanation::of(&late).warnings.is_empty());
-        late.runs[0].link.lateness = Duration::from_millis(9);
+        late.runs[0].link.flaws = vec!["9ms late".into()];
         let explanation = Explanation::of(&late);
-        assert!(
-            explanation.warnings[0].contains("9.0 ms later"),
-            "{explanation:?}"
-        );
+        assert!(explanation.warnings[0].contains("9ms late"), "{explanation:?}");
         let anecdote = |explanation: &Explanation| {
             explanation
                 .reasons

@@ -114,7 +114,7 @@ pub fn spoiled(run: &RunRecord, comparison: &Comparison) -> Duration {
     let discarded = u32::try_from(run.viewer.discarded).unwrap_or(u32::MAX);
     let picture = comparison.title.duration / pictures;
     run.viewer
-        .frozen()
+        .frozen
         .saturating_add(picture.saturating_mul(discarded))
 }
 
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_discarded_picture_spoils_as_much_as_a_freeze_of_its_length() {
         let mut sample = run("reno", 0.5);
-        sample.viewer.freezes.clear();
+        sample.viewer.frozen = Duration::ZERO;
         sample.viewer.discarded = 30;
         let spoiled = spoiled(&sample, &comparison());
         assert!(

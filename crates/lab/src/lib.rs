@@ -6,7 +6,9 @@
 //! - [`record`] is what a run leaves behind: plain data, and all that the following read.
 //! - [`facts`] measures it, [`explain`] says why viewers fared differently, [`experience`] makes the table.
 //! - [`figure`] draws, [`report`] puts everything on one page.
+//! - [`demo`] makes a comparison over real UDP.
 
+pub mod demo;
 pub mod experience;
 pub mod explain;
 pub mod facts;

@@ -97,7 +97,10 @@ pub struct Viewer {
     pub discarded: u64,
     /// Underflow events: how often the picture froze.
     pub underflows: u64,
-    /// When the picture stood still after playback had begun.
+    /// How long the picture stood still altogether, after playback had begun.
+    #[serde(with = "seconds")]
+    pub frozen: Duration,
+    /// When it stood still.
     pub freezes: Vec<Span>,
     /// When pictures were discarded.
     #[serde(with = "seconds::list")]
@@ -117,11 +120,6 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// How long the picture stood still altogether.
-    pub fn frozen(&self) -> Duration {
-        self.freezes.iter().map(Span::length).sum()
-    }
-
     /// Delivered bytes over the time they took to come.
     pub fn throughput(&self) -> Bitrate {
         self.delivered.per(self.receiving).unwrap_or(Bitrate::ZERO)
@@ -135,8 +133,8 @@ pub enum Outcome {
     /// The title was played to its end.
     #[default]
     Played,
-    /// The session was ended when its time was up.
-    TimeUp,
+    /// The session was stopped before the title was in.
+    Stopped,
     /// The connection or the player failed; the text says how.
     Failed(String),
 }
@@ -151,9 +149,9 @@ pub struct Sender {
 }
 
 /// What the bottleneck counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounts {
-    /// Packets that came through.
+    /// Packets that came through, acknowledgements of the viewer's not among them.
     pub forwarded: u64,
     /// Packets dropped because the queue was full.
     pub overflowed: u64,
@@ -162,15 +160,14 @@ pub struct LinkCounts {
     /// Worst delay of a packet beyond what the model asked for.
     #[serde(with = "seconds")]
     pub lateness: Duration,
+    /// Why the path was not what it was asked to be, in words; empty if it was.
+    pub flaws: Vec<String>,
 }
 
-/// A relay later than this distorts what it models.
-pub const MAX_LATENESS: Duration = Duration::from_millis(5);
-
 impl LinkCounts {
-    /// Whether the relay kept up with its model, so that the run may be believed.
+    /// Whether the path was what it was asked to be all the time, so that the run may be believed.
     pub fn is_valid(&self) -> bool {
-        self.lateness <= MAX_LATENESS
+        self.flaws.is_empty()
     }
 }
 
@@ -233,13 +230,6 @@ pub struct Span {
     /// Its end.
     #[serde(with = "seconds")]
     pub to: Duration,
-}
-
-impl Span {
-    /// How long it lasts.
-    pub fn length(&self) -> Duration {
-        self.to.saturating_sub(self.from)
-    }
 }
 
 /// Times as decimal numbers of seconds, to the microsecond.

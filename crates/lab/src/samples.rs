@@ -18,6 +18,7 @@ fn ms(millis: u64) -> Duration {
 pub(crate) fn comparison() -> Comparison {
     let mut calm = run("cubic", 0.8);
     calm.viewer.freezes.clear();
+    calm.viewer.frozen = Duration::ZERO;
     calm.viewer.discard_times.clear();
     calm.viewer.discarded = 0;
     calm.viewer.underflows = 0;
@@ -79,6 +80,7 @@ pub(crate) fn run(spec: &str, kept: f64) -> RunRecord {
             pictures: 1_200,
             discarded: 12,
             underflows: 3,
+            frozen: ms(5_500),
             freezes: vec![span(9_000, 10_500), span(20_000, 23_000), span(30_000, 31_000)],
             discard_times: (0..12).map(|i| ms(10_500 + i * 33)).collect(),
             rebases: 0,
@@ -96,6 +98,7 @@ pub(crate) fn run(spec: &str, kept: f64) -> RunRecord {
             overflowed: 4,
             lost: 10,
             lateness: ms(1),
+            flaws: Vec::new(),
         },
         playout: (0..400_u32)
             .map(|i| PlayoutSample {

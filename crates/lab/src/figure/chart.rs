@@ -18,7 +18,7 @@ const BOTTOM: i32 = 24;
 /// Buckets of a decimated line: one per two pixels of the plot.
 const BUCKETS: usize = 450;
 
-/// A line chart: time in seconds on the x axis, one quantity on the y axis, which starts at zero.
+/// A line chart: time in seconds on the x axis, one quantity on the y axis.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
     /// What is shown.
@@ -27,6 +27,8 @@ pub struct Chart {
     pub unit: String,
     /// Length of the x axis in seconds.
     pub seconds: f64,
+    /// Lowest value of the y axis, zero by default; made a round number.
+    pub bottom: f64,
     /// Highest value of the y axis; by default what the data needs.
     pub top: Option<f64>,
     /// Height of the whole figure in CSS pixels.
@@ -91,7 +93,7 @@ impl Chart {
     }
 
     fn paint(&self, area: &Area<'_>, height: i32) -> Result<(), FigureError> {
-        let (step, top) = self.y_axis();
+        let (step, bottom, top) = self.y_axis();
         let x_end = if self.seconds > 0.0 { self.seconds } else { 1.0 };
         let plot = Range {
             start: px(TOP),
@@ -102,7 +104,7 @@ impl Chart {
             .margin_right(px(RIGHT))
             .margin_top(plot.start)
             .margin_bottom(px(BOTTOM))
-            .build_cartesian_2d(0.0..x_end, 0.0..top)?
+            .build_cartesian_2d(0.0..x_end, bottom..top)?
             .plotting_area()
             .clone();
 
@@ -110,14 +112,14 @@ impl Chart {
             let style = RGBColor::from(band.colour).mix(0.13).filled();
             let (from, to) = (band.span.0.max(0.0), band.span.1.min(x_end));
             if to > from {
-                inner.draw(&Rectangle::new([(from, top), (to, 0.0)], style))?;
+                inner.draw(&Rectangle::new([(from, top), (to, bottom)], style))?;
             }
         }
         let number = text_style(11.0, FAINT, HPos::Right);
-        let mut tick = 0.0;
+        let mut tick = bottom;
         while tick <= top * 1.000_001 {
             let y = inner.map_coordinate(&(0.0, tick)).1;
-            let style = if tick == 0.0 { AXIS } else { GRID }.stroke_width(stroke(1.0));
+            let style = if tick > bottom { GRID } else { AXIS }.stroke_width(stroke(1.0));
             area.draw(&PathElement::new(
                 vec![(px(LEFT), y), (px(WIDTH - RIGHT), y)],
                 style,
@@ -125,10 +127,10 @@ impl Chart {
             area.draw_text(&axis_number(tick, step), &number, (px(LEFT - 8), y))?;
             tick += step;
         }
-        x_axis(area, x_end, height, |x| inner.map_coordinate(&(x, 0.0)).0)?;
+        x_axis(area, x_end, height, |x| inner.map_coordinate(&(x, bottom)).0)?;
 
         for guide in &self.guides {
-            let y = inner.map_coordinate(&(0.0, guide.value.min(top))).1;
+            let y = inner.map_coordinate(&(0.0, guide.value.clamp(bottom, top))).1;
             dashed(area, y)?;
         }
         for series in &self.series {
@@ -136,19 +138,19 @@ impl Chart {
             for piece in series.points.split(|point| !point.1.is_finite()) {
                 let points = decimate(piece, BUCKETS)
                     .into_iter()
-                    .map(|(x, y)| (x.clamp(0.0, x_end), y.clamp(0.0, top)));
+                    .map(|(x, y)| (x.clamp(0.0, x_end), y.clamp(bottom, top)));
                 inner.draw(&PathElement::new(points.collect::<Vec<_>>(), style))?;
             }
         }
         for mark in &self.marks {
             if (0.0..=x_end).contains(&mark.at.0) {
-                let at = (mark.at.0, mark.at.1.clamp(0.0, top));
+                let at = (mark.at.0, mark.at.1.clamp(bottom, top));
                 inner.draw(&Circle::new(at, px(4), WHITE.filled()))?;
                 inner.draw(&Circle::new(at, px(3), RGBColor::from(mark.colour).filled()))?;
             }
         }
         for guide in &self.guides {
-            let y = inner.map_coordinate(&(0.0, guide.value.min(top))).1;
+            let y = inner.map_coordinate(&(0.0, guide.value.clamp(bottom, top))).1;
             let up = y - px(8) >= plot.start;
             let at = (px(WIDTH - RIGHT - 4), if up { y - px(8) } else { y + px(9) });
             haloed(area, &guide.label, at)?;
@@ -156,8 +158,8 @@ impl Chart {
         self.heading(area)
     }
 
-    /// Distance between lines of the grid, and the top of the axis.
-    fn y_axis(&self) -> (f64, f64) {
+    /// Distance between lines of the grid, bottom and top of the axis.
+    fn y_axis(&self) -> (f64, f64, f64) {
         let highest = self.top.unwrap_or_else(|| {
             let lines = self
                 .series
@@ -167,8 +169,13 @@ impl Chart {
             let finite = lines.chain(guides).filter(|value| value.is_finite());
             finite.fold(0.0, f64::max) * 1.04
         });
-        let step = nice_step(highest / 4.0);
-        (step, (highest / step).ceil().max(1.0) * step)
+        let step = nice_step((highest - self.bottom) / 4.0);
+        let bottom = (self.bottom / step).floor() * step;
+        (
+            step,
+            bottom,
+            (highest / step).ceil().max(bottom / step + 1.0) * step,
+        )
     }
 
     /// Title at the left, legend at the right.
@@ -344,6 +351,16 @@ mod tests {
         let whole = chart.svg().unwrap().matches("<polyline").count();
         chart.series[0].points[200].1 = f64::NAN;
         assert_eq!(chart.svg().unwrap().matches("<polyline").count(), whole + 1);
+    }
+
+    #[test]
+    fn an_axis_may_begin_above_zero_at_a_round_number() {
+        let mut chart = chart();
+        chart.bottom = 23.0;
+        assert_eq!(chart.y_axis(), (20.0, 20.0, 120.0));
+        chart.bottom = 60.0;
+        assert_eq!(chart.y_axis(), (20.0, 60.0, 120.0));
+        assert!(chart.svg().is_ok());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 
 use super::Colour;
 use super::canvas::{
-    Area, FAINT, FigureError, INK, RIGHT, WIDTH, draw, fine, px, stroke, text_style, text_width,
+    Area, FAINT, FINE, FigureError, INK, RIGHT, WIDTH, draw, fine, px, stroke, text_style, text_width,
 };
 use super::chart::x_axis;
 
@@ -88,8 +88,10 @@ fn paint(area: &Area<'_>, lane: &Lane, y: i32, place: impl Fn(f64) -> i32) -> Re
             ))?;
         }
     }
-    for &tick in &lane.ticks {
-        let x = place(tick);
+    // Ticks that would lie on top of each other are one.
+    let mut ticks: Vec<i32> = lane.ticks.iter().map(|&tick| place(tick)).collect();
+    ticks.dedup_by(|later, earlier| later.abs_diff(*earlier) < FINE.unsigned_abs());
+    for x in ticks {
         let style = FROZEN.mix(0.8).stroke_width(stroke(1.0));
         area.draw(&PathElement::new(
             vec![(x, px(y + BAR + 3)), (x, px(y + BAR + 11))],

@@ -253,6 +253,8 @@ fn rtt(comparison: &Comparison) -> Chart {
             .collect()
     });
     let propagation = comparison.path.rtt;
+    // Queueing is what there is to see, so a long path's propagation is cut off below.
+    chart.bottom = propagation.as_secs_f64() * 1e3 * 0.9;
     chart.guides = vec![Guide {
         value: propagation.as_secs_f64() * 1e3,
         label: format!("propagation {}", time(propagation)),

@@ -1,0 +1,239 @@
+//! What the viewers see while they see it: live bars on a terminal, plain lines elsewhere. On stderr.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use playrate_units::{Bitrate, Bytes};
+
+use crate::words::{count, rate, size};
+
+/// Distance of plain lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// A full bar.
+const BAR: Duration = Duration::from_secs(8);
+
+/// What a viewer sees now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Nothing yet.
+    #[default]
+    Waiting,
+    /// The title.
+    Playing,
+    /// A picture that stands still.
+    Frozen,
+    /// The end.
+    Ended,
+}
+
+impl Sight {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Playing => "playing",
+            Self::Frozen => "FROZEN",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// One session at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// Since the request.
+    pub(super) at: Duration,
+    /// What the viewer sees.
+    pub(super) sight: Sight,
+    /// Playing time that is in and not shown.
+    pub(super) ahead: Duration,
+    /// Bytes of the title delivered.
+    pub(super) delivered: Bytes,
+    /// Congestion window, once known.
+    pub(super) window: Option<Bytes>,
+    /// Freezes so far.
+    pub(super) freezes: u64,
+    /// Pictures discarded so far.
+    pub(super) discarded: u64,
+}
+
+/// Where a session leaves its newest moment for whoever looks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch(Arc<Mutex<Moment>>);
+
+impl Watch {
+    pub(super) fn set(&self, moment: Moment) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = moment;
+    }
+
+    pub(super) fn get(&self) -> Moment {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows all sessions. The owner calls [`Display::refresh`] several times a second.
+pub(super) struct Display {
+    sessions: Vec<Shown>,
+    style: Style,
+}
+
+struct Shown {
+    spec: String,
+    watch: Watch,
+    before: Moment,
+    rate: Bitrate,
+}
+
+enum Style {
+    Bars(Vec<ProgressBar>),
+    Lines { next: Duration },
+    Silent,
+}
+
+impl Display {
+    /// For sessions named by their specs. `quiet` shows nothing.
+    pub(super) fn new(sessions: Vec<(String, Watch)>, quiet: bool) -> Self {
+        let style = if quiet {
+            Style::Silent
+        } else if stderr().is_terminal() {
+            Style::Bars(bars(&sessions))
+        } else {
+            Style::Lines { next: LINE_EVERY }
+        };
+        let shown = |(spec, watch)| Shown {
+            spec,
+            watch,
+            before: Moment::default(),
+            rate: Bitrate::ZERO,
+        };
+        Self {
+            sessions: sessions.into_iter().map(shown).collect(),
+            style,
+        }
+    }
+
+    /// Looks at every session and shows what is new.
+    pub(super) fn refresh(&mut self) {
+        let due = match self.style {
+            Style::Lines { next } => self.sessions.iter().any(|shown| shown.watch.get().at >= next),
+            _ => false,
+        };
+        for (i, shown) in self.sessions.iter_mut().enumerate() {
+            let now = shown.watch.get();
+            let span = now.at.saturating_sub(shown.before.at);
+            let enough = Duration::from_millis(if due { 1 } else { 700 });
+            if span >= enough {
+                let bytes = now.delivered - shown.before.delivered;
+                shown.rate = bytes.per(span).unwrap_or(Bitrate::ZERO);
+                if !matches!(self.style, Style::Lines { .. }) || due {
+                    shown.before = now;
+                }
+            }
+            let text = describe(&now, shown.rate);
+            match &self.style {
+                Style::Bars(bars) => {
+                    if let Some(bar) = bars.get(i) {
+                        bar.set_position(u64::try_from(now.ahead.min(BAR).as_millis()).unwrap_or(0));
+                        bar.set_message(text);
+                    }
+                }
+                Style::Lines { .. } if due => {
+                    // Nobody is left to be told if stderr is closed.
+                    let _ = writeln!(
+                        stderr(),
+                        "{:>5.1} s  {}: {text}",
+                        now.at.as_secs_f64(),
+                        shown.spec
+                    );
+                }
+                Style::Lines { .. } | Style::Silent => {}
+            }
+        }
+        if let (true, Style::Lines { next }) = (due, &mut self.style) {
+            *next += LINE_EVERY;
+        }
+    }
+
+    /// Leaves the last state on the screen.
+    pub(super) fn finish(mut self) {
+        self.refresh();
+        if let Style::Bars(bars) = &self.style {
+            for bar in bars {
+                bar.abandon();
+            }
+        }
+    }
+}
+
+fn bars(sessions: &[(String, Watch)]) -> Vec<ProgressBar> {
+    let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+    let width = sessions
+        .iter()
+        .map(|(spec, _)| spec.chars().count())
+        .max()
+        .unwrap_or(0);
+    let full = u64::try_from(BAR.as_millis()).unwrap_or(1);
+    let template = "{prefix} ▕{bar:20.cyan/dim}▏ {msg}";
+    let style = ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("█▉▊▋▌▍▎▏ ");
+    sessions
+        .iter()
+        .map(|(spec, _)| {
+            let bar = all.add(ProgressBar::new(full));
+            bar.set_style(style.clone());
+            bar.set_prefix(format!("{spec:>width$}"));
+            bar
+        })
+        .collect()
+}
+
+/// A session in a line.
+fn describe(moment: &Moment, rate_now: Bitrate) -> String {
+    let window = moment
+        .window
+        .map_or_else(String::new, |window| format!(", cwnd {}", size(window)));
+    format!(
+        "{:<7} {:>4.1} s buffered, {:>11}{window}, {}, {} discarded",
+        moment.sight.name(),
+        moment.ahead.as_secs_f64(),
+        rate(rate_now),
+        count(moment.freezes, "freeze", "freezes"),
+        moment.discarded,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_the_viewer_sees() {
+        let moment = Moment {
+            at: Duration::from_secs(12),
+            sight: Sight::Frozen,
+            ahead: Duration::ZERO,
+            delivered: Bytes::from_kb(3_000),
+            window: Some(Bytes::from_kb(42)),
+            freezes: 1,
+            discarded: 7,
+        };
+        assert_eq!(
+            describe(&moment, Bitrate::from_kbps(1_250)),
+            "FROZEN   0.0 s buffered, 1.25 Mbit/s, cwnd 42 kB, 1 freeze, 7 discarded"
+        );
+    }
+
+    #[test]
+    fn the_newest_moment_wins() {
+        let watch = Watch::default();
+        let other = watch.clone();
+        other.set(Moment {
+            discarded: 3,
+            ..Moment::default()
+        });
+        assert_eq!(watch.get().discarded, 3);
+    }
+}
