@@ -387,7 +387,7 @@ mod tests {
     fn a_queue_that_overflows_is_held_against_what_the_controllers_keep() {
         let mut full = comparison();
         full.path.queue = full.path.bdp() / 2;
-        full.runs.iter_mut().for_each(|run| run.link.overflowed = 50);
+        full.runs[0].link.overflowed = 50;
         let reasons = Explanation::of(&full).reasons.join("\n");
         assert!(
             reasons.contains("only if 67 % of the window is kept"),
@@ -398,7 +398,7 @@ mod tests {
             "{reasons}"
         );
         assert!(reasons.contains("cubic keeps 80 %."), "{reasons}");
-        full.runs.iter_mut().for_each(|run| run.link.overflowed = 2);
+        full.runs[0].link.overflowed = 2;
         assert!(!Explanation::of(&full).reasons.join("\n").contains("full queue"));
     }
 
@@ -466,7 +466,9 @@ mod tests {
                 .any(|reason| reason.contains("anecdote"))
         };
         assert!(anecdote(&explanation));
-        late.runs.iter_mut().for_each(|run| run.link.lost = 0);
+        for run in &mut late.runs {
+            run.link.lost = 0;
+        }
         assert!(!anecdote(&Explanation::of(&late)));
     }
 

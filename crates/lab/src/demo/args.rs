@@ -65,3 +65,55 @@ impl FromStr for Controllers {
         ControllerChoice::list(text).map(Self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use rstest::rstest;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        demo: DemoArgs,
+    }
+
+    fn read(line: &str) -> Result<DemoArgs, String> {
+        let words = std::iter::once("demo").chain(line.split_whitespace());
+        Line::try_parse_from(words)
+            .map(|line| line.demo)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_defaults_compare_reno_and_cubic() {
+        let args = read("").unwrap();
+        let specs: Vec<String> = args.controllers.0.iter().map(ToString::to_string).collect();
+        assert_eq!(specs, ["reno", "cubic"]);
+        assert_eq!(
+            (args.rate, args.loss),
+            (Bitrate::from_kbps(3_200), Probability::ZERO)
+        );
+        assert_eq!(args.playout_buffer, video_client::playout::PLAYOUT_BUFFER_448);
+    }
+
+    #[test]
+    fn commas_in_parentheses_belong_to_their_spec() {
+        let args =
+            read("--controllers reno,cubic(fast_convergence=off)+start=hystartpp,quinn-cubic").unwrap();
+        assert_eq!(args.controllers.0.len(), 3);
+    }
+
+    #[rstest]
+    #[case("--rate 20", "`20` is not a bit rate")]
+    #[case("--rtt soon", "`soon` is not a time")]
+    #[case("--loss 101%", "`101%` is not a probability")]
+    #[case("--queue much", "`much`")]
+    #[case("--playout-buffer 656", "`656` is not a")]
+    #[case("--controllers reno,qubic", "qubic")]
+    #[case("--seed x", "--seed")]
+    fn what_cannot_be_read_is_named(#[case] line: &str, #[case] named: &str) {
+        let error = read(line).unwrap_err();
+        assert!(error.contains(named), "{error}");
+    }
+}

@@ -23,6 +23,14 @@ pub enum DemoError {
         /// What it says.
         reason: String,
     },
+    /// There is no directory for the results, and none can be made.
+    #[error("cannot make the directory {}: {source}; choose another with --out", .path.display())]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file of the results could not be written.
     #[error("cannot write {}: {source}; choose another directory with --out", .path.display())]
     Save {
@@ -52,6 +60,6 @@ impl DemoError {
 
     /// Whether the user asked for something that cannot be.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Path(_))
+        matches!(self, Self::Path(_) | Self::Directory { .. })
     }
 }

@@ -156,7 +156,9 @@ mod tests {
 
     fn viewing(events: &[Event]) -> Viewing {
         let mut viewing = Viewing::new(Duration::from_millis(40), Watch::default(), Arc::default());
-        events.iter().for_each(|event| viewing.event(event));
+        for event in events {
+            viewing.event(event);
+        }
         viewing
     }
 

@@ -40,6 +40,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// If the path cannot be, something cannot be set up, or the results cannot be written. A session that breaks off is
 /// part of the results.
 pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<Comparison, DemoError> {
+    output::prepare(&args.out)?;
     let source = assets::title().map_err(|error| DemoError::setup("the embedded title", &error))?;
     let comparison = compare(args, Arc::new(source), assets::TITLE_NAME).await?;
     let report = output::save(&comparison, &args.out)?;

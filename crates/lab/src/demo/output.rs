@@ -19,7 +19,15 @@ const LINE: usize = 100;
 /// Name of the records in the output directory.
 pub(super) const RECORDS: &str = "demo.json";
 
-/// Writes report, records and figures into `directory`, which is made if need be. Gives the report's path.
+/// Makes the output directory, before anything is run whose results would be lost.
+pub(super) fn prepare(directory: &Path) -> Result<(), DemoError> {
+    std::fs::create_dir_all(directory).map_err(|source| DemoError::Directory {
+        path: directory.to_owned(),
+        source,
+    })
+}
+
+/// Writes report, records and figures into `directory`. Gives the report's path.
 pub(super) fn save(comparison: &Comparison, directory: &Path) -> Result<PathBuf, DemoError> {
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
@@ -28,10 +36,6 @@ pub(super) fn save(comparison: &Comparison, directory: &Path) -> Result<PathBuf,
             Err(source) => Err(DemoError::Save { path, source }),
         }
     };
-    std::fs::create_dir_all(directory).map_err(|source| DemoError::Save {
-        path: directory.to_owned(),
-        source,
-    })?;
     write(RECORDS, &serde_json::to_string(comparison)?)?;
     for (name, svg) in report::figures(comparison)? {
         write(&name, &svg)?;
@@ -186,7 +190,9 @@ mod tests {
     #[test]
     fn saved_records_read_back_to_the_same() {
         let directory = tempfile::tempdir().unwrap();
-        let report = save(&comparison(), &directory.path().join("new/deep")).unwrap();
+        let directory = directory.path().join("new/deep");
+        prepare(&directory).unwrap();
+        let report = save(&comparison(), &directory).unwrap();
         assert!(std::fs::read_to_string(&report).unwrap().contains("</html>"));
         let records = std::fs::read_to_string(report.with_file_name(RECORDS)).unwrap();
         assert_eq!(
@@ -201,8 +207,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("taken");
         std::fs::write(&file, "").unwrap();
-        let error = save(&comparison(), &file.join("out")).unwrap_err();
+        let error = prepare(&file.join("out")).unwrap_err();
         assert!(error.to_string().contains("taken/out"), "{error}");
+        assert!(error.is_bad_input());
     }
 
     #[test]

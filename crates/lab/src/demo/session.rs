@@ -60,8 +60,8 @@ pub(super) async fn play(setup: Setup) -> Result<RunRecord, DemoError> {
     let client = Client::bind(Arc::clone(&runtime), ClientOptions::new(Trust::Pin(pin)))
         .map_err(|error| DemoError::setup("the client", &error))?;
     let mut options = PlayOptions::default();
-    options.playout = PlayoutConfig::new(setup.playout_buffer, Clock::CatchUp(CatchUp::default()));
     let target = Target::at("localhost", relay.local_addr());
+    options.playout = PlayoutConfig::new(setup.playout_buffer, Clock::CatchUp(CatchUp::default()));
     let session = Session::new(
         runtime,
         client.clone(),
@@ -194,11 +194,12 @@ fn transport(samples: &[(Duration, Sample)]) -> (Vec<TransportSample>, Vec<Windo
     let cuts = samples.windows(2).filter_map(|pair| {
         let ((_, before), (at, after)) = (&pair[0], &pair[1]);
         let signalled = after.congestion_events > before.congestion_events;
-        (signalled && after.snapshot.window < before.snapshot.window).then(|| WindowCut {
+        let cut = WindowCut {
             at: *at,
             before: before.snapshot.window,
             after: after.snapshot.window,
-        })
+        };
+        (signalled && cut.after < cut.before).then_some(cut)
     });
     (records.collect(), cuts.collect())
 }
