@@ -87,6 +87,7 @@
 //! module's head documents what each hook gets, in which units and when; `src/compose/mod.rs` has the order in which parts
 //! act. Tests of every spec in the registry then cover it.
 
+pub mod estimator;
 pub mod events;
 pub mod registry;
 #[cfg(any(test, feature = "testing"))]
