@@ -9,14 +9,17 @@
 //! | [`backlog()`], [`virtual_buffer`] and kin | bytes queued, and how many may be |
 //! | [`IdleDetector`] | pauses longer than an RTO |
 //! | [`PipeAck`] | bytes that the sender lately proved it uses (RFC 7661) |
+//! | [`LossGuard`] | a ceiling that answers congestive loss for laws that do not |
 
 mod backlog;
 mod idle;
+mod loss_guard;
 mod pipe_ack;
 mod round_rtt;
 
 pub use backlog::{BufferBounds, backlog, plausible_max_rtt, vegas_diff, vegas_diff_linux, virtual_buffer};
 pub use idle::{IdleDetector, IdlePeriod};
+pub use loss_guard::{LossGuard, RttRange};
 pub use pipe_ack::PipeAck;
 pub use round_rtt::{Round, RoundRtt};
 
@@ -24,3 +27,6 @@ pub use round_rtt::{Round, RoundRtt};
 fn nanos(time: core::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;
