@@ -5,6 +5,7 @@
 //!
 //! | estimator | gives |
 //! |---|---|
+//! | [`DeliveryRate`] | rate at which bytes arrive, over at least a round trip: a lower bound of the capacity |
 //! | [`RoundRtt`] | smallest RTT and number of samples of each round trip |
 //! | [`backlog()`], [`virtual_buffer`] and kin | bytes queued, and how many may be |
 //! | [`IdleDetector`] | pauses longer than an RTO |
@@ -12,20 +13,40 @@
 //! | [`LossGuard`] | a ceiling that answers congestive loss for laws that do not |
 
 mod backlog;
+mod delivery_rate;
 mod idle;
 mod loss_guard;
 mod pipe_ack;
 mod round_rtt;
+mod window_max;
 
 pub use backlog::{BufferBounds, backlog, plausible_max_rtt, vegas_diff, vegas_diff_linux, virtual_buffer};
+pub use delivery_rate::{DeliveryRate, RateSample};
 pub use idle::{IdleDetector, IdlePeriod};
 pub use loss_guard::{LossGuard, RttRange};
 pub use pipe_ack::PipeAck;
 pub use round_rtt::{Round, RoundRtt};
 
+use playrate_units::Bytes;
+
+/// What to add to each packet so that a rate is one of IPv4 packets on the link: 20 B of IP and 8 B of UDP header.
+///
+/// Windows and bytes in flight count QUIC packets, so a law that computes `rate · RTT` wants [`Bytes::ZERO`] instead: with
+/// 1200 B packets the link's rate would give 2.3 % too much window.
+pub const IPV4_UDP_HEADERS: Bytes = Bytes::new(28);
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
 /// A `Duration` as whole nanoseconds, saturating after 584 years.
 fn nanos(time: core::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Bytes per second, from bytes in a time; `None` if the time is zero. Saturates at 4.29 GB/s (34 Gbit/s), which no train or
+/// window that QUIC sends can reveal, so that a rate fits four bytes.
+fn bytes_per_second(bytes: u64, time_ns: u64) -> Option<u32> {
+    let rate = bytes.saturating_mul(NANOS_PER_SECOND).checked_div(time_ns)?;
+    Some(u32::try_from(rate).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

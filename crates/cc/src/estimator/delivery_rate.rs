@@ -1,0 +1,254 @@
+//! Delivery rate: bytes that arrive, over at least a round trip.
+//!
+//! As draft-ietf-ccwg-bbr §4.1 (Cheng et al., *Delivery Rate Estimation*), but without a record per packet: the state that a
+//! packet would carry from its departure to its acknowledgement is looked up by its send time in a ring of marks, one
+//! per eighth of an RTT, and rounding a send time down to a mark only lengthens the interval.
+
+use playrate_units::{Bitrate, Bytes};
+
+use crate::Timestamp;
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+
+use super::bytes_per_second;
+use super::window_max::WindowMax;
+
+/// Marks that are kept: two round trips' worth.
+const MARKS: u8 = 16;
+/// Marks per round trip.
+const MARKS_PER_RTT: u64 = 8;
+/// A mark older than this is no start of an interval. The marks' clock wraps after 18 min.
+const MAX_INTERVAL_NS: u64 = 60_000_000_000;
+/// RFC 9000 §18.2: a peer holds an acknowledgement back for 25 ms unless it says otherwise.
+const MAX_ACK_DELAY_NS: u64 = 25_000_000;
+
+/// One measurement of the delivery rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over the interval in which they were sent or acknowledged, whichever is longer.
+    pub rate: Bitrate,
+    /// Whether the packet that it was measured with left while the application or flow control, not the window, limited the
+    /// sender.
+    pub app_limited: bool,
+    /// Whether the narrowest link's queue held more than acknowledgement delay can explain at both ends of the
+    /// interval, the sender was not limited, and it is the acknowledgements that took longer: the link then had
+    /// work all the time, and `rate` is its capacity less cross traffic.
+    pub busy: bool,
+}
+
+/// Delivery rate and its maximum over ten seconds.
+///
+/// Whether a packet left while the application limited the sender is worked out from the flag of the ACK frames and the bytes
+/// in flight: once a frame bears the flag, all that leaves does until a packet that left after that frame is delivered; and so
+/// does what leaves when nothing is in flight.
+#[derive(Clone, Debug)]
+pub struct DeliveryRate {
+    header: u64,
+    marks: [Mark; MARKS as usize],
+    /// Where the next mark goes.
+    next: u8,
+    count: u8,
+    /// Bit i: a burst that left after `marks[i]` and before the next was limited.
+    limited: u16,
+    last_mark: Timestamp,
+    spacing_ns: u64,
+    /// Bytes delivered so far.
+    delivered: u64,
+    /// Send time of the newest packet delivered.
+    newest_sent: Timestamp,
+    in_flight: u64,
+    /// When the sender was last limited. The effect is over when a packet that left later is delivered.
+    limited_at: Option<Timestamp>,
+    min_rtt_ns: u64,
+    gathered: u64,
+    acked_any: bool,
+    max: WindowMax,
+    busy_max: WindowMax,
+}
+
+/// The state of delivery at a moment. Times are in units of 256 ns and wrap; so do bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    at: u32,
+    delivered: u32,
+    /// Send time of the newest packet delivered by then.
+    sent: u32,
+}
+
+impl DeliveryRate {
+    /// Nothing delivered yet. `header` is added to each packet, zero by default.
+    pub fn new(header: Bytes) -> Self {
+        Self {
+            header: header.as_u64(),
+            marks: [Mark::default(); MARKS as usize],
+            next: 0,
+            count: 0,
+            limited: 0,
+            last_mark: Timestamp::ZERO,
+            spacing_ns: 0,
+            delivered: 0,
+            newest_sent: Timestamp::ZERO,
+            in_flight: 0,
+            limited_at: None,
+            min_rtt_ns: u64::MAX,
+            gathered: 0,
+            acked_any: false,
+            max: WindowMax::default(),
+            busy_max: WindowMax::default(),
+        }
+    }
+
+    /// A burst left.
+    #[inline]
+    pub fn on_sent(&mut self, event: &Sent) {
+        if self.in_flight == 0 {
+            // Delivery starts anew: the interval must not contain the pause.
+            self.mark(event.now, event.now);
+            self.limited_at = Some(event.now);
+        }
+        self.in_flight = self.in_flight.saturating_add(event.bytes.as_u64());
+        if self.limited_at.is_some() && self.count > 0 {
+            self.limited |= 1 << self.newest_mark();
+        }
+    }
+
+    /// Packets were acknowledged.
+    #[inline]
+    pub fn on_acked(&mut self, event: &Acked) {
+        let wire = event
+            .bytes
+            .as_u64()
+            .saturating_add(self.header.saturating_mul(u64::from(event.packets)));
+        self.gathered = self.gathered.saturating_add(wire);
+        self.newest_sent = self.newest_sent.max(event.sent);
+        self.acked_any = true;
+    }
+
+    /// The ACK frame has been read. Gives a sample about eight times per round trip.
+    pub fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
+        let now = event.now;
+        self.max.advance(now);
+        self.busy_max.advance(now);
+        self.in_flight = event.in_flight.as_u64();
+        if !core::mem::take(&mut self.acked_any) {
+            return None;
+        }
+        self.delivered = self.delivered.saturating_add(core::mem::take(&mut self.gathered));
+        let rtt_ns = now.nanos_since(self.newest_sent);
+        self.min_rtt_ns = self.min_rtt_ns.min(rtt_ns);
+        if self.limited_at.is_some_and(|at| self.newest_sent > at) {
+            self.limited_at = None;
+        }
+        if event.app_limited {
+            self.limited_at = Some(now);
+        }
+        if self.count > 0 && now.nanos_since(self.last_mark) < self.spacing_ns {
+            return None;
+        }
+        let sample = self.sample(now, rtt_ns);
+        self.spacing_ns = rtt_ns / MARKS_PER_RTT;
+        self.mark(now, self.newest_sent);
+        sample
+    }
+
+    /// Packets were lost.
+    pub fn on_congestion(&mut self, event: &Congestion) {
+        if let Signal::Loss { bytes, .. } = event.signal {
+            self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
+        }
+    }
+
+    /// Largest sample of the last ten seconds: the capacity is at least that. Limited samples count only if they raise it.
+    pub fn max(&self) -> Option<Bitrate> {
+        self.max.max().map(rate)
+    }
+
+    /// Largest [busy](RateSample::busy) sample of the last ten seconds: the capacity, if nobody else used the link.
+    pub fn busy_max(&self) -> Option<Bitrate> {
+        self.busy_max.max().map(rate)
+    }
+
+    fn newest_mark(&self) -> usize {
+        usize::from((self.next + MARKS - 1) % MARKS)
+    }
+
+    fn mark(&mut self, now: Timestamp, sent: Timestamp) {
+        if now.nanos_since(self.last_mark) > MAX_INTERVAL_NS {
+            self.count = 0;
+        }
+        self.last_mark = now;
+        self.marks[usize::from(self.next)] = Mark {
+            at: ticks(now),
+            delivered: low_bits(self.delivered),
+            sent: ticks(sent),
+        };
+        self.limited &= !(1 << self.next);
+        self.next = (self.next + 1) % MARKS;
+        self.count = self.count.saturating_add(1).min(MARKS);
+    }
+
+    /// The newest mark that is no younger than the newest delivered packet.
+    fn mark_of_newest(&self, now: Timestamp, rtt_ns: u64) -> Option<usize> {
+        if rtt_ns > MAX_INTERVAL_NS || now.nanos_since(self.last_mark) > MAX_INTERVAL_NS {
+            return None;
+        }
+        let (now, sent) = (ticks(now), ticks(self.newest_sent));
+        let age = now.wrapping_sub(sent);
+        let newest = self.next + MARKS - 1;
+        (0..self.count)
+            .map(|back| usize::from((newest - back) % MARKS))
+            .find(|&at| now.wrapping_sub(self.marks[at].at) >= age)
+    }
+
+    fn sample(&mut self, now: Timestamp, rtt_ns: u64) -> Option<RateSample> {
+        let at = self.mark_of_newest(now, rtt_ns)?;
+        let mark = self.marks[at];
+        let acked_in = ticks(now).wrapping_sub(mark.at);
+        let sent_in = ticks(self.newest_sent).wrapping_sub(mark.sent);
+        // One unit more: both times were rounded.
+        let interval_ns = (u64::from(acked_in.max(sent_in)) + 1) << TICK_SHIFT;
+        let bytes = low_bits(self.delivered).wrapping_sub(mark.delivered);
+        let measured = bytes_per_second(u64::from(bytes), interval_ns)?;
+        let app_limited = self.limited & (1 << at) != 0;
+        let queued_ns = (self.min_rtt_ns / 8).saturating_add(MAX_ACK_DELAY_NS);
+        let full_ns = self.min_rtt_ns.saturating_add(queued_ns);
+        let rtt_before_ns = u64::from(mark.at.wrapping_sub(mark.sent)) << TICK_SHIFT;
+        let acks_took_longer = sent_in <= acked_in.saturating_add(acked_in / 64);
+        let busy = !app_limited && acks_took_longer && rtt_ns >= full_ns && rtt_before_ns >= full_ns;
+        if !app_limited || self.max.max().is_none_or(|max| measured > max) {
+            self.max.insert(measured);
+        }
+        if busy {
+            self.busy_max.insert(measured);
+        }
+        Some(RateSample {
+            rate: rate(measured),
+            app_limited,
+            busy,
+        })
+    }
+}
+
+impl Default for DeliveryRate {
+    fn default() -> Self {
+        Self::new(Bytes::ZERO)
+    }
+}
+
+/// A unit of the marks' clock is 2⁸ ns.
+const TICK_SHIFT: u32 = 8;
+
+fn ticks(time: Timestamp) -> u32 {
+    low_bits(time.as_nanos() >> TICK_SHIFT)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only differences of far less than 2³² are read"
+)]
+const fn low_bits(value: u64) -> u32 {
+    value as u32
+}
+
+fn rate(bytes_per_second: u32) -> Bitrate {
+    Bitrate::from_bytes_per_second(u64::from(bytes_per_second))
+}

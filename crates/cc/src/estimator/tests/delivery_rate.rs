@@ -1,0 +1,341 @@
+//! The delivery rate: a lower bound of the capacity, and which samples were limited.
+
+use rstest::rstest;
+
+use super::path::{Load, MS, PACKET, Path, Told, run, trains};
+use crate::estimator::{DeliveryRate, RateSample};
+use crate::events::{AckBatch, Acked, Sent};
+use crate::{Bitrate, Bytes, Timestamp};
+
+/// All samples, with the time in ms.
+fn samples(rate: &mut DeliveryRate, told: &[Told]) -> Vec<(u64, RateSample)> {
+    let mut samples = Vec::new();
+    for told in told {
+        match told {
+            Told::Sent(event) => rate.on_sent(event),
+            Told::Acked(event) => rate.on_acked(event),
+            Told::Batch(event) => {
+                let sample = rate.on_ack_batch(event);
+                samples.extend(sample.map(|sample| (event.now.as_nanos() / MS, sample)));
+            }
+            Told::Lost(event) => rate.on_congestion(event),
+        }
+    }
+    samples
+}
+
+fn window(bytes: u64, apart: u64) -> Load {
+    Load::Window {
+        bytes: vec![(0, bytes)],
+        burst: 10,
+        apart,
+        until: 5_000 * MS,
+    }
+}
+
+#[rstest]
+#[case(1)]
+#[case(2)]
+#[case(10)]
+fn a_full_pipe_delivers_at_its_capacity(#[case] every: usize) {
+    let path = Path {
+        ack_every: every,
+        ..Path::new()
+    };
+    let mut rate = DeliveryRate::default();
+    samples(&mut rate, &run(&path, window(400_000, 3 * MS)));
+    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
+    assert!((19.8..=20.0).contains(&max), "{max}");
+    let busy = rate.busy_max().map_or(0.0, Bitrate::as_mbps);
+    assert!((19.8..=20.0).contains(&busy), "{busy}");
+}
+
+#[rstest]
+#[case::every_packet(1, 0, 0)]
+#[case::every_other(2, 0, 0)]
+#[case::every_tenth(10, 0, 0)]
+#[case::cross_traffic(2, 30, 0)]
+#[case::losses(2, 0, 50)]
+fn no_sample_exceeds_the_capacity(
+    #[case] every: usize,
+    #[case] cross_percent: u64,
+    #[case] lose_one_in: u64,
+) {
+    let path = Path {
+        ack_every: every,
+        cross_percent,
+        lose_one_in,
+        ..Path::new()
+    };
+    for load in [
+        window(100_000, 0),
+        window(240_000, 3 * MS),
+        window(600_000, 0),
+        trains(50, 40, 90 * MS),
+    ] {
+        for (at, sample) in samples(&mut DeliveryRate::default(), &run(&path, load)) {
+            assert!(
+                sample.rate <= Bitrate::from_mbps(20),
+                "{} at {at} ms",
+                sample.rate
+            );
+        }
+    }
+}
+
+#[test]
+fn rounding_of_times_does_not_exceed_it_either() {
+    let rate = 173_456_789;
+    let path = Path {
+        rate: vec![(0, rate)],
+        base_rtt: 1_234_567,
+        ..Path::new()
+    };
+    for (_, sample) in samples(&mut DeliveryRate::default(), &run(&path, window(100_000, 0))) {
+        assert!(
+            sample.rate <= Bitrate::from_bits_per_second(rate),
+            "{}",
+            sample.rate
+        );
+    }
+}
+
+/// A packet every 10 ms, acknowledged at the time (ms) that `acked` makes of its send time.
+fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<Told> {
+    let mut happens: Vec<(u64, bool, u64)> = Vec::new();
+    for packet in 0..packets {
+        let sent = packet * 10;
+        happens.push((sent, false, sent));
+        happens.push((acked(sent), true, sent));
+    }
+    happens.sort_unstable();
+    let mut told = Vec::new();
+    for (now, is_ack, sent) in happens {
+        let (now, bytes) = (Timestamp::from_millis(now), Bytes::new(PACKET));
+        if !is_ack {
+            told.push(Told::Sent(Sent { now, bytes }));
+            continue;
+        }
+        told.push(Told::Acked(Acked {
+            now,
+            sent: Timestamp::from_millis(sent),
+            bytes,
+            packets: 1,
+            app_limited: false,
+        }));
+        told.push(Told::Batch(AckBatch {
+            now,
+            in_flight: bytes * 10,
+            app_limited: false,
+            smoothed_rtt: None,
+        }));
+    }
+    told
+}
+
+/// Acknowledgements stall for 80 ms and then come all at once, a round trip before the end of an interval.
+#[test]
+fn what_was_sent_over_a_longer_time_did_not_arrive_in_a_shorter_one() {
+    let stalled = |sent: u64| match sent {
+        500 => 680,
+        510..580 => 681,
+        _ => sent + 100,
+    };
+    let samples = samples(&mut DeliveryRate::default(), &every_10_ms(200, stalled));
+    assert!(samples.len() > 90, "{}", samples.len());
+    for (at, sample) in samples {
+        assert!(
+            sample.rate <= Bitrate::from_kbps(960),
+            "{} at {at} ms",
+            sample.rate
+        );
+    }
+}
+
+#[rstest]
+#[case::no_queue(30, false)]
+#[case::as_much_as_a_delayed_ack(58, false)]
+#[case::more(60, true)]
+fn a_queue_is_what_acknowledgement_delay_cannot_explain(#[case] later: u64, #[case] busy: bool) {
+    let told = every_10_ms(200, |sent| sent + if sent < 500 { 30 } else { later });
+    let samples = samples(&mut DeliveryRate::default(), &told);
+    assert!(
+        samples
+            .iter()
+            .all(|(at, sample)| *at < 500 || busy || !sample.busy)
+    );
+    assert_eq!(samples.last().map(|last| last.1.busy), Some(busy));
+    let first = samples
+        .iter()
+        .find(|(_, sample)| sample.busy)
+        .map(|first| first.0);
+    // What left at 500 ms is the first to find the queue, and comes back at 560 ms; what left then is a round trip later.
+    assert_eq!(first, busy.then_some(620));
+}
+
+#[test]
+fn every_busy_sample_is_the_capacity() {
+    let load = Load::Window {
+        bytes: vec![
+            (0, 100_000),
+            (1_000 * MS, 450_000),
+            (2_000 * MS, 200_000),
+            (3_000 * MS, 400_000),
+        ],
+        burst: 10,
+        apart: MS,
+        until: 5_000 * MS,
+    };
+    let samples = samples(&mut DeliveryRate::default(), &run(&Path::new(), load));
+    // Once the sender has stopped, the last acknowledgement waits for the timer.
+    let busy = samples.iter().filter(|(at, sample)| *at < 5_100 && sample.busy);
+    let busy: Vec<_> = busy.collect();
+    assert!(busy.len() > 50, "{}", busy.len());
+    for (at, sample) in busy {
+        let rate = sample.rate.as_mbps();
+        assert!((19.5..=20.0).contains(&rate), "{rate} at {at} ms");
+    }
+}
+
+#[test]
+fn one_limited_frame_marks_a_round_trip_of_packets() {
+    let mut told = every_10_ms(100, |sent| sent + 95);
+    let flagged =
+        |told: &&mut Told| matches!(told, Told::Batch(event) if event.now == Timestamp::from_millis(505));
+    if let Some(Told::Batch(event)) = told.iter_mut().find(flagged) {
+        event.app_limited = true;
+    }
+    let samples = samples(&mut DeliveryRate::default(), &told);
+    let limited = samples
+        .iter()
+        .filter(|(at, sample)| *at > 300 && sample.app_limited);
+    let limited: Vec<_> = limited.map(|(at, _)| *at).collect();
+    // What left at 510 ms is the first, or one mark before; it comes back at 605 ms, and what left before that is marked.
+    assert_eq!((limited.first(), limited.last()), (Some(&595), Some(&695)));
+}
+
+#[test]
+fn a_lower_rate_that_is_not_limited_replaces_the_maximum_after_ten_seconds() {
+    let load = Load::Window {
+        bytes: vec![(0, 400_000), (2_000 * MS, 160_000), (8_000 * MS, 120_000)],
+        burst: 10,
+        apart: 5 * MS,
+        until: 14_000 * MS,
+    };
+    let mut rate = DeliveryRate::default();
+    samples(&mut rate, &run(&Path::new(), load));
+    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
+    assert!((12.0..=12.8).contains(&max), "{max}");
+}
+
+/// The marks' clock wraps after 2⁴⁰ ns; without care, a packet sent then would seem to have left with the first ones.
+#[test]
+fn no_interval_spans_a_long_silence() {
+    let mut rate = DeliveryRate::default();
+    samples(&mut rate, &every_10_ms(20, |sent| sent + 100));
+    let at = |ms: u64| Timestamp::from_nanos((1 << 40) + ms * MS);
+    let bytes = Bytes::new(PACKET);
+    for (sent, now) in [(290, 295), (291, 310)] {
+        rate.on_acked(&Acked {
+            now: at(now),
+            sent: at(sent),
+            bytes,
+            packets: 1,
+            app_limited: false,
+        });
+        let sample = rate.on_ack_batch(&AckBatch {
+            now: at(now),
+            in_flight: bytes,
+            app_limited: false,
+            smoothed_rtt: None,
+        });
+        assert_eq!(sample, None);
+    }
+}
+
+#[test]
+fn compressed_acknowledgements_exceed_it_little() {
+    let path = Path {
+        jitter: 10 * MS,
+        ..Path::new()
+    };
+    let mut rate = DeliveryRate::default();
+    samples(&mut rate, &run(&path, window(400_000, 3 * MS)));
+    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
+    assert!((19.5..=22.0).contains(&max), "{max}");
+}
+
+#[test]
+fn a_window_below_the_pipe_delivers_a_window_per_round_trip() {
+    let mut rate = DeliveryRate::default();
+    samples(&mut rate, &run(&Path::new(), window(120_000, 8 * MS)));
+    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
+    // 120 kB a round trip, which is 100 ms and the spacing of a burst.
+    assert!((8.5..=9.7).contains(&max), "{max}");
+    assert_eq!(rate.busy_max(), None, "the queue was empty in between");
+}
+
+#[rstest]
+#[case::few_packets(10, 20)]
+#[case::enough_to_queue(100, 50)]
+fn what_leaves_while_the_application_is_the_limit_is_marked(#[case] packets: usize, #[case] apart: u64) {
+    let mut rate = DeliveryRate::default();
+    let limited = samples(&mut rate, &run(&Path::new(), trains(50, packets, apart * MS)));
+    assert!(limited.len() > 40, "{}", limited.len());
+    assert!(
+        limited
+            .iter()
+            .all(|(_, sample)| sample.app_limited && !sample.busy)
+    );
+}
+
+#[test]
+fn a_sender_that_the_window_limits_is_not_marked_once_its_first_flight_is_over() {
+    let mut rate = DeliveryRate::default();
+    let samples = samples(&mut rate, &run(&Path::new(), window(120_000, 3 * MS)));
+    assert!(samples[0].1.app_limited, "what leaves first leaves after nothing");
+    let (early, late): (Vec<_>, Vec<_>) = samples.iter().partition(|(at, _)| *at < 320);
+    assert!(early.iter().any(|(_, sample)| sample.app_limited));
+    assert!(!late.is_empty() && late.iter().all(|(_, sample)| !sample.app_limited));
+}
+
+#[test]
+fn limited_samples_do_not_lower_the_maximum_and_ten_seconds_do() {
+    let mut rate = DeliveryRate::default();
+    let mut told = run(&Path::new(), window(400_000, 3 * MS));
+    samples(&mut rate, &told);
+    let full = rate.max();
+    // Twelve seconds of a packet a second, continuing the clock.
+    told.clear();
+    for second in 6..18 {
+        told.extend(run(
+            &Path::new(),
+            Load::Trains(vec![(second * 1_000 * MS, vec![PACKET; 2])]),
+        ));
+    }
+    let last = samples(&mut rate, &told);
+    assert_eq!(last.len(), 12);
+    assert!(last.iter().all(|(_, sample)| Some(sample.rate) < full));
+    assert!(rate.max() < full);
+}
+
+/// A sender with a window of four packets whose peer acknowledges after 25 ms, on a path of 3 ms.
+#[test]
+fn delayed_acknowledgements_do_not_pass_for_a_queue() {
+    let path = Path {
+        base_rtt: 3 * MS,
+        ack_every: 10,
+        ..Path::new()
+    };
+    // One large window first, so that the smallest RTT is known.
+    let load = Load::Window {
+        bytes: vec![(0, 12_000), (100 * MS, 4_800)],
+        burst: 10,
+        apart: 0,
+        until: 3_000 * MS,
+    };
+    let mut rate = DeliveryRate::default();
+    let samples = samples(&mut rate, &run(&path, load));
+    assert!(samples.len() > 50, "{}", samples.len());
+    assert!(samples.iter().all(|(_, sample)| !sample.busy));
+}
