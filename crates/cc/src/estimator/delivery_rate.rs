@@ -75,7 +75,7 @@ struct Mark {
 }
 
 impl DeliveryRate {
-    /// Nothing delivered yet. `header` is added to each packet, zero by default.
+    /// Nothing delivered yet. `header` is added to each packet, as in [`TrainCapacity::new`](super::TrainCapacity::new); zero by default.
     pub fn new(header: Bytes) -> Self {
         Self {
             header: header.as_u64(),

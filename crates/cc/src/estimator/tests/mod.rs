@@ -1,5 +1,8 @@
 //! Estimators, told by hand and on a small deterministic path.
 
+mod bounds;
+mod capacity;
 mod delivery_rate;
 mod loss_guard;
 mod path;
+mod train_capacity;

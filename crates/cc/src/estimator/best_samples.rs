@@ -1,0 +1,242 @@
+//! The samples with the smallest keys of the last ten seconds.
+
+use crate::Timestamp;
+
+use super::NANOS_PER_SECOND;
+
+/// Samples kept per second, and samples that decide.
+pub(super) const BEST: u8 = 8;
+/// Seconds that are remembered.
+const SECONDS: u8 = 10;
+
+/// A rate and how little it was disturbed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// What the sample is ranked by, smallest first.
+    pub(super) key: u32,
+    /// Bytes per second.
+    pub(super) rate: u32,
+}
+
+/// The eight samples with the smallest keys of each of the last ten seconds.
+///
+/// A sample carries a tag as long as its second is the current one or the one before, so that it can be taken back.
+#[derive(Clone, Debug)]
+pub(super) struct BestSamples {
+    /// Each second's samples in ascending order of their keys.
+    seconds: [[Sample; BEST as usize]; SECONDS as usize],
+    /// Samples of each second.
+    counts: [u8; SECONDS as usize],
+    /// Tags of the current second's samples and of the last one's.
+    tags: [[u32; BEST as usize]; 2],
+    /// The current second's index.
+    head: u8,
+    /// When the current second ends.
+    head_ends: Timestamp,
+}
+
+impl BestSamples {
+    pub(super) const fn new() -> Self {
+        Self {
+            seconds: [[Sample { key: 0, rate: 0 }; BEST as usize]; SECONDS as usize],
+            counts: [0; SECONDS as usize],
+            tags: [[0; BEST as usize]; 2],
+            head: 0,
+            head_ends: Timestamp::from_nanos(NANOS_PER_SECOND),
+        }
+    }
+
+    /// Forgets what has become too old. Returns whether a second ended.
+    pub(super) fn advance(&mut self, now: Timestamp) -> bool {
+        if now < self.head_ends {
+            return false;
+        }
+        let ended = 1 + now.nanos_since(self.head_ends) / NANOS_PER_SECOND;
+        for _ in 0..ended.min(u64::from(SECONDS)) {
+            self.head = Self::following(self.head);
+            self.counts[usize::from(self.head)] = 0;
+            self.tags[1] = self.tags[0];
+        }
+        let lasts = ended.saturating_mul(NANOS_PER_SECOND);
+        self.head_ends = Timestamp::from_nanos(self.head_ends.as_nanos().saturating_add(lasts));
+        true
+    }
+
+    /// Adds a sample to the current second if it is among its best. Returns whether it is.
+    pub(super) fn insert(&mut self, sample: Sample, tag: u32) -> bool {
+        let head = usize::from(self.head);
+        let (bucket, tags) = (&mut self.seconds[head], &mut self.tags[0]);
+        let count = usize::from(self.counts[head]);
+        let place = bucket[..count].partition_point(|kept| kept.key <= sample.key);
+        if place >= usize::from(BEST) {
+            return false;
+        }
+        let kept = count.min(usize::from(BEST) - 1);
+        bucket.copy_within(place..kept, place + 1);
+        tags.copy_within(place..kept, place + 1);
+        bucket[place] = sample;
+        tags[place] = tag;
+        self.counts[head] = u8::try_from(kept + 1).unwrap_or(u8::MAX);
+        true
+    }
+
+    /// Whether a sample with this key would be among the best of the current second.
+    pub(super) fn wants(&self, key: u32) -> bool {
+        let head = usize::from(self.head);
+        self.counts[head] < BEST || key < self.seconds[head][usize::from(BEST) - 1].key
+    }
+
+    /// Takes back the samples with this tag. Returns whether there were any.
+    pub(super) fn remove(&mut self, tag: u32) -> bool {
+        let last = usize::from((self.head + SECONDS - 1) % SECONDS);
+        let mut removed = false;
+        for (second, tags) in [usize::from(self.head), last].into_iter().zip(&mut self.tags) {
+            let count = usize::from(self.counts[second]);
+            let bucket = &mut self.seconds[second];
+            let mut kept = 0;
+            for at in 0..count {
+                if tags[at] != tag {
+                    bucket[kept] = bucket[at];
+                    tags[kept] = tags[at];
+                    kept += 1;
+                }
+            }
+            removed |= kept < count;
+            self.counts[second] = u8::try_from(kept).unwrap_or(u8::MAX);
+        }
+        removed
+    }
+
+    /// The best eight of all, fewer if there are fewer, in ascending order of their keys.
+    pub(super) fn best(&self) -> Best {
+        let mut best = Best::default();
+        let mut taken = [0_usize; SECONDS as usize];
+        while best.count < BEST {
+            let mut smallest: Option<(usize, Sample)> = None;
+            for (second, (&count, &next)) in self.counts.iter().zip(&taken).enumerate() {
+                if next < usize::from(count) {
+                    let sample = self.seconds[second][next];
+                    if smallest.is_none_or(|(_, least)| sample.key < least.key) {
+                        smallest = Some((second, sample));
+                    }
+                }
+            }
+            let Some((second, sample)) = smallest else {
+                break;
+            };
+            taken[second] += 1;
+            best.samples[usize::from(best.count)] = sample;
+            best.count += 1;
+        }
+        best
+    }
+
+    const fn following(second: u8) -> u8 {
+        (second + 1) % SECONDS
+    }
+}
+
+/// Up to eight samples, in ascending order of their keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Best {
+    samples: [Sample; BEST as usize],
+    pub(super) count: u8,
+}
+
+impl Best {
+    /// The key that a sample must undercut to be among the best; everything does while there are fewer than eight.
+    pub(super) fn worst_key(&self) -> u32 {
+        if self.count < BEST {
+            u32::MAX
+        } else {
+            self.samples[usize::from(BEST) - 1].key
+        }
+    }
+
+    /// Median of the rates; the mean of the middle two if their number is even; `None` if there are none.
+    pub(super) fn median(&self) -> Option<u32> {
+        let mut rates = self.samples.map(|sample| sample.rate);
+        let rates = &mut rates[..usize::from(self.count)];
+        rates.sort_unstable();
+        let upper = *rates.get(rates.len() / 2)?;
+        let lower = *rates.get(rates.len().saturating_sub(1) / 2)?;
+        Some(lower.midpoint(upper))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(key: u32) -> Sample {
+        Sample { key, rate: key * 10 }
+    }
+
+    fn keys(samples: &BestSamples) -> Vec<u32> {
+        let best = samples.best();
+        best.samples[..usize::from(best.count)]
+            .iter()
+            .map(|sample| sample.key)
+            .collect()
+    }
+
+    #[test]
+    fn keeps_the_eight_smallest_of_a_second_in_order() {
+        let mut samples = BestSamples::new();
+        for key in [9, 3, 12, 7, 1, 11, 5, 10, 2, 8, 4, 6] {
+            samples.insert(sample(key), 0);
+        }
+        assert_eq!(keys(&samples), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(!samples.insert(sample(8), 0), "a tie is no improvement");
+    }
+
+    #[test]
+    fn a_bad_second_does_not_push_out_a_good_one() {
+        let mut samples = BestSamples::new();
+        for key in 1..=8 {
+            samples.insert(sample(key), 0);
+        }
+        samples.advance(Timestamp::from_millis(1_500));
+        for key in 100..120 {
+            samples.insert(sample(key), 0);
+        }
+        assert_eq!(keys(&samples), [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn forgets_after_ten_seconds() {
+        let mut samples = BestSamples::new();
+        samples.insert(sample(1), 0);
+        samples.advance(Timestamp::from_millis(9_999));
+        assert_eq!(keys(&samples), [1]);
+        assert!(samples.advance(Timestamp::from_millis(10_000)));
+        assert_eq!(keys(&samples), [0_u32; 0]);
+        samples.insert(sample(2), 0);
+        assert!(samples.advance(Timestamp::from_nanos(u64::MAX)));
+        assert_eq!(samples.best().median(), None);
+    }
+
+    #[test]
+    fn takes_back_by_tag_across_two_seconds() {
+        let mut samples = BestSamples::new();
+        samples.insert(sample(1), 7);
+        samples.insert(sample(2), 8);
+        samples.advance(Timestamp::from_millis(1_000));
+        samples.insert(sample(3), 7);
+        samples.insert(sample(4), 9);
+        assert!(samples.remove(7));
+        assert!(!samples.remove(7));
+        assert_eq!(keys(&samples), [2, 4]);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_the_mean_of_the_middle_two() {
+        let mut samples = BestSamples::new();
+        for (key, rate) in [(1, 100), (2, 900), (3, 300), (4, 200)] {
+            samples.insert(Sample { key, rate }, 0);
+        }
+        assert_eq!(samples.best().median(), Some(250));
+        samples.insert(Sample { key: 5, rate: 950 }, 0);
+        assert_eq!(samples.best().median(), Some(300));
+    }
+}

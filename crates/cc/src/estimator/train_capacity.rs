@@ -1,0 +1,256 @@
+//! Capacity of the narrowest link from how far it spreads the packets of a train.
+//!
+//! Packets that leave in one burst queue behind each other at the narrowest link and leave it spaced by its rate: in the
+//! time between the arrivals of two of them it carried the bytes of the later one and of all between them. Cross traffic
+//! gets in between and spoils that; of two packets whose delays sum up to the minimum neither was held up, so their spacing
+//! is the link's own (Kapoor et al., *`CapProbe`*, SIGCOMM 2004). Plain minimum is fragile under jitter, hence the median of
+//! eight.
+
+use playrate_units::{Bitrate, Bytes};
+
+use crate::Timestamp;
+use crate::events::{AckBatch, Acked, Congestion, Signal};
+
+use super::best_samples::{BEST, BestSamples, Sample};
+use super::{NANOS_PER_SECOND, bytes_per_second};
+
+/// Shortest spacing that timers and polling do not drown.
+const MIN_SPACING_NS: u64 = 200_000;
+/// Samples that make an estimate.
+const FIRST_ESTIMATE: u8 = 4;
+
+/// Capacity by packet trains.
+///
+/// A *train* is the packets with one send time. One batch of acknowledgements opens it; each later one that is wholly of the
+/// same train gives a sample: bytes acknowledged since, over the time since, ranked by the sum of both batches' delays, less
+/// what the sample's own bytes took to pass the link (of which `CapProbe`, whose pairs are all alike, need not think): else short
+/// samples, which jitter hurts most, would always rank first. Samples live ten seconds, the best eight of each second are
+/// kept, and the estimate is the median of the best eight of all.
+///
+/// Works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured by the packet
+/// that made the peer acknowledge, whichever that is. What must be kept out is a batch that the peer's ACK timer made: a
+/// batch counts at once if it has as many packets as the train's batches before it; if it has fewer, it counts once another
+/// batch of the same train follows, for then it did not wait for packets that were not coming.
+///
+/// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one was made of (up to
+/// eight).
+///
+/// A train with a loss gives no more samples, and those that it gave are taken back; of several trains that one event reports,
+/// only the newest is known. (What the link's own queue dropped it did not carry, so the others' samples hold.) MTU probes travel alone and so form no train;
+/// one that leaves together with a train was carried like the rest of it and counts like it.
+#[derive(Clone, Debug)]
+pub struct TrainCapacity {
+    header: u64,
+    samples: BestSamples,
+    /// Samples that are left, up to eight.
+    fresh: u8,
+    /// The key that a sample must undercut to be among the best eight.
+    worst_key: u32,
+    estimate: Option<u32>,
+    /// Samples that `estimate` was made of.
+    basis: u8,
+    /// Time that the link is busy with a byte, in 2⁻¹⁰ ns, by the estimate; zero without one.
+    byte_time: u64,
+    train: Option<Train>,
+    gathered: Gathered,
+    /// Trains that left up to this moment lost packets.
+    lossy_until: Option<Timestamp>,
+}
+
+/// The train that is being acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    sent: Timestamp,
+    /// When the batch that opened it arrived.
+    opened: Timestamp,
+    /// Bytes acknowledged since.
+    bytes: u64,
+    /// Packets of the largest batch that had packets of the train.
+    largest_batch: u32,
+    /// A sample that the peer's ACK timer may have spoilt.
+    held: Option<Sample>,
+}
+
+/// The ACK frame that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gathered {
+    newest_sent: Timestamp,
+    /// Bytes of the packets sent at `newest_sent`, headers included.
+    newest_bytes: u64,
+    packets: u32,
+    /// Whether packets of several trains are in it.
+    mixed: bool,
+    /// Whether packets of the open train are in it.
+    of_open_train: bool,
+}
+
+impl TrainCapacity {
+    /// Knows nothing yet. `header` is added to each packet: [`Bytes::ZERO`] (what [`Default`] takes) for a rate of QUIC
+    /// packets, which is what a window is made of; [`IPV4_UDP_HEADERS`](super::IPV4_UDP_HEADERS) for the rate of the link.
+    pub fn new(header: Bytes) -> Self {
+        Self {
+            header: header.as_u64(),
+            samples: BestSamples::new(),
+            fresh: 0,
+            worst_key: u32::MAX,
+            estimate: None,
+            basis: 0,
+            byte_time: 0,
+            train: None,
+            gathered: Gathered::default(),
+            lossy_until: None,
+        }
+    }
+
+    /// Packets were acknowledged.
+    #[inline]
+    pub fn on_acked(&mut self, event: &Acked) {
+        let gathered = &mut self.gathered;
+        let wire = event
+            .bytes
+            .as_u64()
+            .saturating_add(self.header.saturating_mul(u64::from(event.packets)));
+        if event.sent == gathered.newest_sent || gathered.packets == 0 {
+            gathered.newest_sent = event.sent;
+            gathered.newest_bytes = gathered.newest_bytes.saturating_add(wire);
+        } else {
+            gathered.mixed = true;
+            if event.sent > gathered.newest_sent {
+                gathered.newest_sent = event.sent;
+                gathered.newest_bytes = wire;
+            }
+        }
+        gathered.packets = gathered.packets.saturating_add(event.packets);
+        gathered.of_open_train |= self.train.is_some_and(|train| train.sent == event.sent);
+    }
+
+    /// The ACK frame has been read.
+    pub fn on_ack_batch(&mut self, event: &AckBatch) {
+        let gathered = core::mem::take(&mut self.gathered);
+        if self.samples.advance(event.now) {
+            self.rank();
+        }
+        if gathered.packets == 0 {
+            return;
+        }
+        let Some(train) = self.train else {
+            self.open(event.now, &gathered);
+            return;
+        };
+        if gathered.of_open_train
+            && let Some(held) = train.held
+        {
+            self.add(held, train.sent);
+        }
+        if gathered.newest_sent == train.sent {
+            self.extend(train, event.now, &gathered);
+        } else if gathered.newest_sent > train.sent {
+            self.open(event.now, &gathered);
+        }
+        // Else stragglers of an older train: they were overtaken, so they say nothing of the spacing.
+    }
+
+    /// Packets were lost.
+    pub fn on_congestion(&mut self, event: &Congestion) {
+        if let Signal::Loss { .. } = event.signal {
+            let lost = event.newest_sent;
+            self.lossy_until = self.lossy_until.max(Some(lost));
+            if self.train.is_some_and(|train| train.sent <= lost) {
+                self.train = None;
+            }
+            if self.samples.remove(tag(lost)) {
+                self.rank();
+            }
+        }
+    }
+
+    /// The estimate, once four samples have been seen.
+    pub fn estimate(&self) -> Option<Bitrate> {
+        self.early_estimate().filter(|_| self.basis >= FIRST_ESTIMATE)
+    }
+
+    /// The estimate, however few samples it is made of: what a slow start that ends with the first estimate waits for.
+    pub fn early_estimate(&self) -> Option<Bitrate> {
+        self.estimate
+            .map(|rate| Bitrate::from_bytes_per_second(u64::from(rate)))
+    }
+
+    /// Whether the estimate is made of eight samples of the last ten seconds, rather than held from earlier or made of few.
+    pub fn is_fresh(&self) -> bool {
+        self.fresh >= BEST
+    }
+
+    fn open(&mut self, now: Timestamp, gathered: &Gathered) {
+        let lossless = self.lossy_until.is_none_or(|until| gathered.newest_sent > until);
+        self.train = lossless.then_some(Train {
+            sent: gathered.newest_sent,
+            opened: now,
+            bytes: 0,
+            largest_batch: gathered.packets,
+            held: None,
+        });
+    }
+
+    fn extend(&mut self, mut train: Train, now: Timestamp, gathered: &Gathered) {
+        train.bytes = train.bytes.saturating_add(gathered.newest_bytes);
+        train.held = None;
+        let spacing = now.nanos_since(train.opened);
+        if !gathered.mixed && spacing >= MIN_SPACING_NS {
+            let key = self.key(&train, now);
+            if self.samples.wants(key)
+                && let Some(rate) = bytes_per_second(train.bytes, spacing)
+            {
+                let sample = Sample { key, rate };
+                if gathered.packets >= train.largest_batch {
+                    self.add(sample, train.sent);
+                } else {
+                    train.held = Some(sample);
+                }
+            }
+        }
+        train.largest_batch = train.largest_batch.max(gathered.packets);
+        self.train = Some(train);
+    }
+
+    /// What a sample that ends now is ranked by, in units of 1024 ns: both batches' delays, less what the train itself causes.
+    fn key(&self, train: &Train, now: Timestamp) -> u32 {
+        let delays = train
+            .opened
+            .nanos_since(train.sent)
+            .saturating_add(now.nanos_since(train.sent));
+        let own = train.bytes.saturating_mul(self.byte_time) >> 10;
+        u32::try_from(delays.saturating_sub(own) >> 10).unwrap_or(u32::MAX)
+    }
+
+    fn add(&mut self, sample: Sample, sent: Timestamp) {
+        if self.samples.insert(sample, tag(sent)) && sample.key < self.worst_key {
+            self.rank();
+        }
+    }
+
+    /// Makes the estimate anew, unless too few samples are left to do better than the old one.
+    fn rank(&mut self) {
+        let best = self.samples.best();
+        self.fresh = best.count;
+        self.worst_key = best.worst_key();
+        if best.count >= self.basis
+            && let Some(rate) = best.median()
+        {
+            self.estimate = Some(rate);
+            self.basis = best.count;
+            self.byte_time = (NANOS_PER_SECOND << 10).checked_div(u64::from(rate)).unwrap_or(0);
+        }
+    }
+}
+
+impl Default for TrainCapacity {
+    fn default() -> Self {
+        Self::new(Bytes::ZERO)
+    }
+}
+
+/// Names a train by its send time, in µs (of 1024 ns) that wrap after 73 min; a tag lives two seconds.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+const fn tag(sent: Timestamp) -> u32 {
+    (sent.as_nanos() >> 10) as u32
+}
