@@ -84,6 +84,8 @@ pub enum Reason {
     Began,
     /// The window reached ssthresh.
     ReachedSsthresh,
+    /// The window carries the video's rate; what comes on top is the delay window's.
+    VideoRateReached,
     /// HyStart++ saw the RTT rise for its whole conservative phase (RFC 9406 §4.2).
     RttRose,
     /// Packets were declared lost.
@@ -106,6 +108,7 @@ impl Reason {
         match self {
             Self::Began => "began",
             Self::ReachedSsthresh => "reached-ssthresh",
+            Self::VideoRateReached => "video-rate-reached",
             Self::RttRose => "rtt-rose",
             Self::Loss => "loss",
             Self::EcnCe => "ecn-ce",

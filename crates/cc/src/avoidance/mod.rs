@@ -8,14 +8,21 @@
 //! in `on_congestion`. An *absolute* law (`Entry::absolute`) sets the window outright at every batch, may ignore
 //! `batch.credit`, and may answer `None` in `on_congestion` ("held"), which leaves losses to the loss part.
 
+pub(crate) mod compound;
 pub(crate) mod cubic;
 pub(crate) mod reno;
+mod round_rtt;
+pub(crate) mod stream;
+pub(crate) mod vegas;
 
 use crate::compose::{Batch, Core, Needs, Reduction, Step};
 use crate::events::Congestion;
 use crate::{Reason, Snapshot, Timestamp};
+use compound::Compound;
 use cubic::Cubic;
 use reno::Reno;
+use stream::Stream;
+use vegas::Vegas;
 
 /// What an avoidance law is asked.
 pub(crate) trait Law {
@@ -67,6 +74,9 @@ pub(crate) trait Law {
 pub(crate) enum Avoidance {
     Reno(Reno),
     Cubic(Cubic),
+    Compound(Compound),
+    Vegas(Vegas),
+    Stream(Stream),
 }
 
 macro_rules! each {
@@ -74,6 +84,9 @@ macro_rules! each {
         match $self {
             Avoidance::Reno($law) => $call,
             Avoidance::Cubic($law) => $call,
+            Avoidance::Compound($law) => $call,
+            Avoidance::Vegas($law) => $call,
+            Avoidance::Stream($law) => $call,
         }
     };
 }

@@ -47,7 +47,6 @@ pub(crate) struct Core {
     pub(super) capped: bool,
     gathered: Gathered,
     /// What is known of the video.
-    #[expect(dead_code, reason = "read by parts that use what is known of the video")]
     pub(crate) known: Arc<VideoKnowledge>,
 }
 
@@ -216,6 +215,21 @@ impl Core {
         if self.window != before {
             self.reason = Reason::MtuChanged;
         }
+    }
+}
+
+#[cfg(test)]
+impl Core {
+    /// A core for tests of one part: `window` and these RTTs (the smallest, then the latest) on a path of 1200 B packets.
+    pub(crate) fn sample(window: u64, base_ms: u64, rtt_ms: u64) -> Self {
+        let mut core = Self::new(&Path::default(), 2, Needs::default(), Arc::default());
+        core.set_window(window);
+        let at = Timestamp::from_millis;
+        core.rtt.on_batch(at(base_ms), at(0), 2, None);
+        let smoothed = core::time::Duration::from_millis(rtt_ms);
+        core.rtt
+            .on_batch(at(1_000 + rtt_ms), at(1_000), 2, Some(smoothed));
+        core
     }
 }
 

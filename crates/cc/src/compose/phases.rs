@@ -14,7 +14,10 @@ pub(super) const fn may_follow(from: Phase, to: Phase, reason: Reason) -> bool {
             Phase::Avoidance => false,
             Phase::Recovery => matches!(reason, Reason::RecoveryEnded),
             Phase::Startup | Phase::AfterPersistentCongestion | Phase::AfterIdle => {
-                matches!(reason, Reason::ReachedSsthresh | Reason::RttRose)
+                matches!(
+                    reason,
+                    Reason::ReachedSsthresh | Reason::RttRose | Reason::VideoRateReached
+                )
             }
         },
     }

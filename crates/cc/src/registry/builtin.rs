@@ -10,6 +10,9 @@ fn entries() -> Vec<Entry> {
     vec![
         avoidance::reno::entry(),
         avoidance::cubic::entry(),
+        avoidance::compound::entry(),
+        avoidance::vegas::entry(),
+        avoidance::stream::entry(),
         startup::standard::entry(),
         startup::hystartpp::entry(),
         shape::none(),

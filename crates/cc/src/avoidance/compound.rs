@@ -1,0 +1,188 @@
+//! `compound`: Compound TCP, a loss window and a delay window that add up.
+
+use crate::compose::{Batch, Core, Reduction, floor_bytes};
+use crate::events::Congestion;
+use crate::registry::{Arguments, Entry, Parameter};
+use crate::{Reason, Timestamp};
+
+use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::{Avoidance, Law};
+
+/// Growth of the delay window: `α·win^k − 1` segments per round trip (draft-sridharan-tcpm-ctcp-02 §3.1).
+const ALPHA: f64 = 0.125;
+/// See [`ALPHA`].
+const K: f64 = 0.75;
+/// What a loss takes of the whole window (draft §3.2).
+const BETA: f64 = 0.5;
+/// How fast the delay window gives way to a queue, segments per queued segment (ζ in the INFOCOM 2006 paper, η in the draft).
+const ETA: f64 = 1.0;
+/// A queue of this many segments is congestion (draft §3.3). Tuning keeps γ between the two.
+const GAMMA_HIGH: f64 = 30.0;
+/// See [`GAMMA_HIGH`].
+const GAMMA_LOW: f64 = 5.0;
+/// Below this many segments the delay window is off (draft §3.4).
+const LOW_WINDOW: f64 = 38.0;
+/// Share of the old γ's replacement in tuning (ns-3's `TcpCompound`, after the draft).
+const LAMBDA: f64 = 0.8;
+
+/// Compound TCP. The window is `core.window()`; of it, `delay` segments are the delay window (`dwnd`) and the rest the loss
+/// window (`cwnd`).
+///
+/// NOTE: the papers print `dwnd + α·dwnd^k − 1`, which can never leave zero, `dwnd·(1−β) − cwnd/2` on a loss, which is
+/// negative whenever dwnd < cwnd, and an increase of cwnd on loss. These are the whole window `win` of the draft, misprinted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compound {
+    tuning: bool,
+    /// Delay window, segments.
+    delay: f64,
+    /// Part of the window below one byte.
+    fraction: f64,
+    /// Queue that counts as congestion, segments.
+    gamma: f64,
+    /// Queue that the loss window alone would have, segments, as of the last round trip.
+    reno_backlog: Option<f64>,
+    round: RoundRtt,
+    /// Whole window at the start of the round trip, segments.
+    round_window: f64,
+}
+
+impl Compound {
+    pub(crate) fn new(tuning: bool) -> Self {
+        Self {
+            tuning,
+            delay: 0.0,
+            fraction: 0.0,
+            gamma: GAMMA_HIGH,
+            reno_backlog: None,
+            round: RoundRtt::default(),
+            round_window: 0.0,
+        }
+    }
+
+    fn from_arguments(arguments: &Arguments) -> Self {
+        Self::new(arguments.is_on("tuning"))
+    }
+
+    /// Whole window, segments.
+    fn window(&self, core: &Core) -> f64 {
+        (core.window() as f64 + self.fraction) / core.mtu() as f64
+    }
+
+    fn set(&mut self, core: &mut Core, segments: f64) {
+        let bytes = segments * core.mtu() as f64;
+        let whole = floor_bytes(bytes);
+        self.fraction = bytes - whole as f64;
+        core.set_window(whole);
+    }
+
+    /// The delay window after a round trip whose smallest RTT was `rtt_ns`.
+    fn delay_after(&self, window: f64, queued: f64, may_grow: bool) -> f64 {
+        if window < LOW_WINDOW {
+            0.0
+        } else if queued >= self.gamma {
+            ETA.mul_add(-queued, self.delay).max(0.0)
+        } else if may_grow {
+            // The −1 makes up for the loss window's own segment.
+            self.delay + ALPHA.mul_add(libm::pow(window, K), -1.0).max(0.0)
+        } else {
+            self.delay
+        }
+    }
+
+    fn end_round(&mut self, core: &Core, window: f64, rtt_ns: u64, may_grow: bool) -> f64 {
+        let base = core.rtt.min_ns().unwrap_or(rtt_ns);
+        let queued = queued_segments(self.round_window, base, rtt_ns);
+        self.reno_backlog = Some(queued_segments((window - self.delay).max(0.0), base, rtt_ns));
+        let delay = self.delay_after(window, queued, may_grow);
+        let change = delay - self.delay;
+        self.delay = delay;
+        window + change
+    }
+
+    /// Draft §3.3 ("gamma auto-tuning"): γ follows three quarters of the queue that Reno would have had.
+    fn tune(&mut self) {
+        if let Some(backlog) = self.reno_backlog.take().filter(|_| self.tuning) {
+            let gamma = (1.0 - LAMBDA).mul_add(self.gamma, LAMBDA * 0.75 * backlog);
+            self.gamma = gamma.clamp(GAMMA_LOW, GAMMA_HIGH);
+        }
+    }
+}
+
+impl Law for Compound {
+    fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
+        if reason != Reason::RecoveryEnded {
+            self.delay = 0.0;
+        }
+        self.fraction = 0.0;
+        self.round.restart();
+        self.round_window = self.window(core);
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        let mut window = self.window(core);
+        // Something else may have cut the window below what the delay part remembers.
+        self.delay = self.delay.min(window);
+        let end = self.round.on_batch(batch);
+        if let Some(RoundEnd::Measured(rtt_ns)) = end {
+            window = self.end_round(core, window, rtt_ns, batch.credit > 0);
+        }
+        if batch.new_round {
+            self.round_window = window;
+        }
+        if batch.credit > 0 {
+            window += batch.credit as f64 / core.mtu() as f64 / window;
+        }
+        self.set(core, window);
+    }
+
+    fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
+        self.tune();
+        let (window, mtu) = (self.window(core), core.mtu() as f64);
+        let loss = (window - self.delay).max(0.0);
+        let left = window * (1.0 - BETA);
+        self.delay = (left - loss / 2.0).max(0.0);
+        self.fraction = 0.0;
+        Some(Reduction {
+            window: floor_bytes((loss / 2.0 + self.delay) * mtu),
+            ssthresh: floor_bytes(left.max(2.0) * mtu),
+        })
+    }
+
+    /// As ns-3 does after the draft: the delay part starts over.
+    fn on_persistent(&mut self, _core: &mut Core) {
+        *self = Self::new(self.tuning);
+    }
+
+    /// The delay window rests on an RTT that is out of date.
+    fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
+        let loss = self.window(core) - self.delay;
+        self.delay = 0.0;
+        self.set(core, loss);
+        self.round.restart();
+    }
+
+    /// Segments are counted in the new size; the window in bytes is the framework's.
+    fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
+        self.delay *= before as f64 / core.mtu() as f64;
+    }
+}
+
+const PARAMETERS: &[Parameter] = &[Parameter::switch(
+    "tuning",
+    false,
+    "let γ, the queue that counts as congestion (30 segments), follow what Reno would queue",
+)];
+
+pub(crate) fn entry() -> Entry {
+    Entry::law("compound")
+        .about(
+            "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
+            "draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected",
+        )
+        .with_parameters(PARAMETERS)
+        .avoidance(|arguments| Avoidance::Compound(Compound::from_arguments(arguments)))
+}
+
+#[cfg(test)]
+#[path = "compound_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! `stream`: TCP Stream, a loss window that stops at the video's rate and a delay window for what is left over.
+
+use playrate_units::Bitrate;
+
+use crate::compose::{Batch, Core, Reduction, Step, floor_bytes};
+use crate::events::Congestion;
+use crate::registry::Entry;
+use crate::{Reason, Timestamp};
+
+use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::{Avoidance, Law};
+
+/// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, §III-B: α = 2 + N, β = 4 + N).
+const ALPHA: f64 = 2.0;
+/// See [`ALPHA`].
+const BETA: f64 = 4.0;
+/// `N` is never below the smallest window, segments.
+const MINIMUM: u64 = 2;
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// TCP Stream. The window is `core.window()`; of it, `delay` segments are the delay window (`dwnd`) and the rest the loss
+/// window (`lwnd`), which stops at [`segments_for`] the video's rate. While the rate is unknown there is no such stop and
+/// no delay window: what is left is Reno.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stream {
+    /// Delay window, segments.
+    delay: f64,
+    /// Part of the window below one byte.
+    fraction: f64,
+    /// `N`, segments, for this round trip; `None` while the rate is unknown.
+    enough: Option<f64>,
+    round: RoundRtt,
+}
+
+/// `N = ⌈Rate·RTT/(8·mtu)⌉` (Oda et al. 2012, eq. (1)), in whole bits and nanoseconds so that an exact quotient stays exact.
+///
+/// NOTE: the paper's RTT is "the round-trip time"; this is the smoothed one, taken once per round trip.
+pub(crate) fn segments_for(rate: Bitrate, rtt_ns: u64, mtu: u64) -> u64 {
+    let bits = u128::from(rate.as_bits_per_second()).saturating_mul(u128::from(rtt_ns));
+    let segment = u128::from(mtu.max(1)) * 8 * NANOS_PER_SECOND;
+    u64::try_from(bits.div_ceil(segment))
+        .unwrap_or(u64::MAX)
+        .max(MINIMUM)
+}
+
+impl Stream {
+    /// Whole window, segments.
+    fn window(&self, core: &Core) -> f64 {
+        (core.window() as f64 + self.fraction) / core.mtu() as f64
+    }
+
+    fn set(&mut self, core: &mut Core, segments: f64) {
+        let bytes = segments * core.mtu() as f64;
+        let whole = floor_bytes(bytes);
+        self.fraction = bytes - whole as f64;
+        core.set_window(whole);
+    }
+
+    /// Takes `N` anew, once per round trip.
+    fn refresh(&mut self, core: &Core) {
+        self.enough = core
+            .known
+            .average_rate()
+            .zip(core.rtt.smoothed_ns())
+            .map(|(rate, rtt)| segments_for(rate, rtt, core.mtu()) as f64);
+    }
+
+    /// The loss window after `acked` segments.
+    fn grown(&self, loss: f64, acked: f64, in_slow_start: bool) -> f64 {
+        let grown = if in_slow_start {
+            loss + acked
+        } else {
+            loss + acked / loss
+        };
+        self.enough.map_or(grown, |enough| grown.min(enough))
+    }
+
+    /// The delay window after a round trip in which `queued` segments waited.
+    fn delay_after(&self, queued: f64, loss: f64, may_grow: bool) -> f64 {
+        let Some(enough) = self.enough else { return 0.0 };
+        if queued > BETA + enough {
+            (self.delay - 1.0).max(0.0)
+        } else if queued < ALPHA + enough && loss >= enough && may_grow {
+            self.delay + 1.0
+        } else {
+            self.delay
+        }
+    }
+}
+
+impl Law for Stream {
+    fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
+        if reason != Reason::RecoveryEnded {
+            self.delay = 0.0;
+        }
+        self.fraction = 0.0;
+        self.refresh(core);
+        self.round.restart();
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        let window = self.window(core);
+        self.delay = self.delay.min(window);
+        let mut loss = window - self.delay;
+        if batch.new_round {
+            self.refresh(core);
+        }
+        if let Some(enough) = self.enough {
+            loss = loss.min(enough);
+        }
+        let (acked, mtu) = (batch.credit as f64 / core.mtu() as f64, core.mtu() as f64);
+        if acked > 0.0 {
+            let in_slow_start = core.ssthresh.is_none_or(|ssthresh| loss * mtu < ssthresh as f64);
+            loss = self.grown(loss.max(1.0), acked, in_slow_start && self.enough.is_some());
+        }
+        if let Some(RoundEnd::Measured(rtt_ns)) = self.round.on_batch(batch) {
+            let base = core.rtt.min_ns().unwrap_or(rtt_ns);
+            let queued = queued_segments(window, base, rtt_ns);
+            self.delay = self.delay_after(queued, loss, batch.credit > 0);
+        }
+        self.set(core, loss + self.delay);
+    }
+
+    /// Slow start stops at `N` segments: from there on the delay window does the growing.
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
+        if batch.new_round || self.enough.is_none() {
+            self.refresh(core);
+        }
+        let Some(enough) = self.enough.map(|enough| floor_bytes(enough * core.mtu() as f64)) else {
+            return Step::Stay;
+        };
+        if core.window() < enough {
+            return Step::Stay;
+        }
+        core.set_window(enough);
+        Step::Leave {
+            reason: Reason::VideoRateReached,
+            unused: 0,
+        }
+    }
+
+    /// Both windows halve. The paper says nothing of the delay window on a loss; halving it keeps to RFC 8085 §3.1.2.
+    fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
+        let mtu = core.mtu() as f64;
+        let loss = (self.window(core) - self.delay).max(0.0) / 2.0;
+        self.delay /= 2.0;
+        self.fraction = 0.0;
+        Some(Reduction {
+            window: floor_bytes((loss + self.delay) * mtu),
+            ssthresh: floor_bytes(loss.max(2.0) * mtu),
+        })
+    }
+
+    fn on_persistent(&mut self, _core: &mut Core) {
+        self.delay = 0.0;
+        self.fraction = 0.0;
+        self.round.restart();
+    }
+
+    /// The delay window rests on an RTT that is out of date; the smallest RTT of the connection does not.
+    fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
+        let loss = self.window(core) - self.delay;
+        self.delay = 0.0;
+        self.set(core, loss);
+        self.round.restart();
+    }
+
+    fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
+        self.delay *= before as f64 / core.mtu() as f64;
+        self.refresh(core);
+    }
+}
+
+pub(crate) fn entry() -> Entry {
+    Entry::law("stream")
+        .about(
+            "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
+            "Oda et al. 2012, §III",
+        )
+        .avoidance(|_| Avoidance::Stream(Stream::default()))
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! Vectors of Vegas, in segments of 1200 B.
+
+use super::super::round_rtt::tests::{MS, batch};
+use super::*;
+use rstest::rstest;
+
+const MTU: u64 = 1_200;
+
+fn vegas(arithmetic: Arithmetic) -> Vegas {
+    Vegas::new(arithmetic, 2.0, 4.0, 1.0)
+}
+
+/// Runs one full round trip of four samples at `rtt_ms`, ended by a batch of the next, and returns the window.
+fn after_a_round(law: &mut Vegas, core: &mut Core, rtt_ms: u64) -> u64 {
+    for now in [2_000, 2_010, 2_020, 2_030] {
+        law.on_batch(core, &batch(now, rtt_ms, false));
+    }
+    law.on_batch(core, &batch(2_000 + rtt_ms, rtt_ms, true));
+    core.window()
+}
+
+// cwnd 20, base 100 ms. Linux divides by the base RTT and rounds down; the original divides by the RTT.
+#[rstest]
+#[case(Arithmetic::Original, 110, 21)] // 1.818
+#[case(Arithmetic::Linux, 110, 20)] // 2
+#[case(Arithmetic::Original, 115, 20)] // 2.609
+#[case(Arithmetic::Linux, 115, 20)] // 3
+#[case(Arithmetic::Linux, 120, 20)] // 4
+#[case(Arithmetic::Original, 125, 20)] // 4.000
+#[case(Arithmetic::Linux, 125, 19)] // 5
+#[case(Arithmetic::Original, 130, 19)] // 4.615
+#[case(Arithmetic::Linux, 130, 19)] // 6
+fn the_window_moves_by_a_segment_to_keep_two_to_four_queued(
+    #[case] arithmetic: Arithmetic,
+    #[case] rtt_ms: u64,
+    #[case] segments: u64,
+) {
+    let mut core = Core::sample(20 * MTU, 100, rtt_ms);
+    assert_eq!(
+        after_a_round(&mut vegas(arithmetic), &mut core, rtt_ms),
+        segments * MTU
+    );
+}
+
+// Linux tcp_vegas.c: diff = 40·5/100 = 2 > γ = 1, cwnd = min(40, 40·100/105 + 1) = 39.
+#[test]
+fn slow_start_ends_at_what_the_path_holds_plus_one_segment() {
+    let mut core = Core::sample(40 * MTU, 100, 105);
+    let mut law = vegas(Arithmetic::Linux);
+    for now in [2_000, 2_010, 2_020] {
+        assert_eq!(law.watch_startup(&mut core, &batch(now, 105, false)), Step::Stay);
+    }
+    let step = law.watch_startup(&mut core, &batch(2_105, 105, true));
+    assert_eq!(
+        step,
+        Step::Leave {
+            reason: Reason::RttRose,
+            unused: 0
+        }
+    );
+    assert_eq!((core.window(), core.ssthresh), (39 * MTU, Some(39 * MTU)));
+}
+
+#[test]
+fn slow_start_goes_on_while_no_more_than_gamma_is_queued() {
+    let mut core = Core::sample(40 * MTU, 100, 102);
+    let mut law = vegas(Arithmetic::Linux);
+    for now in [2_000, 2_010, 2_020] {
+        let _ = law.watch_startup(&mut core, &batch(now, 102, false));
+    }
+    assert_eq!(law.watch_startup(&mut core, &batch(2_102, 102, true)), Step::Stay);
+}
+
+#[test]
+fn a_round_with_two_samples_counts_for_reno_instead() {
+    let mut core = Core::sample(2 * MTU, 100, 200);
+    let mut law = vegas(Arithmetic::Linux);
+    law.on_batch(&mut core, &batch(2_000, 200, false));
+    for round in 1..=2_u64 {
+        law.on_batch(&mut core, &batch(2_000 + 200 * round, 200, true));
+    }
+    // Two packets acknowledged of a window of two: Reno adds one. Vegas would have taken one.
+    assert_eq!(core.window(), 3 * MTU);
+}
+
+#[test]
+fn a_limited_sender_does_not_grow() {
+    let mut core = Core::sample(20 * MTU, 100, 100);
+    let mut law = vegas(Arithmetic::Linux);
+    let limited = |now, new_round| Batch {
+        credit: 0,
+        limited: true,
+        ..batch(now, 100, new_round)
+    };
+    for now in [2_000, 2_010, 2_020] {
+        law.on_batch(&mut core, &limited(now, false));
+    }
+    law.on_batch(&mut core, &limited(2_100, true));
+    assert_eq!(core.window(), 20 * MTU);
+}
+
+#[test]
+fn the_round_that_recovery_ended_in_does_not_count() {
+    let mut core = Core::sample(20 * MTU, 100, 130);
+    let mut law = vegas(Arithmetic::Linux);
+    law.begin(&mut core, Reason::RecoveryEnded, Timestamp::from_millis(1_999));
+    assert_eq!(after_a_round(&mut law, &mut core, 130), 20 * MTU);
+}
+
+#[test]
+fn queued_segments_are_whole_in_linux_only() {
+    let core = Core::sample(20 * MTU, 100, 115);
+    let queued = |arithmetic| vegas(arithmetic).queued(&core, 100 * MS, 115 * MS);
+    assert!((queued(Arithmetic::Linux) - 3.0).abs() < 1e-12);
+    assert!((queued(Arithmetic::Original) - 2.609).abs() < 1e-3);
+}
