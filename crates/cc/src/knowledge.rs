@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::{Bitrate, Bytes, Probability};
 
 /// What is known of the video that a connection carries. Shared (`Arc`) between the application, which learns,
 /// and the connection's controller, which reads without locks on the ACK path.
@@ -18,6 +18,8 @@ pub struct VideoKnowledge {
     playout_buffer: AtomicU64,
     /// µs
     buffered: AtomicU64,
+    /// parts per billion
+    wire_overhead: AtomicU64,
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -37,6 +39,7 @@ impl Default for VideoKnowledge {
             average_rate: unknown(),
             playout_buffer: unknown(),
             buffered: unknown(),
+            wire_overhead: unknown(),
         }
     }
 }
@@ -59,6 +62,29 @@ impl VideoKnowledge {
             &self.average_rate,
             rate.map(Bitrate::as_bits_per_second).filter(|&rate| rate > 0),
         );
+    }
+
+    /// What packets, frames and HTTP add to the video's bytes, as a share of them, as far as the transport has measured it.
+    pub fn wire_overhead(&self) -> Option<Probability> {
+        let parts = read(&self.wire_overhead)?;
+        u32::try_from(parts).ok().map(Probability::from_parts_per_billion)
+    }
+
+    /// Sets or forgets the [overhead](Self::wire_overhead).
+    pub fn set_wire_overhead(&self, share: Option<Probability>) {
+        write(
+            &self.wire_overhead,
+            share.map(|share| u64::from(share.as_parts_per_billion())),
+        );
+    }
+
+    /// The [average rate](Self::average_rate) in bytes that count towards a window: with the [overhead](Self::wire_overhead),
+    /// if that is known.
+    pub fn wire_rate(&self) -> Option<Bitrate> {
+        const BILLION: u64 = 1_000_000_000;
+        let rate = self.average_rate()?;
+        let overhead = self.wire_overhead().map_or(0, Probability::as_parts_per_billion);
+        Some(rate.scaled(BILLION + u64::from(overhead), BILLION))
     }
 
     /// How much the player's playout buffer holds when full.
@@ -104,6 +130,15 @@ mod tests {
         assert_eq!(known.buffered(), Some(Duration::from_millis(1_500)));
         known.set_average_rate(None);
         assert_eq!(known.average_rate(), None);
+    }
+
+    #[test]
+    fn the_wire_carries_the_overhead_too() {
+        let known = VideoKnowledge::new();
+        known.set_average_rate(Some(Bitrate::from_mbps(5)));
+        assert_eq!(known.wire_rate(), Some(Bitrate::from_mbps(5)));
+        known.set_wire_overhead("4%".parse().ok());
+        assert_eq!(known.wire_rate(), Some(Bitrate::from_kbps(5_200)));
     }
 
     #[test]

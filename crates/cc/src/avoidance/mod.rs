@@ -11,7 +11,7 @@
 pub(crate) mod compound;
 pub(crate) mod cubic;
 pub(crate) mod reno;
-mod round_rtt;
+pub(crate) mod round_rtt;
 pub(crate) mod stream;
 pub(crate) mod vegas;
 

@@ -60,9 +60,12 @@ impl Stream {
     fn refresh(&mut self, core: &Core) {
         self.enough = core
             .known
-            .average_rate()
+            .wire_rate()
             .zip(core.rtt.smoothed_ns())
-            .map(|(rate, rtt)| segments_for(rate, rtt, core.mtu()) as f64);
+            .map(|(rate, rtt)| {
+                let spare = core.headroom() / core.mtu();
+                segments_for(rate, rtt, core.mtu()).saturating_add(spare) as f64
+            });
     }
 
     /// The loss window after `acked` segments.

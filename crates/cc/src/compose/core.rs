@@ -22,6 +22,8 @@ pub(crate) struct Core {
     /// Slow start threshold; `None` while it is infinite.
     pub(crate) ssthresh: Option<u64>,
     mtu: u64,
+    /// The transport sends only while a packet fits below the window with room to spare.
+    strict: bool,
     /// The window's lower bound in packets: 2 for laws that live by loss, 4 for those that live by delay.
     minimum_packets: u64,
     /// What the parts asked for.
@@ -67,6 +69,7 @@ impl Core {
             window: initial_window(mtu).max(minimum_packets.saturating_mul(mtu)),
             ssthresh: None,
             mtu,
+            strict: path.strict,
             minimum_packets,
             needs,
             recovery_start: None,
@@ -117,6 +120,19 @@ impl Core {
     /// The window that a connection starts with (RFC 9002 §7.2).
     pub(crate) fn initial_window(&self) -> u64 {
         self.bounded(initial_window(self.mtu))
+    }
+
+    /// The window that carries the video's rate over a path with this RTT, bytes: VR·rtt, and what the transport holds back of
+    /// a window ([`Path::strict`]). `None` while the rate is unknown.
+    pub(crate) fn video_window(&self, rtt_ns: u64) -> Option<u64> {
+        let rate = self.known.wire_rate()?;
+        let window = rate * core::time::Duration::from_nanos(rtt_ns);
+        Some(window.as_u64().saturating_add(self.headroom()))
+    }
+
+    /// What a window that follows from a rate needs on top, bytes.
+    pub(crate) fn headroom(&self) -> u64 {
+        if self.strict { self.mtu } else { 0 }
     }
 
     /// What governs the window now.

@@ -78,7 +78,6 @@ impl Rtt {
     }
 
     /// Newest sample, ns.
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by laws that react to delay"))]
     pub(crate) fn latest_ns(&self) -> Option<u64> {
         self.own.map(|own| own.latest)
     }

@@ -173,10 +173,6 @@ impl Entry {
 
     /// Sets the check that refuses combinations that make no sense, with the reason as text.
     #[must_use]
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "said by parts that do not fit every law")
-    )]
     pub(crate) fn fits(mut self, fits: fn(&ControllerSpec) -> Result<(), &'static str>) -> Self {
         self.fits = fits;
         self

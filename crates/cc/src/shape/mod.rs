@@ -4,14 +4,22 @@
 //! arm of [`Shape`] and a row in `registry/builtin.rs`; one that needs knowledge it does not have returns the
 //! law's window as it is.
 
+mod video;
+
+use crate::Phase;
 use crate::compose::Core;
 use crate::registry::{Entry, Key};
+
+use video::{PlayoutBuffer, RateFloor};
+pub(crate) use video::{playout_buffer, rate_floor};
 
 /// All shaping parts.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     /// The law's window as it is.
     None,
+    RateFloor(RateFloor),
+    PlayoutBuffer(PlayoutBuffer),
 }
 
 impl Shape {
@@ -20,7 +28,9 @@ impl Shape {
     #[inline]
     pub(crate) fn apply(&self, core: &Core) -> u64 {
         match self {
-            Self::None => core.window(),
+            Self::RateFloor(part) if core.phase() == Phase::Avoidance => part.apply(core),
+            Self::PlayoutBuffer(part) if core.phase() == Phase::Avoidance => part.apply(core),
+            Self::None | Self::RateFloor(_) | Self::PlayoutBuffer(_) => core.window(),
         }
     }
 }

@@ -6,10 +6,12 @@
 
 pub(crate) mod hystartpp;
 pub(crate) mod standard;
+pub(crate) mod video_rate;
 
 use crate::compose::{Batch, Core, Needs, Step};
 use hystartpp::HyStartPp;
 use standard::Standard;
+use video_rate::{VideoRate, VideoSsthresh};
 
 /// What a startup part is asked.
 pub(crate) trait Part {
@@ -31,6 +33,8 @@ pub(crate) trait Part {
 pub(crate) enum Startup {
     Standard(Standard),
     HyStartPp(HyStartPp),
+    VideoRate(VideoRate),
+    VideoSsthresh(VideoSsthresh),
 }
 
 macro_rules! each {
@@ -38,6 +42,8 @@ macro_rules! each {
         match $self {
             Startup::Standard($part) => $call,
             Startup::HyStartPp($part) => $call,
+            Startup::VideoRate($part) => $call,
+            Startup::VideoSsthresh($part) => $call,
         }
     };
 }

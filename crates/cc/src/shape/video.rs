@@ -1,0 +1,199 @@
+//! `rate-floor` and `playout-buffer`: congestion avoidance that knows the video (CCPLCA and CCPLB).
+
+use crate::compose::{Core, floor_bytes};
+use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::spec::ControllerSpec;
+
+use super::Shape;
+
+/// Which RTT the rate is multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloorRtt {
+    /// The newest sample ("at current packet rtt experienced"): the floor rises with the queue that it makes.
+    Latest,
+    /// Smoothed.
+    Smoothed,
+    /// Smallest of the connection: the floor never queues on its own account.
+    Min,
+}
+
+/// CCPLCA: the window never falls below the one that carries the video's rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateFloor {
+    rtt: FloorRtt,
+}
+
+impl RateFloor {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        let rtt = match arguments.word("rtt") {
+            "min" => FloorRtt::Min,
+            "smoothed" => FloorRtt::Smoothed,
+            _ => FloorRtt::Latest,
+        };
+        Self { rtt }
+    }
+
+    /// max(VR·rtt, w), bytes (Cavendish et al. 2015, CCPLCA).
+    pub(super) fn apply(self, core: &Core) -> u64 {
+        let rtt = match self.rtt {
+            FloorRtt::Latest => core.rtt.latest_ns(),
+            FloorRtt::Smoothed => core.rtt.smoothed_ns(),
+            FloorRtt::Min => core.rtt.min_ns(),
+        };
+        let floor = rtt.and_then(|rtt| core.video_window(rtt)).unwrap_or(0);
+        core.window().max(floor)
+    }
+}
+
+/// CCPLB: the player's buffer counts as storage of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlayoutBuffer {
+    /// How many parts the playout buffer is divided into; 0.5 counts it twice.
+    rate: f64,
+}
+
+impl PlayoutBuffer {
+    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (6)).
+    pub(super) fn apply(self, core: &Core) -> u64 {
+        let extra = core
+            .known
+            .playout_buffer()
+            .map_or(0, |size| floor_bytes(size.as_f64() / self.rate));
+        core.window().saturating_add(extra)
+    }
+}
+
+const RATE_FLOOR: &[Parameter] = &[Parameter::word(
+    "rtt",
+    "latest",
+    &["latest", "smoothed", "min"],
+    "which RTT the video's rate is multiplied with; with latest the floor rises with the queue it makes",
+)];
+
+const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number(
+    "pob_rate",
+    1.0,
+    0.1,
+    100.0,
+    "the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice",
+)];
+
+fn no_floor_under_stream(spec: &ControllerSpec) -> Result<(), &'static str> {
+    match spec.law().name() {
+        "stream" => Err(
+            "stream gives way to others above the video's rate; a floor at that rate would keep it from doing so",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn no_buffer_over_delay(spec: &ControllerSpec) -> Result<(), &'static str> {
+    match spec.law().name() {
+        "vegas" | "compound" | "stream" => Err(
+            "the law would take the queue that the added window makes for congestion and give up all of its own",
+        ),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn rate_floor() -> Entry {
+    Entry::part(Key::Shape, "rate-floor")
+        .about(
+            "in congestion avoidance, never less than the window that carries the video's average rate",
+            "Cavendish et al. 2015, CCPLCA",
+        )
+        .with_parameters(RATE_FLOOR)
+        .absolute()
+        .fits(no_floor_under_stream)
+        .shape(|arguments| Shape::RateFloor(RateFloor::from_arguments(arguments)))
+}
+
+pub(crate) fn playout_buffer() -> Entry {
+    Entry::part(Key::Shape, "playout-buffer")
+        .about(
+            "in congestion avoidance, the law's window and a share of the player's buffer on top",
+            "Cavendish et al. 2015 eq. (6), CCPLB",
+        )
+        .with_parameters(PLAYOUT_BUFFER)
+        .absolute()
+        .fits(no_buffer_over_delay)
+        .shape(|arguments| {
+            Shape::PlayoutBuffer(PlayoutBuffer {
+                rate: arguments.number("pob_rate"),
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bitrate, Bytes};
+    use rstest::rstest;
+
+    // Cavendish et al. 2015, CCPLCA at 5.24 Mbit/s and 100 ms: 65,544 B.
+    #[rstest]
+    #[case(10_000, 65_544)]
+    #[case(200_000, 200_000)]
+    fn the_window_never_falls_below_the_videos(#[case] law: u64, #[case] published: u64) {
+        let core = Core::sample(law, 100, 100);
+        core.known
+            .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
+        assert_eq!(
+            RateFloor {
+                rtt: FloorRtt::Latest
+            }
+            .apply(&core),
+            published
+        );
+    }
+
+    #[test]
+    fn the_floor_by_the_smallest_rtt_does_not_rise_with_the_queue() {
+        let core = Core::sample(10_000, 100, 200);
+        core.known
+            .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
+        assert_eq!(
+            RateFloor {
+                rtt: FloorRtt::Latest
+            }
+            .apply(&core),
+            131_089
+        );
+        assert_eq!(RateFloor { rtt: FloorRtt::Min }.apply(&core), 65_544);
+    }
+
+    // Cavendish et al. 2015 eq. (6): POB 672,000 B on a law's window of 135,000 B.
+    #[rstest]
+    #[case(1.0, 807_000)]
+    #[case(2.0, 471_000)]
+    #[case(0.5, 1_479_000)]
+    fn a_share_of_the_playout_buffer_is_added(#[case] rate: f64, #[case] published: u64) {
+        let core = Core::sample(135_000, 100, 120);
+        core.known.set_playout_buffer(Some(Bytes::new(672_000)));
+        assert_eq!(PlayoutBuffer { rate }.apply(&core), published);
+    }
+
+    #[test]
+    fn what_is_unknown_shapes_nothing() {
+        let core = Core::sample(135_000, 100, 120);
+        assert_eq!(
+            RateFloor {
+                rtt: FloorRtt::Latest
+            }
+            .apply(&core),
+            135_000
+        );
+        assert_eq!(PlayoutBuffer { rate: 1.0 }.apply(&core), 135_000);
+    }
+
+    #[rstest]
+    #[case("stream+shape=rate-floor", "gives way")]
+    #[case("vegas+shape=playout-buffer", "queue")]
+    fn combinations_that_make_no_sense_are_refused_with_the_reason(#[case] text: &str, #[case] says: &str) {
+        let error = text
+            .parse::<ControllerSpec>()
+            .expect_err("makes no sense")
+            .to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}

@@ -1,0 +1,174 @@
+//! `video-rate` and `video-ssthresh`: slow start that knows the video's rate (CCPVS and CCPLSS).
+
+use crate::compose::{Batch, Core, Step};
+use crate::registry::{Entry, Key};
+
+use super::{Part, Startup, standard};
+
+/// CCPVS: the window is the one that carries the video's rate, at once.
+///
+/// It follows the smoothed RTT down as well as up and stays until a loss. Once ssthresh is finite (after persistent
+/// congestion, after a pause) slow start goes on from there to ssthresh.
+///
+/// NOTE: the 2015 paper prints VR/rtt, which is no window; throughput = cwnd/rtt makes it VR·rtt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VideoRate;
+
+impl Part for VideoRate {
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
+        let Some(window) = video_window(core) else {
+            return standard::grow(core, batch.credit);
+        };
+        match core.ssthresh {
+            None => {
+                core.set_window(window);
+                Step::Stay
+            }
+            Some(ssthresh) => {
+                core.set_window(core.window().max(window.min(ssthresh)));
+                standard::grow(core, batch.credit)
+            }
+        }
+    }
+}
+
+/// CCPLSS: slow start as usual, but only up to the window that carries the video's rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VideoSsthresh;
+
+impl Part for VideoSsthresh {
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
+        if let Some(window) = video_window(core) {
+            core.ssthresh = Some(window);
+        }
+        standard::grow(core, batch.credit)
+    }
+}
+
+/// max(VR·srtt, initial window), bytes; `None` until rate and RTT are known.
+fn video_window(core: &Core) -> Option<u64> {
+    let rtt = core.rtt.smoothed_ns()?;
+    Some(core.video_window(rtt)?.max(core.initial_window()))
+}
+
+pub(crate) fn video_rate() -> Entry {
+    Entry::part(Key::Start, "video-rate")
+        .about(
+            "start with the window that carries the video's average rate, until a loss",
+            "Watanabe et al. 2014, CCPVS",
+        )
+        .absolute()
+        .startup(|_| Startup::VideoRate(VideoRate))
+}
+
+pub(crate) fn video_ssthresh() -> Entry {
+    Entry::part(Key::Start, "video-ssthresh")
+        .about(
+            "slow start up to the window that carries the video's average rate",
+            "Watanabe et al. 2014, CCPLSS",
+        )
+        .startup(|_| Startup::VideoSsthresh(VideoSsthresh))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::round_rtt::tests::batch;
+    use crate::{Bitrate, Reason};
+    use rstest::rstest;
+
+    const MTU: u64 = 1_200;
+
+    fn core(window: u64, rtt_ms: u64) -> Core {
+        let core = Core::sample(window, rtt_ms, rtt_ms);
+        core.known
+            .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
+        core
+    }
+
+    // Watanabe et al. 2014: VR·rtt at 5.24 Mbit/s; below the initial window the initial window.
+    #[rstest]
+    #[case(100, 65_544)]
+    #[case(200, 131_089)]
+    #[case(3, 12_000)] // 1966.3
+    fn the_window_that_carries_the_video_is_its_rate_times_the_rtt(#[case] rtt_ms: u64, #[case] bytes: u64) {
+        let mut core = core(12_000, rtt_ms);
+        assert_eq!(video_window(&core), Some(bytes));
+        assert_eq!(
+            VideoRate.on_batch(&mut core, &batch(2_000, rtt_ms, true)),
+            Step::Stay
+        );
+        assert_eq!(core.window(), bytes);
+    }
+
+    #[test]
+    fn the_window_follows_the_rtt_down() {
+        let mut core = core(131_089, 100);
+        let _ = VideoRate.on_batch(&mut core, &batch(2_000, 100, true));
+        assert_eq!(core.window(), 65_544);
+    }
+
+    #[test]
+    fn a_restart_goes_on_from_the_videos_window_to_ssthresh() {
+        let mut core = core(2 * MTU, 100);
+        core.ssthresh = Some(70_000);
+        let credit = |bytes| Batch {
+            credit: bytes,
+            ..batch(2_000, 100, true)
+        };
+        assert_eq!(VideoRate.on_batch(&mut core, &credit(1_200)), Step::Stay);
+        assert_eq!(core.window(), 66_744);
+        let left = Step::Leave {
+            reason: Reason::ReachedSsthresh,
+            unused: 6_744,
+        };
+        assert_eq!(VideoRate.on_batch(&mut core, &credit(10_000)), left);
+    }
+
+    // 12,000 → 24,000 → 48,000 → crosses 65,544 in the third round trip.
+    #[test]
+    fn limited_slow_start_doubles_until_it_carries_the_video() {
+        let mut core = core(12_000, 100);
+        for window in [24_000, 48_000] {
+            let credit = core.window();
+            let step = VideoSsthresh.on_batch(
+                &mut core,
+                &Batch {
+                    credit,
+                    ..batch(2_000, 100, true)
+                },
+            );
+            assert_eq!((step, core.window()), (Step::Stay, window));
+        }
+        let step = VideoSsthresh.on_batch(
+            &mut core,
+            &Batch {
+                credit: 48_000,
+                ..batch(2_000, 100, true)
+            },
+        );
+        assert!(
+            matches!(
+                step,
+                Step::Leave {
+                    reason: Reason::ReachedSsthresh,
+                    ..
+                }
+            ),
+            "{step:?}"
+        );
+        assert_eq!(core.window(), 65_544);
+    }
+
+    #[test]
+    fn an_unknown_rate_leaves_standard_slow_start() {
+        let mut core = Core::sample(12_000, 100, 100);
+        let credit = Batch {
+            credit: 12_000,
+            ..batch(2_000, 100, true)
+        };
+        assert_eq!(VideoRate.on_batch(&mut core, &credit), Step::Stay);
+        assert_eq!(VideoSsthresh.on_batch(&mut core, &credit), Step::Stay);
+        assert_eq!((core.window(), core.ssthresh), (36_000, None));
+    }
+}
