@@ -97,6 +97,7 @@ mod avoidance;
 mod ceiling;
 mod compose;
 mod controller;
+pub mod estimator;
 mod estimators;
 mod idle;
 mod knowledge;

@@ -86,6 +86,8 @@ pub enum Reason {
     ReachedSsthresh,
     /// The window carries the video's rate; what comes on top is the delay window's.
     VideoRateReached,
+    /// The first estimate of the path's capacity is there.
+    CapacityKnown,
     /// HyStart++ saw the RTT rise for its whole conservative phase (RFC 9406 §4.2).
     RttRose,
     /// Packets were declared lost.
@@ -109,6 +111,7 @@ impl Reason {
             Self::Began => "began",
             Self::ReachedSsthresh => "reached-ssthresh",
             Self::VideoRateReached => "video-rate-reached",
+            Self::CapacityKnown => "capacity-known",
             Self::RttRose => "rtt-rose",
             Self::Loss => "loss",
             Self::EcnCe => "ecn-ce",

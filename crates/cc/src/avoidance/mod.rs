@@ -8,6 +8,7 @@
 //! in `on_congestion`. An *absolute* law (`Entry::absolute`) sets the window outright at every batch, may ignore
 //! `batch.credit`, and may answer `None` in `on_congestion` ("held"), which leaves losses to the loss part.
 
+pub(crate) mod ccp;
 pub(crate) mod compound;
 pub(crate) mod cubic;
 pub(crate) mod reno;
@@ -18,6 +19,7 @@ pub(crate) mod vegas;
 use crate::compose::{Batch, Core, Needs, Reduction, Step};
 use crate::events::Congestion;
 use crate::{Reason, Snapshot, Timestamp};
+use ccp::Ccp;
 use compound::Compound;
 use cubic::Cubic;
 use reno::Reno;
@@ -77,6 +79,7 @@ pub(crate) enum Avoidance {
     Compound(Compound),
     Vegas(Vegas),
     Stream(Stream),
+    Ccp(Ccp),
 }
 
 macro_rules! each {
@@ -87,6 +90,7 @@ macro_rules! each {
             Avoidance::Compound($law) => $call,
             Avoidance::Vegas($law) => $call,
             Avoidance::Stream($law) => $call,
+            Avoidance::Ccp($law) => $call,
         }
     };
 }

@@ -29,7 +29,6 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// Bytes that were in flight before the frame arrived (Linux's `prior_in_flight`).
-    #[expect(dead_code, reason = "read by laws that set a window from what is in flight")]
     pub(crate) const fn prior_in_flight(&self) -> u64 {
         self.in_flight.saturating_add(self.acked)
     }

@@ -51,6 +51,7 @@ impl Composed {
             core,
             parts,
         };
+        controller.parts.loss.on_mtu_change(path.mtu);
         controller.parts.startup.begin(&mut controller.core);
         controller.publish();
         controller
@@ -181,6 +182,8 @@ impl CongestionController for Composed {
                 core.ssthresh = Some(reduction.ssthresh);
                 core.recovery_start = Some(event.now);
                 self.enter(Phase::Recovery, reason, event.now);
+            } else if is_slow_start(core.phase) {
+                self.enter(Phase::Avoidance, reason, event.now);
             }
         }
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
@@ -206,6 +209,7 @@ impl CongestionController for Composed {
         let before = self.core.mtu();
         self.core.set_mtu(event.mtu);
         self.parts.law.on_mtu_change(&mut self.core, before);
+        self.parts.loss.on_mtu_change(event.mtu);
         self.publish();
     }
 
@@ -227,6 +231,7 @@ impl CongestionController for Composed {
             min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
             max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
             reason: core.reason,
+            capacity: core.early_capacity(),
             ..Snapshot::default()
         };
         self.parts.law.describe(core, &mut snapshot);

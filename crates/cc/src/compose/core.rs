@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::estimator::Capacity;
 use crate::estimators::{limited::LimitedTime, rounds::Rounds, rtt::Rtt};
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
-use crate::{Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
+use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
 use super::{Batch, Needs};
 
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) reason: Reason,
     /// RTT estimator.
     pub(crate) rtt: Rtt,
+    /// Capacity estimator, if a part needs it.
+    capacity: Option<Box<Capacity>>,
     rounds: Rounds,
     /// Time that does not count for laws that grow by time.
     pub(crate) limited: LimitedTime,
@@ -76,6 +79,7 @@ impl Core {
             phase: Phase::Startup,
             reason: Reason::Began,
             rtt: Rtt::default(),
+            capacity: needs.capacity.then(Box::default),
             rounds: Rounds::default(),
             limited: LimitedTime::default(),
             in_flight: 0,
@@ -122,6 +126,16 @@ impl Core {
         self.bounded(initial_window(self.mtu))
     }
 
+    /// Capacity of the path's narrowest link in bytes that count towards a window, once four packet trains have told.
+    pub(crate) fn capacity(&self) -> Option<Bitrate> {
+        self.capacity.as_deref().and_then(Capacity::estimate)
+    }
+
+    /// The same once one has.
+    pub(crate) fn early_capacity(&self) -> Option<Bitrate> {
+        self.capacity.as_deref().and_then(Capacity::early_estimate)
+    }
+
     /// The window that carries the video's rate over a path with this RTT, bytes: VR·rtt, and what the transport holds back of
     /// a window ([`Path::strict`]). `None` while the rate is unknown.
     pub(crate) fn video_window(&self, rtt_ns: u64) -> Option<u64> {
@@ -160,12 +174,18 @@ impl Core {
 
     #[inline]
     pub(super) fn note_sent(&mut self, event: &Sent) {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_sent(event);
+        }
         self.limited.on_sent(event.now);
         self.last_sent = Some(event.now);
     }
 
     #[inline]
     pub(super) fn note_acked(&mut self, event: &Acked) {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_acked(event);
+        }
         let bytes = event.bytes.as_u64();
         let gathered = &mut self.gathered;
         gathered.acked = gathered.acked.saturating_add(bytes);
@@ -181,6 +201,9 @@ impl Core {
 
     /// Ends the ACK frame; `None` if it acknowledged nothing.
     pub(super) fn close_batch(&mut self, event: &AckBatch) -> Option<Batch> {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_ack_batch(event);
+        }
         let gathered = core::mem::take(&mut self.gathered);
         let in_flight = event.in_flight.as_u64();
         let limited = event.app_limited || self.capped;
@@ -210,6 +233,9 @@ impl Core {
 
     /// Takes lost bytes out of what is in flight, after the parts have seen the event.
     pub(super) fn note_congestion(&mut self, event: &Congestion) {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_congestion(event);
+        }
         if let Signal::Loss { bytes, .. } = event.signal {
             self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
         }

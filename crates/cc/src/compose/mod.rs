@@ -30,7 +30,7 @@
 //!   idle        on_sent: may lower the window                      -> enter(AfterIdle) if below ssthresh
 //!   law         on_pause, if longer than an RTO
 //! on_congestion
-//!   law         on_congestion: its new window and ssthresh, or "held"
+//!   law         on_congestion: its new window and ssthresh, or "held", which only ends slow start
 //!   idle        may replace that reduction                         -> enter(Recovery)
 //!   loss        on_congestion
 //!   persistent: law, idle, loss on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
@@ -53,6 +53,8 @@ pub(crate) use self::core::{Core, floor_bytes};
 pub(crate) struct Needs {
     /// An acknowledgement for every packet, instead of one for two or more.
     pub(crate) every_ack: bool,
+    /// The capacity of the path's narrowest link.
+    pub(crate) capacity: bool,
 }
 
 impl Needs {
@@ -60,6 +62,7 @@ impl Needs {
     pub(crate) const fn merge(self, other: Self) -> Self {
         Self {
             every_ack: self.every_ack || other.every_ack,
+            capacity: self.capacity || other.capacity,
         }
     }
 }

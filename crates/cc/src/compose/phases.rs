@@ -16,7 +16,12 @@ pub(super) const fn may_follow(from: Phase, to: Phase, reason: Reason) -> bool {
             Phase::Startup | Phase::AfterPersistentCongestion | Phase::AfterIdle => {
                 matches!(
                     reason,
-                    Reason::ReachedSsthresh | Reason::RttRose | Reason::VideoRateReached
+                    Reason::ReachedSsthresh
+                        | Reason::RttRose
+                        | Reason::VideoRateReached
+                        | Reason::CapacityKnown
+                        | Reason::Loss
+                        | Reason::EcnCe
                 )
             }
         },

@@ -20,7 +20,20 @@ pub(crate) struct Rtt {
     max_ns: Option<u64>,
     /// Send time of the newest packet sampled; an older packet says nothing about now.
     newest_sent: Timestamp,
+    /// A lone packet's sample that may yet count for `max_ns`.
+    lone: Option<Lone>,
 }
+
+/// A packet that was acknowledged alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lone {
+    sent: Timestamp,
+    sample_ns: u64,
+}
+
+/// A packet that left this soon after a lone one would have been acknowledged together with it, had the peer held the lone
+/// one's acknowledgement back.
+const COMPANION_NS: u64 = 1_000_000;
 
 /// All in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,9 +61,7 @@ impl Rtt {
         }
         self.newest_sent = newest_sent;
         let sample = now.nanos_since(newest_sent).max(1);
-        if packets >= 2 && self.max_ns.is_none_or(|max| sample > max) {
-            self.max_ns = Some(sample);
-        }
+        self.raise_max(newest_sent, packets, sample);
         self.own = Some(match self.own {
             None => Measured {
                 latest: sample,
@@ -67,6 +78,24 @@ impl Rtt {
             },
         });
         Some(sample)
+    }
+
+    /// A lone packet may have waited for the peer's timer. It did not if the next packet left right behind it and was
+    /// acknowledged apart from it: then the peer acknowledges every packet.
+    fn raise_max(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) {
+        let believed = self
+            .lone
+            .take()
+            .filter(|lone| sent.nanos_since(lone.sent) <= COMPANION_NS);
+        let mut largest = believed.map_or(0, |lone| lone.sample_ns);
+        if packets >= 2 {
+            largest = largest.max(sample_ns);
+        } else {
+            self.lone = Some(Lone { sent, sample_ns });
+        }
+        if largest > 0 && self.max_ns.is_none_or(|max| largest > max) {
+            self.max_ns = Some(largest);
+        }
     }
 
     /// Persistent congestion: the path may have changed, so the extremes are learnt again (RFC 9002 §5.2).
@@ -146,6 +175,22 @@ mod tests {
         rtt.on_batch(at(100), at(0), 2, None);
         rtt.on_batch(at(325), at(200), 1, None);
         assert_eq!(rtt.max_ns(), Some(100 * MS));
+    }
+
+    #[test]
+    fn lone_packets_count_when_the_peer_acknowledges_every_packet() {
+        let mut rtt = Rtt::default();
+        rtt.on_batch(at(100), at(0), 1, None);
+        assert_eq!(rtt.max_ns(), None, "it may have waited");
+        rtt.on_batch(at(101), at(0), 1, None);
+        assert_eq!(rtt.max_ns(), Some(100 * MS), "its companion did not wait with it");
+        rtt.on_batch(at(325), at(200), 1, None);
+        rtt.on_batch(at(326), at(226), 1, None);
+        assert_eq!(
+            rtt.max_ns(),
+            Some(100 * MS),
+            "a packet that left later says nothing"
+        );
     }
 
     #[test]

@@ -13,8 +13,11 @@ fn entries() -> Vec<Entry> {
         avoidance::compound::entry(),
         avoidance::vegas::entry(),
         avoidance::stream::entry(),
+        avoidance::ccp::ccp(),
+        avoidance::ccp::ccpd(),
         startup::standard::entry(),
         startup::hystartpp::entry(),
+        startup::short::entry(),
         startup::video_rate::video_rate(),
         startup::video_rate::video_ssthresh(),
         shape::none(),
@@ -22,12 +25,45 @@ fn entries() -> Vec<Entry> {
         shape::playout_buffer(),
         idle::keep::entry(),
         loss::standard(),
+        loss::guard(),
+        loss::ignore(),
         ceiling::none(),
     ]
 }
 
 /// The papers' names for combinations.
-const ALIASES: &[Alias] = &[];
+const ALIASES: &[Alias] = &[
+    Alias {
+        name: "ccp-sss",
+        expansion: "ccp+start=short",
+        summary: "CCP with a short slow start",
+        source: "Watanabe et al. 2014, CCPSSS",
+    },
+    Alias {
+        name: "ccp-vs",
+        expansion: "ccp+start=video-rate",
+        summary: "CCP that starts at the video's rate",
+        source: "Watanabe et al. 2014, CCPVS",
+    },
+    Alias {
+        name: "ccp-lss",
+        expansion: "ccp+start=video-ssthresh",
+        summary: "CCP whose slow start ends at the video's rate",
+        source: "Watanabe et al. 2014, CCPLSS",
+    },
+    Alias {
+        name: "ccp-lca",
+        expansion: "ccp+shape=rate-floor",
+        summary: "CCP that keeps the video's rate",
+        source: "Cavendish et al. 2015, CCPLCA",
+    },
+    Alias {
+        name: "ccp-lb",
+        expansion: "ccp+shape=playout-buffer",
+        summary: "CCP that counts the player's buffer as storage of the path",
+        source: "Cavendish et al. 2015 eq. (6), CCPLB",
+    },
+];
 
 pub(super) fn registry() -> Registry {
     Registry {

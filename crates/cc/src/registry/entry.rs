@@ -165,7 +165,6 @@ impl Entry {
 
     /// Names the loss response that a law has when a spec names none.
     #[must_use]
-    #[expect(dead_code, reason = "said by laws that do not answer losses themselves")]
     pub(crate) fn default_loss(mut self, name: &'static str) -> Self {
         self.default_loss = name;
         self

@@ -5,11 +5,13 @@
 //! `registry/builtin.rs`. One that needs knowledge it does not have grows as [`standard`] until the knowledge comes.
 
 pub(crate) mod hystartpp;
+pub(crate) mod short;
 pub(crate) mod standard;
 pub(crate) mod video_rate;
 
 use crate::compose::{Batch, Core, Needs, Step};
 use hystartpp::HyStartPp;
+use short::Short;
 use standard::Standard;
 use video_rate::{VideoRate, VideoSsthresh};
 
@@ -33,6 +35,7 @@ pub(crate) trait Part {
 pub(crate) enum Startup {
     Standard(Standard),
     HyStartPp(HyStartPp),
+    Short(Short),
     VideoRate(VideoRate),
     VideoSsthresh(VideoSsthresh),
 }
@@ -42,6 +45,7 @@ macro_rules! each {
         match $self {
             Startup::Standard($part) => $call,
             Startup::HyStartPp($part) => $call,
+            Startup::Short($part) => $call,
             Startup::VideoRate($part) => $call,
             Startup::VideoSsthresh($part) => $call,
         }
