@@ -97,8 +97,6 @@ mod avoidance;
 mod ceiling;
 mod compose;
 mod controller;
-pub mod estimator;
-mod estimators;
 mod idle;
 mod knowledge;
 mod loss;

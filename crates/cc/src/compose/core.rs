@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::estimator::Capacity;
-use crate::estimators::{limited::LimitedTime, rounds::Rounds, rtt::Rtt};
+use crate::estimator::{limited::LimitedTime, rounds::Rounds, rtt::Rtt};
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 

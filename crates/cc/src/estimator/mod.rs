@@ -3,35 +3,30 @@
 //! Each is a self-contained struct that is told what happened, in the order of [`events`](crate::events), and asked when a
 //! law needs it. None reads a clock or allocates; all keep bounded state.
 //!
+//! Every controller keeps the RTT (latest, smoothed, variance, extremes, RTO), rounds counted by time, and the time in
+//! which the sender did not use its window. What only some parts need is made when the controller is built, if their merged
+//! `Needs` ask for it:
+//!
 //! | estimator | gives |
 //! |---|---|
 //! | [`Capacity`] | rate of the path's narrowest link, from the two below |
 //! | [`TrainCapacity`] | the same from the dispersion of packet trains alone |
 //! | [`DeliveryRate`] | rate at which bytes arrive, over at least a round trip: a lower bound of the capacity |
-//! | [`RoundRtt`] | smallest RTT and number of samples of each round trip |
-//! | [`backlog()`], [`virtual_buffer`] and kin | bytes queued, and how many may be |
-//! | [`IdleDetector`] | pauses longer than an RTO |
-//! | [`PipeAck`] | bytes that the sender lately proved it uses (RFC 7661) |
 //! | [`LossGuard`] | a ceiling that answers congestive loss for laws that do not |
 
-mod backlog;
 mod best_samples;
 mod capacity;
 mod delivery_rate;
-mod idle;
+pub(crate) mod limited;
 mod loss_guard;
-mod pipe_ack;
-mod round_rtt;
+pub(crate) mod rounds;
+pub(crate) mod rtt;
 mod train_capacity;
 mod window_max;
 
-pub use backlog::{BufferBounds, backlog, plausible_max_rtt, vegas_diff, vegas_diff_linux, virtual_buffer};
 pub use capacity::Capacity;
 pub use delivery_rate::{DeliveryRate, RateSample};
-pub use idle::{IdleDetector, IdlePeriod};
 pub use loss_guard::{LossGuard, RttRange};
-pub use pipe_ack::PipeAck;
-pub use round_rtt::{Round, RoundRtt};
 pub use train_capacity::TrainCapacity;
 
 use playrate_units::Bytes;

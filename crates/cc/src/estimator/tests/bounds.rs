@@ -5,22 +5,15 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 use super::path::{MS, Path, Told, run, trains};
-use crate::estimator::{
-    BufferBounds, Capacity, DeliveryRate, IdleDetector, LossGuard, PipeAck, RoundRtt, RttRange,
-    TrainCapacity, backlog, virtual_buffer,
-};
+use crate::estimator::{Capacity, DeliveryRate, LossGuard, RttRange, TrainCapacity};
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
 use crate::{Bitrate, Bytes, Timestamp};
 
 /// One of everything.
 struct All {
     capacity: Capacity,
-    idle: IdleDetector,
-    rounds: RoundRtt,
-    pipe: PipeAck,
     guard: LossGuard,
     newest_sent: Timestamp,
-    acked: Bytes,
     latest: Duration,
 }
 
@@ -28,12 +21,8 @@ impl All {
     fn new() -> Self {
         Self {
             capacity: Capacity::default(),
-            idle: IdleDetector::default(),
-            rounds: RoundRtt::new(),
-            pipe: PipeAck::new(),
             guard: LossGuard::new(Bytes::new(1_200)),
             newest_sent: Timestamp::ZERO,
-            acked: Bytes::ZERO,
             latest: Duration::ZERO,
         }
     }
@@ -42,13 +31,11 @@ impl All {
         match told {
             Told::Sent(event) => {
                 self.capacity.on_sent(event);
-                self.idle.on_sent(event, Some(self.latest));
             }
             Told::Acked(event) => {
                 self.capacity.on_acked(event);
                 self.guard.on_acked(event);
                 self.newest_sent = self.newest_sent.max(event.sent);
-                self.acked += event.bytes;
             }
             Told::Batch(event) => self.batch(event),
             Told::Lost(event) => {
@@ -58,38 +45,24 @@ impl All {
                     max: Some(Duration::from_millis(200)),
                 };
                 self.capacity.on_congestion(event);
-                self.idle.on_congestion(event);
                 self.guard.on_congestion(event, &rtt);
-                self.pipe.reset(event.now);
-                self.rounds.discard(event.now);
             }
         }
     }
 
     fn batch(&mut self, event: &AckBatch) {
-        let (now, sent) = (event.now, self.newest_sent);
-        let acked = std::mem::take(&mut self.acked);
-        self.latest = now.since(sent);
+        self.latest = event.now.since(self.newest_sent);
         self.capacity.on_ack_batch(event);
-        self.idle.on_ack_batch(event);
-        self.rounds.on_ack_batch(now, sent, Some(self.latest));
-        self.pipe.on_ack_batch(now, sent, acked, Some(self.latest));
         self.guard.on_ack_batch(event);
     }
 
     /// Asks everything.
-    fn ask(&mut self, now: Timestamp) {
+    fn ask(&mut self) {
         let capacity = self.capacity.estimate();
         assert!(capacity.is_none() || self.capacity.early_estimate().is_some());
         if let (Some(capacity), Some(bound)) = (capacity, self.capacity.delivery().max()) {
             assert!(capacity > Bitrate::ZERO || bound == Bitrate::ZERO);
         }
-        let capacity = capacity.unwrap_or(Bitrate::MAX);
-        backlog(capacity, self.latest, Duration::ZERO);
-        let bounds = BufferBounds::for_mtu(Bytes::new(1_200));
-        assert!(virtual_buffer(capacity, self.latest, None, bounds) >= Bytes::new(24_000));
-        self.pipe.validates(Bytes::MAX, now);
-        self.pipe.reduced_window(now, Bytes::MAX, Bytes::new(1));
         let limited = self.guard.limit(Bytes::new(100_000));
         assert!(limited <= Bytes::new(100_000) && limited > Bytes::ZERO);
         assert!((0.0..=1.0).contains(&self.guard.loss_average()));
@@ -163,7 +136,7 @@ proptest! {
                 Some(told) => all.tell(&told),
                 None => all.guard.on_mtu_change(&MtuChange { mtu: Bytes::new(amount) }),
             }
-            all.ask(Timestamp::from_nanos(now));
+            all.ask();
         }
     }
 }
@@ -181,8 +154,8 @@ fn nothing_is_allocated_after_construction() {
     let allocated = allocation_counter::measure(|| {
         for told in &told {
             all.tell(told);
-            if let Told::Batch(event) = told {
-                all.ask(event.now);
+            if let Told::Batch(_) = told {
+                all.ask();
             }
         }
     });
@@ -198,9 +171,7 @@ fn state_is_small_enough_for_a_controller_of_two_kib() {
         size_of::<TrainCapacity>()
     );
     assert!(size_of::<DeliveryRate>() <= 400, "{}", size_of::<DeliveryRate>());
-    let others =
-        size_of::<IdleDetector>() + size_of::<RoundRtt>() + size_of::<PipeAck>() + size_of::<LossGuard>();
-    assert!(others <= 320, "{others}");
+    let others = size_of::<LossGuard>();
     assert!(
         size_of::<Capacity>() + others <= 1_600,
         "{}",
