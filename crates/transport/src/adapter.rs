@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playrate_cc::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
-use playrate_cc::{CongestionController, Snapshot, Timestamp, VideoKnowledge};
+use playrate_cc::{CongestionController, Path, Snapshot, Timestamp, VideoKnowledge};
 use playrate_units::Bytes;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 use crate::baseline::Observed;
 use crate::controllers::{Built, ControllerChoice};
+use crate::overhead::WireOverhead;
 use crate::telemetry::{Monitor, Recorder};
 
 /// One connection's congestion control, ready for quinn: which controller, what is known of the video, and who
@@ -35,6 +36,8 @@ pub struct ConnectionController {
     choice: ControllerChoice,
     knowledge: Arc<VideoKnowledge>,
     monitor: Arc<Monitor>,
+    fits_rates: bool,
+    overhead: Arc<WireOverhead>,
 }
 
 impl ConnectionController {
@@ -44,7 +47,23 @@ impl ConnectionController {
             choice,
             knowledge: Arc::default(),
             monitor: Arc::default(),
+            fits_rates: true,
+            overhead: Arc::default(),
         }
+    }
+
+    /// Whether windows that follow from the video's rate are fitted to QUIC (on by default): one MTU more, because quinn sends
+    /// only while `in_flight + mtu < window`, and in proportion to what packets add to the video's bytes. A divergence
+    /// from the papers, whose windows are TCP's; without it such a window carries less than the video.
+    #[must_use]
+    pub fn fitting_rates(mut self, on: bool) -> Self {
+        self.fits_rates = on;
+        self
+    }
+
+    /// Where response bodies are counted, if windows are fitted to them.
+    pub(crate) fn overhead(&self) -> Option<&WireOverhead> {
+        self.fits_rates.then_some(&*self.overhead)
     }
 
     /// Has samples go to `monitor`.
@@ -93,7 +112,9 @@ impl ConnectionController {
 impl ControllerFactory for ConnectionController {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let recorder = Recorder::new(Arc::clone(&self.monitor), now);
-        match self.choice.build(current_mtu, Arc::clone(&self.knowledge)) {
+        let path = Path::new(Bytes::new(u64::from(current_mtu)));
+        let path = if self.fits_rates { path.strict() } else { path };
+        match self.choice.build(&path, Arc::clone(&self.knowledge)) {
             Built::Ours(controller) => Box::new(QuinnController::new(controller, now, current_mtu, recorder)),
             Built::Baseline(baseline) => Box::new(Observed::new(
                 baseline.factory(current_mtu).build(now, current_mtu),

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 
 use playrate_cc::registry::Entry;
 use playrate_cc::{Choice, CongestionController, ControllerSpec, Path, Registry, SpecError, VideoKnowledge};
-use playrate_units::Bytes;
 
 use crate::baseline::Baseline;
 
@@ -82,16 +81,16 @@ impl ControllerChoice {
         }
     }
 
-    pub(crate) fn build(&self, mtu: u16, knowledge: Arc<VideoKnowledge>) -> Built {
+    pub(crate) fn build(&self, path: &Path, knowledge: Arc<VideoKnowledge>) -> Built {
         match self {
-            Self::Spec(spec) => Built::Ours(spec.build(&Path::new(Bytes::new(mtu.into())), knowledge)),
+            Self::Spec(spec) => Built::Ours(spec.build(path, knowledge)),
             Self::Baseline(baseline) => Built::Baseline(*baseline),
         }
     }
 
     /// Whether this controller wants an acknowledgement of every packet.
     pub fn wants_every_ack(&self) -> bool {
-        match self.build(1_200, Arc::default()) {
+        match self.build(&Path::default(), Arc::default()) {
             Built::Ours(controller) => controller.wants_every_ack(),
             Built::Baseline(_) => false,
         }

@@ -14,6 +14,7 @@ pub mod controllers;
 mod endpoint;
 mod error;
 mod options;
+mod overhead;
 mod quic;
 mod server;
 pub mod telemetry;

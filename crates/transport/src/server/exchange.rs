@@ -206,6 +206,9 @@ impl Exchange {
         } = self;
         let sent = unless_stalled(&context.shared, &context.control, stream.send_response(response)).await?;
         sent.map_err(|error| context.failed(error))?;
+        if let Some(overhead) = context.control.overhead() {
+            overhead.begin();
+        }
         Ok(BodyWriter {
             stream,
             context,
@@ -229,6 +232,14 @@ impl fmt::Debug for BodyWriter {
     }
 }
 
+impl Drop for BodyWriter {
+    fn drop(&mut self) {
+        if let Some(overhead) = self.context.control.overhead() {
+            overhead.end();
+        }
+    }
+}
+
 impl BodyWriter {
     /// Sends `chunk`. Returns when the transport has taken it over, which is when all but a send window of what
     /// was written so far has been acknowledged: this is the backpressure that bounds memory.
@@ -237,6 +248,9 @@ impl BodyWriter {
             return Ok(());
         }
         let Self { stream, context, .. } = self;
+        if let Some(overhead) = context.control.overhead() {
+            overhead.wrote(chunk.len());
+        }
         unless_stalled(&context.shared, &context.control, stream.send_data(chunk))
             .await?
             .map_err(|error| context.failed(error))
@@ -256,7 +270,13 @@ impl BodyWriter {
             ..
         } = &mut self.context;
         match unless_stalled(shared, control, stream.delivered.as_mut()).await? {
-            Ok(None) => Ok(()),
+            Ok(None) => {
+                if let Some(overhead) = control.overhead() {
+                    let stats = quinn.stats();
+                    overhead.measure(stats.udp_tx.bytes, stats.path.lost_bytes, control.knowledge());
+                }
+                Ok(())
+            }
             Ok(Some(code)) => Err(ExchangeError::Cancelled { code }),
             Err(()) => Err(match quinn.close_reason() {
                 Some(reason) => ExchangeError::Connection(reason.into()),

@@ -13,6 +13,7 @@ use super::Shared;
 use super::exchange::{Arrival, Live};
 use crate::adapter::ConnectionController;
 use crate::error::ConnectionLost;
+use crate::overhead::WireOverhead;
 use crate::quic;
 use crate::telemetry::Totals;
 
@@ -49,6 +50,9 @@ impl Session {
         shared: Arc<Shared>,
         stop: watch::Receiver<bool>,
     ) -> Result<Self, ConnectionLost> {
+        if control.overhead().is_some() {
+            WireOverhead::assume(control.knowledge());
+        }
         let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT);
         let accepted = adapter.accepted();
         let h3 = h3::server::builder()
