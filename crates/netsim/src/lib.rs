@@ -5,7 +5,8 @@
 //! answers on every machine. A [`Path`] is a link in each direction.
 //!
 //! Who runs the model:
-//! - [`Relay`] forwards real UDP datagrams between real programs and impairs them as the path says.
+//! - [`Relay`] forwards real UDP datagrams between real programs and impairs them as the path says;
+//! - [`Simulation`] runs quinn programs in virtual time, hundreds of times faster than the clock and reproducibly.
 //!
 //! What belongs here: links, queues, loss, and the drivers that put them between real programs. What does not:
 //! congestion control, video, HTTP.
@@ -33,6 +34,7 @@ mod path;
 mod relay;
 mod seed;
 mod time;
+mod virtual_time;
 
 pub use error::ConfigError;
 pub use link::{
@@ -47,3 +49,7 @@ pub use relay::{
 };
 pub use seed::Seed;
 pub use time::Time;
+pub use virtual_time::{
+    Host, HostConfig, LinkId, NetworkStats, PathId, RunError, RunLimits, SetupError, Simulation,
+    VirtualRuntime, VirtualSocket,
+};

@@ -92,6 +92,11 @@ impl<F: FnMut(&LinkEvent) + Send> LinkObserver for F {
     }
 }
 
+/// The mixing step of rustc's `FxHash`: fast, and any change of any word changes what follows.
+pub(crate) const fn mix(digest: u64, word: u64) -> u64 {
+    (digest.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
+}
+
 /// A packet that has been taken and has not left yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -264,8 +269,7 @@ impl Link {
             Verdict::Dropped(reason) => u64::MAX - reason as u64,
         };
         for word in [now.as_nanos(), bytes, outcome] {
-            // The mixing step of rustc's FxHash: fast, and any change of any word changes what follows.
-            self.digest = (self.digest.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+            self.digest = mix(self.digest, word);
         }
         let queue = Bytes::new(self.backlog);
         if let Some(bin) = self.series.as_mut().and_then(|series| series.at(now)) {

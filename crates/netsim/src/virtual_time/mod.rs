@@ -1,0 +1,365 @@
+//! Virtual time: real quinn programs over modelled paths, as fast as the machine computes.
+//!
+//! A [`Simulation`] is a deterministic single-threaded executor with nanosecond timers, hosts with UDP sockets and the
+//! links between them. It implements [`quinn::Runtime`] and quinn's socket traits, so a program written against those
+//! runs in it unchanged, encryption included. Nothing is global: many simulations may run at once, each on whatever
+//! thread calls [`Simulation::run`].
+//!
+//! The same seed gives the same [`Simulation::digest`] if the program draws no randomness of its own:
+//! - give both endpoints `EndpointConfig::rng_seed(Some(seed.derive("…")))`; the other random bytes of quinn, rustls
+//!   and ring have fixed lengths and never show in times or sizes;
+//! - write `tokio::select!` with `biased;`, take time and timers from the runtime, iterate no `HashMap`.
+//!
+//! Hosts compute in no time at all. Timers are exact, every datagram is its own event and acknowledgements are never
+//! batched by a busy receiver, unless [`HostConfig`] asks for it.
+
+mod events;
+mod executor;
+mod host;
+mod network;
+mod runtime;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use core::time::Duration;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Wake, Waker};
+use std::time::Instant;
+
+use playrate_units::duration;
+use thiserror::Error;
+
+pub use host::{Host, HostConfig};
+pub use network::NetworkStats;
+pub use runtime::{VirtualRuntime, VirtualSocket};
+
+use crate::{Link, LinkSeries, LinkStats, Path, Seed, Time};
+use executor::{Executor, Wakeable, Who, lock, poll_main};
+use network::Network;
+
+/// What the runtime, its sockets and its timers have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// quinn speaks in real instants; only their differences matter.
+    epoch: Instant,
+    network: Mutex<Network>,
+    executor: Executor,
+}
+
+impl Shared {
+    fn time_of(&self, instant: Instant) -> Time {
+        Time::from(instant.saturating_duration_since(self.epoch))
+    }
+
+    fn instant_of(&self, time: Time) -> Instant {
+        self.epoch.checked_add(time.elapsed()).unwrap_or(self.epoch)
+    }
+}
+
+/// Where a run ends if its future does not end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunLimits {
+    /// Virtual time, from the beginning of the simulation.
+    pub deadline: Duration,
+    /// How often tasks may be polled without time passing.
+    pub polls_per_instant: u32,
+}
+
+impl Default for RunLimits {
+    /// A day, and a million polls an instant.
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(86_400),
+            polls_per_instant: 1_000_000,
+        }
+    }
+}
+
+impl RunLimits {
+    /// The default limits with this deadline.
+    pub fn until(deadline: Duration) -> Self {
+        Self {
+            deadline,
+            ..Self::default()
+        }
+    }
+
+    /// The same limits with so many polls an instant.
+    #[must_use]
+    pub fn with_polls_per_instant(self, polls_per_instant: u32) -> Self {
+        Self {
+            polls_per_instant,
+            ..self
+        }
+    }
+}
+
+/// Why a run ended before its future was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Everyone waits and nothing is under way: no timer, no packet.
+    #[error("deadlock at {}: {tasks} tasks wait, and no timer or packet is left to wake them", duration::display(.at.elapsed()))]
+    Deadlock {
+        /// When it was noticed.
+        at: Time,
+        /// How many spawned tasks wait besides the run's own future.
+        tasks: usize,
+    },
+    /// Tasks wake each other or themselves without end, and time stands still.
+    #[error("tasks spin at {}: {polls} polls without time passing", duration::display(.at.elapsed()))]
+    Spinning {
+        /// When time stood still.
+        at: Time,
+        /// How often tasks were polled.
+        polls: u32,
+    },
+    /// The deadline came first.
+    #[error("not done by the deadline of {}", duration::display(.at.elapsed()))]
+    Deadline {
+        /// The deadline.
+        at: Time,
+    },
+}
+
+/// What cannot be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// Another host has this address.
+    #[error("address {0} is taken by another host; leave it out to get a free one")]
+    AddressTaken(IpAddr),
+    /// The port is taken, or none is left.
+    #[error("port {port} of {ip} is taken; choose another, or 0 for any")]
+    PortTaken {
+        /// The host.
+        ip: IpAddr,
+        /// The port as it was asked for.
+        port: u16,
+    },
+}
+
+/// One link of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkId(usize);
+
+/// A path of a simulation: two of its links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathId {
+    /// From the server to the client.
+    pub forward: LinkId,
+    /// From the client to the server.
+    pub backward: LinkId,
+}
+
+/// A network of hosts and paths in virtual time, and the tasks that run on it.
+///
+/// Dropping it drops all its tasks.
+#[derive(Debug)]
+pub struct Simulation {
+    shared: Arc<Shared>,
+    seed: Seed,
+}
+
+impl Simulation {
+    /// An empty network at time zero. `seed` decides the hosts' timer slack and is handed out by [`Simulation::seed`];
+    /// paths bring their own.
+    pub fn new(seed: Seed) -> Self {
+        let network = Mutex::new(Network::new(seed.child("timer slack").generator()));
+        let executor = Executor::default();
+        Self {
+            shared: Arc::new(Shared {
+                epoch: Instant::now(),
+                network,
+                executor,
+            }),
+            seed,
+        }
+    }
+
+    /// The seed it was made with, for seeding what else is random in the run.
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// Adds a path that nobody uses yet.
+    pub fn add_path(&self, path: Path) -> PathId {
+        let links = &mut lock(&self.shared.network).links;
+        links.push(path.forward);
+        links.push(path.backward);
+        PathId {
+            forward: LinkId(links.len() - 2),
+            backward: LinkId(links.len() - 1),
+        }
+    }
+
+    /// Adds a host that nothing leads to yet.
+    pub fn add_host(&self, config: HostConfig) -> Result<Host, SetupError> {
+        let mut network = lock(&self.shared.network);
+        let ip = config.address.unwrap_or_else(|| {
+            let [.., high, low] = (network.hosts() + 1).to_be_bytes();
+            Ipv4Addr::new(10, 0, high, low).into()
+        });
+        if network.add_host(ip, config) {
+            Ok(Host {
+                ip,
+                segments: config.segments,
+            })
+        } else {
+            Err(SetupError::AddressTaken(ip))
+        }
+    }
+
+    /// Leads packets between two hosts through these paths, from the server's end to the client's; through none at all
+    /// they are neighbours. Any number of pairs may share a path.
+    pub fn connect(&self, server: Host, client: Host, paths: &[PathId]) {
+        let forward: Vec<_> = paths.iter().map(|path| path.forward.0).collect();
+        let backward: Vec<_> = paths.iter().rev().map(|path| path.backward.0).collect();
+        let mut network = lock(&self.shared.network);
+        network.add_route(server.ip, client.ip, &forward);
+        network.add_route(client.ip, server.ip, &backward);
+    }
+
+    /// A socket at this port of this host; 0 takes a free one.
+    pub fn bind(&self, host: Host, port: u16) -> Result<Arc<VirtualSocket>, SetupError> {
+        let mut network = lock(&self.shared.network);
+        let taken = SetupError::PortTaken { ip: host.ip, port };
+        let index = network.bind(host.ip, port).ok_or(taken)?;
+        let address = network
+            .sockets
+            .get(index as usize)
+            .map(|socket| socket.address)
+            .ok_or(taken)?;
+        Ok(Arc::new(VirtualSocket {
+            shared: Arc::clone(&self.shared),
+            index,
+            address,
+            segments: host.segments,
+        }))
+    }
+
+    /// Time, timers and tasks with exact timers.
+    pub fn runtime(&self) -> Arc<VirtualRuntime> {
+        Arc::new(VirtualRuntime {
+            shared: Arc::clone(&self.shared),
+            host: None,
+        })
+    }
+
+    /// Time, timers and tasks as on this host, its timer slack included.
+    pub fn runtime_on(&self, host: Host) -> Arc<VirtualRuntime> {
+        Arc::new(VirtualRuntime {
+            shared: Arc::clone(&self.shared),
+            host: Some(host.ip),
+        })
+    }
+
+    /// Runs `main` to its end, and with it everything spawned. What is still running then goes on in the next run.
+    ///
+    /// # Panics
+    /// If a task panics.
+    pub fn run<F: Future>(&self, limits: RunLimits, main: F) -> Result<F::Output, RunError> {
+        let executor = &self.shared.executor;
+        let deadline = Time::from(limits.deadline);
+        let mut main = pin!(main);
+        let own = Wakeable::new(Who::Main, &executor.ready);
+        let own_waker = Waker::from(Arc::clone(&own));
+        own.wake();
+        let mut polls = 0;
+        loop {
+            while let Some(woken) = executor.ready.pop() {
+                woken.taken();
+                match woken.who {
+                    Who::Task(number) => executor.poll(number),
+                    Who::Main => {
+                        if let Poll::Ready(output) = poll_main(main.as_mut(), &own_waker) {
+                            return Ok(output);
+                        }
+                    }
+                }
+                polls += 1;
+                if polls >= limits.polls_per_instant {
+                    return Err(RunError::Spinning {
+                        at: self.now(),
+                        polls,
+                    });
+                }
+            }
+            let mut network = lock(&self.shared.network);
+            let before = network.now;
+            match network.agenda.next_at() {
+                None => {
+                    return Err(RunError::Deadlock {
+                        at: before,
+                        tasks: executor.live(),
+                    });
+                }
+                Some(at) if at > deadline => {
+                    network.now = before.max(deadline);
+                    return Err(RunError::Deadline { at: deadline });
+                }
+                Some(at) if at > before => polls = 0,
+                Some(_) => {}
+            }
+            let waker = network
+                .agenda
+                .pop()
+                .and_then(|(at, event)| network.happen(at, event));
+            drop(network);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Time {
+        lock(&self.shared.network).now
+    }
+
+    /// What a link has done so far.
+    pub fn link_stats(&self, link: LinkId) -> LinkStats {
+        self.with_link(link, |link| link.stats()).unwrap_or_default()
+    }
+
+    /// A link's series so far, if it was built with one.
+    pub fn link_series(&self, link: LinkId) -> Option<LinkSeries> {
+        self.with_link(link, |link| link.series().cloned()).flatten()
+    }
+
+    fn with_link<T>(&self, link: LinkId, read: impl FnOnce(&mut Link) -> T) -> Option<T> {
+        let mut network = lock(&self.shared.network);
+        let now = network.now;
+        let link = network.links.get_mut(link.0)?;
+        link.settle(now);
+        Some(read(link))
+    }
+
+    /// What became of datagrams beside the links.
+    pub fn network_stats(&self) -> NetworkStats {
+        lock(&self.shared.network).stats
+    }
+
+    /// A hash of every packet's time, size and fate, on every link and at every socket: equal for equal runs.
+    pub fn digest(&self) -> u64 {
+        lock(&self.shared.network).digest()
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        // Tasks own runtimes, and those own the tasks' home: without this nothing would ever be freed.
+        self.shared.executor.clear();
+    }
+}
+
+impl fmt::Display for PathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "path of links {} and {}", self.forward.0, self.backward.0)
+    }
+}

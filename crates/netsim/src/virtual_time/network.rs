@@ -1,0 +1,381 @@
+//! Hosts, routes, links and the packets between them.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::Waker;
+
+use quinn::udp::EcnCodepoint;
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+
+use super::events::{Agenda, Event};
+use super::host::HostConfig;
+use crate::{Link, Packet, Time, Verdict};
+
+/// What a host's socket buffers before it drops, as the relay's and the server's sockets ask for.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// Emptied buffers kept for reuse.
+const SPARE_BUFFERS: usize = 4_096;
+/// The first port given to those who ask for none (RFC 6335 §6).
+const FIRST_EPHEMERAL_PORT: u16 = 49_152;
+
+/// The links a packet passes in order, and the waits between its hosts and them.
+#[derive(Debug)]
+struct Route {
+    links: Vec<usize>,
+    first_wait: Duration,
+    last_wait: Duration,
+}
+
+/// What a packet that is under way comes to next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// This link of its route.
+    Link(usize),
+    /// Its socket.
+    Socket,
+}
+
+#[derive(Debug)]
+pub(super) struct InFlight {
+    data: Vec<u8>,
+    from: SocketAddr,
+    to: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    route: Arc<Route>,
+    next: Next,
+}
+
+/// A datagram that has arrived.
+#[derive(Debug)]
+pub(super) struct Datagram {
+    pub(super) data: Vec<u8>,
+    pub(super) from: SocketAddr,
+    pub(super) ecn: Option<EcnCodepoint>,
+}
+
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) address: SocketAddr,
+    pub(super) received: VecDeque<Datagram>,
+    pub(super) waker: Option<Waker>,
+    /// Arrived, and held back by the host until its next interrupt.
+    held: Vec<Datagram>,
+    buffered: usize,
+    open: bool,
+}
+
+#[derive(Debug)]
+struct Host {
+    config: HostConfig,
+    next_port: u16,
+}
+
+/// Datagrams that came to no link or no socket, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct NetworkStats {
+    /// Handed to sockets.
+    pub delivered: u64,
+    /// Sent to a host that no route leads to.
+    pub unroutable: u64,
+    /// Arrived where nobody listens.
+    pub unclaimed: u64,
+    /// Arrived at a socket whose buffer was full.
+    pub overflowed: u64,
+}
+
+/// Everything but the tasks.
+#[derive(Debug)]
+pub(super) struct Network {
+    pub(super) now: Time,
+    pub(super) agenda: Agenda,
+    pub(super) links: Vec<Link>,
+    pub(super) sockets: Vec<Socket>,
+    pub(super) stats: NetworkStats,
+    hosts: BTreeMap<IpAddr, Host>,
+    routes: BTreeMap<(IpAddr, IpAddr), Arc<Route>>,
+    bound: BTreeMap<SocketAddr, u32>,
+    packets: Vec<Option<InFlight>>,
+    free: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+    slack: Pcg32,
+    digest: u64,
+}
+
+impl Network {
+    pub(super) fn new(slack: Pcg32) -> Self {
+        Self {
+            now: Time::ZERO,
+            agenda: Agenda::default(),
+            links: Vec::new(),
+            sockets: Vec::new(),
+            stats: NetworkStats::default(),
+            hosts: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            packets: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            slack,
+            digest: 0,
+        }
+    }
+
+    pub(super) fn add_host(&mut self, ip: IpAddr, config: HostConfig) -> bool {
+        let new = !self.hosts.contains_key(&ip);
+        if new {
+            self.hosts.insert(
+                ip,
+                Host {
+                    config,
+                    next_port: FIRST_EPHEMERAL_PORT,
+                },
+            );
+        }
+        new
+    }
+
+    pub(super) fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Leads packets from one host to another through these links.
+    pub(super) fn add_route(&mut self, from: IpAddr, to: IpAddr, links: &[usize]) {
+        let access = |ip| {
+            self.hosts
+                .get(&ip)
+                .map_or(Duration::ZERO, |host| host.config.access_delay)
+        };
+        let route = Route {
+            links: links.to_vec(),
+            first_wait: access(from),
+            last_wait: access(to),
+        };
+        self.routes.insert((from, to), Arc::new(route));
+    }
+
+    /// A socket at this port of this host, any free one for 0; `None` if there is no such host or the port is taken.
+    pub(super) fn bind(&mut self, ip: IpAddr, port: u16) -> Option<u32> {
+        let host = self.hosts.get_mut(&ip)?;
+        let mut address = SocketAddr::new(ip, port);
+        if port == 0 {
+            for _ in FIRST_EPHEMERAL_PORT..=u16::MAX {
+                address.set_port(host.next_port);
+                host.next_port = host.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL_PORT);
+                if !self.bound.contains_key(&address) {
+                    break;
+                }
+            }
+        }
+        if self.bound.contains_key(&address) {
+            return None;
+        }
+        let socket = Socket {
+            address,
+            received: VecDeque::new(),
+            waker: None,
+            held: Vec::new(),
+            buffered: 0,
+            open: true,
+        };
+        let free = self
+            .sockets
+            .iter()
+            .position(|socket| !socket.open && socket.held.is_empty());
+        let index = free.unwrap_or(self.sockets.len());
+        if let Some(place) = self.sockets.get_mut(index) {
+            *place = socket;
+        } else {
+            self.sockets.push(socket);
+        }
+        let index = u32::try_from(index).ok()?;
+        self.bound.insert(address, index);
+        Some(index)
+    }
+
+    pub(super) fn close(&mut self, socket: u32) -> Option<Waker> {
+        let closed = self.sockets.get_mut(socket as usize)?;
+        closed.open = false;
+        closed.received.clear();
+        self.bound.remove(&closed.address);
+        closed.waker.take()
+    }
+
+    pub(super) fn spare_buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    pub(super) fn give_back(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_BUFFERS {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+
+    /// How late a timer of this host goes off: uniform between nothing and its slack.
+    pub(super) fn timer_slack(&mut self, ip: Option<IpAddr>) -> Duration {
+        let Some(slack) = ip
+            .and_then(|ip| self.hosts.get(&ip))
+            .map(|host| host.config.timer_slack)
+        else {
+            return Duration::ZERO;
+        };
+        let nanos = crate::time::nanos(slack);
+        if nanos == 0 {
+            return Duration::ZERO;
+        }
+        let scaled = (u128::from(self.slack.next_u32()) * u128::from(nanos)) >> 32;
+        Duration::from_nanos(u64::try_from(scaled).unwrap_or(nanos))
+    }
+
+    pub(super) fn send(&mut self, from: SocketAddr, to: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
+        let Some(route) = self.routes.get(&(from.ip(), to.ip())) else {
+            self.stats.unroutable += 1;
+            tracing::debug!("no route from {} to {}", from.ip(), to.ip());
+            return;
+        };
+        let route = Arc::clone(route);
+        let mut copy = self.spare_buffer();
+        copy.extend_from_slice(data);
+        let wait = route.first_wait;
+        let packet = InFlight {
+            data: copy,
+            from,
+            to,
+            ecn,
+            route,
+            next: Next::Link(0),
+        };
+        if wait.is_zero() {
+            self.forward(packet, 0);
+        } else {
+            self.schedule(self.now + wait, packet);
+        }
+    }
+
+    /// Offers a packet to the link with this number on its route, or passes it on to its host if there is none.
+    fn forward(&mut self, mut packet: InFlight, number: usize) {
+        let route = &packet.route;
+        let mut at = self.now;
+        if let Some(link) = route.links.get(number).and_then(|&link| self.links.get_mut(link)) {
+            let Verdict::Deliver { at: arrival } = link.offer(at, Packet::new(packet.data.len())) else {
+                self.give_back(packet.data);
+                return;
+            };
+            at = arrival;
+        }
+        if number + 1 < route.links.len() {
+            packet.next = Next::Link(number + 1);
+        } else {
+            at = at + route.last_wait;
+            packet.next = Next::Socket;
+        }
+        self.schedule(at, packet);
+    }
+
+    fn schedule(&mut self, at: Time, packet: InFlight) {
+        let slot = if let Some(slot) = self.free.pop() {
+            slot
+        } else {
+            self.packets.push(None);
+            u32::try_from(self.packets.len() - 1).unwrap_or(u32::MAX)
+        };
+        if let Some(place) = self.packets.get_mut(slot as usize) {
+            *place = Some(packet);
+        }
+        self.agenda.push(at, Event::Packet { slot });
+    }
+
+    /// Lets the next event happen; returns whom it wakes.
+    pub(super) fn happen(&mut self, at: Time, event: Event) -> Option<Waker> {
+        self.now = at;
+        match event {
+            Event::Timer { slot, generation } => self.agenda.timer_due(slot, generation, at),
+            Event::Interrupt { socket } => self.interrupt(socket),
+            Event::Packet { slot } => {
+                let packet = self.packets.get_mut(slot as usize).and_then(Option::take)?;
+                self.free.push(slot);
+                match packet.next {
+                    Next::Socket => self.arrive(packet),
+                    Next::Link(number) => {
+                        self.forward(packet, number);
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    fn arrive(&mut self, packet: InFlight) -> Option<Waker> {
+        for word in [
+            self.now.as_nanos(),
+            packet.data.len() as u64,
+            u64::from(packet.to.port()),
+        ] {
+            self.digest = crate::link::mix(self.digest, word);
+        }
+        let socket = self.bound.get(&packet.to).copied();
+        let Some((index, socket)) =
+            socket.and_then(|index| Some((index, self.sockets.get_mut(index as usize)?)))
+        else {
+            self.stats.unclaimed += 1;
+            self.give_back(packet.data);
+            return None;
+        };
+        if socket.buffered + packet.data.len() > SOCKET_BUFFER {
+            self.stats.overflowed += 1;
+            self.give_back(packet.data);
+            return None;
+        }
+        self.stats.delivered += 1;
+        socket.buffered += packet.data.len();
+        let datagram = Datagram {
+            data: packet.data,
+            from: packet.from,
+            ecn: packet.ecn,
+        };
+        let hold = self
+            .hosts
+            .get(&packet.to.ip())
+            .map_or(Duration::ZERO, |host| host.config.interrupt_interval);
+        if hold.is_zero() {
+            socket.received.push_back(datagram);
+            return socket.waker.take();
+        }
+        if socket.held.is_empty() {
+            self.agenda
+                .push(self.now + hold, Event::Interrupt { socket: index });
+        }
+        socket.held.push(datagram);
+        None
+    }
+
+    fn interrupt(&mut self, socket: u32) -> Option<Waker> {
+        let socket = self.sockets.get_mut(socket as usize)?;
+        if !socket.open {
+            socket.held.clear();
+            return None;
+        }
+        socket.received.extend(socket.held.drain(..));
+        socket.waker.take()
+    }
+
+    /// The oldest datagram of a socket.
+    pub(super) fn receive(&mut self, socket: u32) -> Option<Datagram> {
+        let socket = self.sockets.get_mut(socket as usize)?;
+        let datagram = socket.received.pop_front()?;
+        socket.buffered -= datagram.data.len();
+        Some(datagram)
+    }
+
+    /// A hash of every packet's time, size and fate on every link and at every socket.
+    pub(super) fn digest(&self) -> u64 {
+        self.links.iter().fold(self.digest, |digest, link| {
+            crate::link::mix(digest, link.digest())
+        })
+    }
+}

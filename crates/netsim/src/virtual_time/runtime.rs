@@ -1,0 +1,222 @@
+//! [`VirtualRuntime`] and [`VirtualSocket`]: what quinn sees of a simulation.
+
+use core::fmt;
+use core::time::Duration;
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
+
+use super::Shared;
+use super::executor::{BoxedTask, lock};
+use crate::Time;
+
+/// Virtual time, timers and tasks for quinn and for programs written against [`quinn::Runtime`].
+#[derive(Clone)]
+pub struct VirtualRuntime {
+    pub(super) shared: Arc<Shared>,
+    /// The host whose timer slack applies.
+    pub(super) host: Option<IpAddr>,
+}
+
+impl VirtualRuntime {
+    /// The virtual time.
+    pub fn time(&self) -> Time {
+        lock(&self.shared.network).now
+    }
+
+    /// Waits for so much virtual time.
+    pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let mut timer = self.new_timer(self.now() + time);
+        poll_fn(move |cx| timer.as_mut().poll(cx))
+    }
+}
+
+impl fmt::Debug for VirtualRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualRuntime")
+            .field("now", &self.time())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Runtime for VirtualRuntime {
+    fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        let at = self.shared.time_of(deadline);
+        let slot = {
+            let mut network = lock(&self.shared.network);
+            let at = at + network.timer_slack(self.host);
+            network.agenda.new_timer(at)
+        };
+        Box::pin(Timer {
+            runtime: self.clone(),
+            slot,
+        })
+    }
+
+    fn spawn(&self, future: BoxedTask) {
+        self.shared.executor.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "a real socket has no place in virtual time; use Simulation::bind",
+        ))
+    }
+
+    fn now(&self) -> Instant {
+        self.shared.instant_of(self.time())
+    }
+}
+
+struct Timer {
+    runtime: VirtualRuntime,
+    slot: u32,
+}
+
+impl AsyncTimer for Timer {
+    fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        let at = self.runtime.shared.time_of(deadline);
+        let mut network = lock(&self.runtime.shared.network);
+        let at = at + network.timer_slack(self.runtime.host);
+        network.agenda.reset_timer(self.slot, at);
+    }
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut network = lock(&self.runtime.shared.network);
+        let now = network.now;
+        if network.agenda.poll_timer(self.slot, now, cx.waker()) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        let waker = lock(&self.runtime.shared.network).agenda.drop_timer(self.slot);
+        drop(waker);
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer")
+            .field("slot", &self.slot)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A UDP socket of a simulated host. It never blocks on sending, never fragments and carries ECN codepoints.
+pub struct VirtualSocket {
+    pub(super) shared: Arc<Shared>,
+    pub(super) index: u32,
+    pub(super) address: SocketAddr,
+    pub(super) segments: usize,
+}
+
+impl VirtualSocket {
+    /// Where it is bound.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl AsyncUdpSocket for VirtualSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(AlwaysWritable)
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
+        let mut network = lock(&self.shared.network);
+        for segment in transmit.contents.chunks(size) {
+            network.send(self.address, transmit.destination, transmit.ecn, segment);
+        }
+        Ok(())
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut network = lock(&self.shared.network);
+        let mut count = 0;
+        for (buffer, meta) in buffers.iter_mut().zip(metas) {
+            let Some(datagram) = network.receive(self.index) else {
+                break;
+            };
+            // A buffer too small cuts the datagram off, as recvmsg does.
+            let length = datagram.data.len().min(buffer.len());
+            if let (Some(to), Some(from)) = (buffer.get_mut(..length), datagram.data.get(..length)) {
+                to.copy_from_slice(from);
+            }
+            *meta = RecvMeta {
+                addr: datagram.from,
+                len: length,
+                stride: length,
+                ecn: datagram.ecn,
+                dst_ip: Some(self.address.ip()),
+            };
+            network.give_back(datagram.data);
+            count += 1;
+        }
+        if count > 0 {
+            return Poll::Ready(Ok(count));
+        }
+        if let Some(socket) = network.sockets.get_mut(self.index as usize) {
+            match &mut socket.waker {
+                Some(known) => known.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
+        }
+        Poll::Pending
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.address)
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.segments
+    }
+
+    fn may_fragment(&self) -> bool {
+        // Links drop what is larger than their MTU, so quinn may discover it.
+        false
+    }
+}
+
+impl Drop for VirtualSocket {
+    fn drop(&mut self) {
+        let waker = lock(&self.shared.network).close(self.index);
+        drop(waker);
+    }
+}
+
+impl fmt::Debug for VirtualSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualSocket")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct AlwaysWritable;
+
+impl UdpPoller for AlwaysWritable {
+    fn poll_writable(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,168 @@
+//! quinn itself, encryption included, over modelled paths.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use playrate_units::Probability;
+use quinn::congestion::CubicConfig;
+use quinn::rustls::RootCertStore;
+use quinn::rustls::pki_types::PrivatePkcs8KeyDer;
+use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, Runtime, ServerConfig, TransportConfig};
+
+use super::*;
+
+fn transport() -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport
+        .congestion_controller_factory(Arc::new(CubicConfig::default()))
+        .stream_receive_window(20_000_000_u32.into())
+        .max_idle_timeout(None);
+    Arc::new(transport)
+}
+
+fn endpoint(sim: &Simulation, host: Host, port: u16, server: Option<ServerConfig>) -> Endpoint {
+    let mut config = EndpointConfig::default();
+    config.rng_seed(Some(sim.seed().derive(&format!("{}:{port}", host.ip()))));
+    Endpoint::new_with_abstract_socket(config, server, sim.bind(host, port).unwrap(), sim.runtime()).unwrap()
+}
+
+/// A server that sends `bytes` to whoever connects, where it is, and how clients know it.
+fn serve(sim: &Simulation, server: Host, bytes: usize) -> (SocketAddr, ClientConfig) {
+    let certified = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()).into();
+    let mut server_config = ServerConfig::with_single_cert(vec![certified.cert.der().clone()], key).unwrap();
+    server_config.transport_config(transport());
+    let mut roots = RootCertStore::empty();
+    roots.add(certified.cert.der().clone()).unwrap();
+    let mut client_config = ClientConfig::with_root_certificates(Arc::new(roots)).unwrap();
+    client_config.transport_config(transport());
+
+    let listening = endpoint(sim, server, 443, Some(server_config));
+    let address = listening.local_addr().unwrap();
+    let runtime = sim.runtime();
+    sim.runtime().spawn(Box::pin(async move {
+        while let Some(incoming) = listening.accept().await {
+            let connection = incoming.await.unwrap();
+            runtime.spawn(Box::pin(async move {
+                let mut stream = connection.open_uni().await.unwrap();
+                let block = vec![7; 50_000];
+                for _ in 0..bytes / block.len() {
+                    stream.write_all(&block).await.unwrap();
+                }
+                stream.finish().unwrap();
+                connection.closed().await;
+            }));
+        }
+    }));
+    (address, client_config)
+}
+
+async fn connect(endpoint: &Endpoint, address: SocketAddr, config: &ClientConfig) -> Connection {
+    endpoint
+        .connect_with(config.clone(), address, "server")
+        .unwrap()
+        .await
+        .unwrap()
+}
+
+async fn read_all(connection: &Connection) -> usize {
+    let mut stream = connection.accept_uni().await.unwrap();
+    let mut read = 0;
+    while let Some(chunk) = stream.read_chunk(usize::MAX, true).await.unwrap() {
+        read += chunk.bytes.len();
+    }
+    read
+}
+
+/// Downloads a megabyte over a lossy path; returns the digest.
+fn download(seed: u64) -> u64 {
+    let mut config = twenty_mbps();
+    config.forward = config
+        .forward
+        .with_loss(Probability::from_parts_per_billion(5_000_000));
+    let (sim, server, client, path) = pair(Seed::new(seed), &config);
+    let (address, config) = serve(&sim, server, 1_000_000);
+    let calling = endpoint(&sim, client, 0, None);
+    let read = sim.run(RunLimits::until(Duration::from_secs(60)), async {
+        let connection = connect(&calling, address, &config).await;
+        assert!(
+            connection.rtt() >= Duration::from_millis(100),
+            "faster than light: {:?}",
+            connection.rtt()
+        );
+        read_all(&connection).await
+    });
+    assert_eq!(read, Ok(1_000_000));
+    let stats = sim.link_stats(path.forward);
+    assert!(stats.is_conserved());
+    assert!(stats.dropped.loss.packets > 0);
+    sim.digest()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets_on_any_thread() {
+    let here = download(1);
+    let threads: Vec<_> = (0..2).map(|_| std::thread::spawn(|| download(1))).collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), here);
+    }
+    assert_ne!(download(2), here);
+}
+
+#[test]
+fn cubic_fills_a_link_with_a_queue_of_one_bdp() {
+    let (sim, server, client, path) = pair(Seed::new(1), &twenty_mbps());
+    let (address, config) = serve(&sim, server, 100_000_000);
+    let calling = endpoint(&sim, client, 0, None);
+    sim.runtime().spawn(Box::pin(async move {
+        let connection = connect(&calling, address, &config).await;
+        read_all(&connection).await;
+    }));
+    let run_until = |seconds| {
+        let limits = RunLimits::until(Duration::from_secs(seconds));
+        assert!(matches!(
+            sim.run(limits, std::future::pending::<()>()),
+            Err(RunError::Deadline { .. })
+        ));
+        sim.link_stats(path.forward)
+    };
+    // The start overshoots and recovers; then the link is measured.
+    let (before, after) = (run_until(10), run_until(10 + 10));
+    let sent = (after.delivered.bytes - before.delivered.bytes)
+        .per(Duration::from_secs(10))
+        .unwrap();
+    assert!(
+        (19.8..=20.01).contains(&sent.as_mbps()),
+        "{sent} of 20 Mbit/s used"
+    );
+    assert!(after.max_queue.as_u64() <= 250_000);
+    assert!(after.is_conserved());
+}
+
+#[test]
+fn two_flows_share_a_bottleneck() {
+    let sim = Simulation::new(Seed::new(5));
+    let path = sim.add_path(twenty_mbps().build(Seed::new(5)).unwrap());
+    let server = sim.add_host(HostConfig::default()).unwrap();
+    let (address, config) = serve(&sim, server, 2_000_000);
+    let (sender, read) = std::sync::mpsc::channel();
+    for _ in 0..2 {
+        let client = sim.add_host(HostConfig::default()).unwrap();
+        sim.connect(server, client, &[path]);
+        let (calling, config, sender) = (endpoint(&sim, client, 0, None), config.clone(), sender.clone());
+        sim.runtime().spawn(Box::pin(async move {
+            let connection = connect(&calling, address, &config).await;
+            sender.send(read_all(&connection).await).unwrap();
+        }));
+    }
+    let ended = sim.run(
+        RunLimits::until(Duration::from_secs(10)),
+        std::future::pending::<()>(),
+    );
+    // Both are done well before, and then nobody has anything left to wait for.
+    assert!(ended.is_err());
+    assert_eq!(read.try_iter().collect::<Vec<_>>(), [2_000_000; 2]);
+    let stats = sim.link_stats(path.forward);
+    assert!(stats.delivered.bytes.as_u64() > 4_000_000 && stats.is_conserved());
+    assert_eq!(sim.network_stats().unroutable, 0);
+}
