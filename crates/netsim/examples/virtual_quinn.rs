@@ -10,11 +10,9 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outcome<Endpoint> {
     let mut config = EndpointConfig::default();
     config.rng_seed(Some(sim.seed().derive(&host.ip().to_string())));
-    let socket = sim.bind(host, 0)?;
-    let runtime = sim.runtime();
-    Ok(Endpoint::new_with_abstract_socket(
-        config, server, socket, runtime,
-    )?)
+    let (socket, runtime) = (sim.bind(host, 0)?, sim.runtime());
+    let endpoint = Endpoint::new_with_abstract_socket(config, server, socket, runtime)?;
+    Ok(endpoint)
 }
 
 async fn serve(listening: Endpoint) -> Outcome<()> {
@@ -38,24 +36,20 @@ fn main() -> Outcome<()> {
     let (rate, rtt) = (Bitrate::from_mbps(20), Duration::from_millis(100));
     let config = PathConfig::bottleneck(rate, rtt, QueueLimit::ONE_BDP, "0.01%".parse::<Probability>()?);
     let path = sim.add_path(config.build(sim.seed().child("path"))?);
-    let [server, client] = [
-        sim.add_host(HostConfig::default())?,
-        sim.add_host(HostConfig::default())?,
-    ];
+    let host = || sim.add_host(HostConfig::default());
+    let (server, client) = (host()?, host()?);
     sim.connect(server, client, &[path]);
-
     let own = rcgen::generate_simple_self_signed(["server".to_owned()])?;
     let (certificate, mut roots) = (own.cert.der().clone(), RootCertStore::empty());
     roots.add(certificate.clone())?;
     let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()).into();
-    let server_config = ServerConfig::with_single_cert(vec![certificate], key)?;
-    let listening = endpoint(&sim, server, Some(server_config))?;
+    let config = ServerConfig::with_single_cert(vec![certificate], key)?;
+    let listening = endpoint(&sim, server, Some(config))?;
     let mut calling = endpoint(&sim, client, None)?;
     calling.set_default_client_config(ClientConfig::with_root_certificates(Arc::new(roots))?);
-
-    let address = listening.local_addr()?;
+    let download = download(calling, listening.local_addr()?);
     quinn::Runtime::spawn(&*sim.runtime(), Box::pin(async { drop(serve(listening).await) }));
-    let received = sim.run(RunLimits::default(), download(calling, address))??;
+    let received = sim.run(RunLimits::default(), download)??;
     let dropped = sim.link_stats(path.forward).dropped.total().packets;
     println!(
         "{received} bytes in {:.3} s, {dropped} packets dropped",

@@ -38,8 +38,9 @@ mod virtual_time;
 
 pub use error::ConfigError;
 pub use link::{
-    DropReason, Drops, IP_UDP_OVERHEAD, Link, LinkBin, LinkConfig, LinkEvent, LinkObserver, LinkSeries,
-    LinkStats, Loss, Packet, QueueLimit, Rate, Tally, Verdict,
+    Aqm, Codel, CrossPattern, CrossStats, CrossTraffic, DropReason, Drops, GilbertElliott, IP_UDP_OVERHEAD,
+    Link, LinkBin, LinkConfig, LinkEvent, LinkObserver, LinkSeries, LinkStats, Loss, MahimahiTrace, Packet,
+    QueueLimit, Rate, RateSchedule, Reordering, Tally, Verdict, WifiConfig,
 };
 pub use path::{Path, PathConfig};
 #[cfg(unix)]

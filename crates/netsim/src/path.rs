@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use playrate_units::Bitrate;
+use playrate_units::{Bitrate, Bytes};
 
-use crate::{ConfigError, Link, LinkConfig, Loss, QueueLimit, Rate, Seed};
+use crate::{ConfigError, Link, LinkConfig, LinkSeries, Loss, QueueLimit, Rate, Seed, WifiConfig};
 
 /// Both directions of a path, before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,21 @@ impl PathConfig {
         Self {
             forward,
             backward: LinkConfig::new(Rate::Unlimited, backward),
+        }
+    }
+
+    /// A path whose last hop is Wi-Fi: an access point with a queue of 1 MB towards the client, and the client's own
+    /// queue of 64 packets on the way back; both directions are hops like `wifi` with draws of their own. Each takes
+    /// half of the round-trip propagation delay `rtt` besides.
+    pub fn wifi(wifi: &WifiConfig, rtt: Duration) -> Self {
+        let backward = rtt / 2;
+        let link = |delay, queue| LinkConfig::new(wifi.clone(), delay).with_queue(queue);
+        Self {
+            forward: link(
+                rtt.saturating_sub(backward),
+                QueueLimit::Bytes(Bytes::from_kb(1_000)),
+            ),
+            backward: link(backward, QueueLimit::Packets(64)),
         }
     }
 
@@ -53,10 +68,20 @@ pub struct Path {
     pub backward: Link,
 }
 
+impl Path {
+    /// Keeps `series` of both links from here on.
+    #[must_use]
+    pub fn with_series(self, series: &LinkSeries) -> Self {
+        Self {
+            forward: self.forward.with_series(series.clone()),
+            backward: self.backward.with_series(series.clone()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use playrate_units::Bytes;
 
     #[test]
     fn a_bottleneck_splits_the_delay_and_sizes_its_queue_by_the_round_trip() {

@@ -2,15 +2,24 @@
 
 use core::time::Duration;
 
-use playrate_units::{Bytes, duration};
+use playrate_units::{Bytes, Probability, duration};
 
-use super::{IP_UDP_OVERHEAD, Link, Loss, QueueLimit, Rate};
+use super::{Aqm, CrossTraffic, IP_UDP_OVERHEAD, Link, Loss, QueueLimit, Rate};
 use crate::{ConfigError, Seed};
 
 const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14.1).
 const QUIC_MIN_DATAGRAM: u64 = 1_200;
 const MAX_IP_PACKET: u64 = 65_535;
+
+/// Packets that take longer than others and are overtaken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reordering {
+    /// How likely a packet is one of them.
+    pub probability: Probability,
+    /// How much longer it takes.
+    pub by: Duration,
+}
 
 /// One direction of a path, before it runs. The default is unlimited, immediate and lossless.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +33,15 @@ pub struct LinkConfig {
     pub queue: QueueLimit,
     /// What is lost on the wire.
     pub loss: Loss,
+    /// What the queue does before it is full.
+    pub aqm: Aqm,
+    /// A random part of the propagation delay, uniform between nothing and this. Packets stay in order: one that would
+    /// overtake another arrives with it.
+    pub jitter: Duration,
+    /// Which packets fall behind; `None` for none.
+    pub reordering: Option<Reordering>,
+    /// Who else is on the link.
+    pub cross_traffic: Vec<CrossTraffic>,
     /// The largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
     pub mtu: Bytes,
     /// What IP and UDP add to each datagram.
@@ -37,6 +55,10 @@ impl Default for LinkConfig {
             delay: Duration::ZERO,
             queue: QueueLimit::ONE_BDP,
             loss: Loss::None,
+            aqm: Aqm::None,
+            jitter: Duration::ZERO,
+            reordering: None,
+            cross_traffic: Vec::new(),
             mtu: Bytes::new(1_500),
             overhead: Bytes::new(IP_UDP_OVERHEAD),
         }
@@ -84,6 +106,34 @@ impl LinkConfig {
         }
     }
 
+    /// The same link with this queue management.
+    #[must_use]
+    pub fn with_aqm(self, aqm: Aqm) -> Self {
+        Self { aqm, ..self }
+    }
+
+    /// The same link with this jitter.
+    #[must_use]
+    pub fn with_jitter(self, jitter: Duration) -> Self {
+        Self { jitter, ..self }
+    }
+
+    /// The same link with this reordering.
+    #[must_use]
+    pub fn with_reordering(self, reordering: Reordering) -> Self {
+        Self {
+            reordering: Some(reordering),
+            ..self
+        }
+    }
+
+    /// The same link with this cross traffic besides what it has.
+    #[must_use]
+    pub fn with_cross_traffic(mut self, cross_traffic: CrossTraffic) -> Self {
+        self.cross_traffic.push(cross_traffic);
+        self
+    }
+
     /// The same link with this MTU, headers included.
     #[must_use]
     pub fn with_mtu(self, mtu: Bytes) -> Self {
@@ -93,14 +143,18 @@ impl LinkConfig {
     /// The link itself. `round_trip` is the propagation delay of the whole path and back, which a queue in multiples
     /// of the bandwidth-delay product is measured by.
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
-        if self.delay > MAX_DELAY {
-            return Err(ConfigError::Delay(duration::display(self.delay).to_string()));
+        let late = self.reordering.map_or(Duration::ZERO, |reordering| reordering.by);
+        if let Some(delay) = [self.delay, self.jitter, late]
+            .into_iter()
+            .find(|delay| *delay > MAX_DELAY)
+        {
+            return Err(ConfigError::Delay(duration::display(delay).to_string()));
         }
         let mtu = self.mtu.as_u64();
         if !(QUIC_MIN_DATAGRAM + self.overhead.as_u64()..=MAX_IP_PACKET).contains(&mtu) {
             return Err(ConfigError::Mtu(self.mtu.to_string()));
         }
-        let server = self.rate.server()?;
+        let server = self.rate.server(seed)?;
         let (queue_bytes, queue_packets) = self.queue.resolve(self.rate.mean(), round_trip);
         if queue_packets == 0 || queue_bytes < mtu {
             let in_packets = queue_packets == 0;
@@ -118,6 +172,18 @@ impl LinkConfig {
                 },
             });
         }
-        Ok(Link::new(self, server, queue_bytes, queue_packets, seed))
+        let sources = self.cross_traffic.iter().enumerate();
+        let sources = sources
+            .map(|(number, traffic)| {
+                traffic.source(self.mtu, seed.child("cross traffic").child(&number.to_string()))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Link::new(
+            self,
+            server,
+            sources,
+            (queue_bytes, queue_packets),
+            seed,
+        ))
     }
 }

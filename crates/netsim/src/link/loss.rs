@@ -11,7 +11,8 @@ use crate::ConfigError;
 
 /// Random loss on the wire. A lost packet has taken its place in the queue and its time on the link.
 ///
-/// Text form: `none` or a probability such as `0.01%`.
+/// Text form: `none`, a probability such as `0.01%`, or `gilbert(0.1%,20%)`, with `,LOSS_BAD` and then `,LOSS_GOOD`
+/// appended if they are not 100 % and 0 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
@@ -20,13 +21,41 @@ pub enum Loss {
     None,
     /// Each packet independently with this probability.
     Bernoulli(Probability),
+    /// Bursts: see [`GilbertElliott`].
+    GilbertElliott(GilbertElliott),
+}
+
+/// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963). Its mean
+/// loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time `1 / to_good` packets long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GilbertElliott {
+    /// How likely a good channel turns bad before a packet.
+    pub to_bad: Probability,
+    /// How likely a bad channel turns good before a packet.
+    pub to_good: Probability,
+    /// How likely a packet is lost while the channel is bad.
+    pub loss_bad: Probability,
+    /// How likely a packet is lost while the channel is good.
+    pub loss_good: Probability,
+}
+
+impl GilbertElliott {
+    /// Gilbert's channel: everything is lost while it is bad, nothing while it is good.
+    pub const fn gilbert(to_bad: Probability, to_good: Probability) -> Self {
+        Self {
+            to_bad,
+            to_good,
+            loss_bad: Probability::ONE,
+            loss_good: Probability::ZERO,
+        }
+    }
 }
 
 impl Loss {
     pub(crate) fn sampler(self) -> LossSampler {
-        match self {
-            Self::None => LossSampler::None,
-            Self::Bernoulli(probability) => LossSampler::Bernoulli(probability),
+        LossSampler {
+            loss: self,
+            bad: false,
         }
     }
 }
@@ -41,15 +70,37 @@ impl From<Probability> for Loss {
     }
 }
 
+impl From<GilbertElliott> for Loss {
+    fn from(channel: GilbertElliott) -> Self {
+        Self::GilbertElliott(channel)
+    }
+}
+
 impl FromStr for Loss {
     type Err = ConfigError;
     fn from_str(text: &str) -> Result<Self, ConfigError> {
-        if text.trim() == "none" {
+        let trimmed = text.trim();
+        let error = |_| ConfigError::LossText(text.to_owned());
+        if trimmed == "none" {
             return Ok(Self::None);
         }
-        text.parse::<Probability>()
-            .map(Self::from)
-            .map_err(|_| ConfigError::LossText(text.to_owned()))
+        let Some(inner) = trimmed
+            .strip_prefix("gilbert(")
+            .and_then(|rest| rest.strip_suffix(')'))
+        else {
+            return trimmed.parse::<Probability>().map(Self::from).map_err(error);
+        };
+        let parts: Vec<Probability> = inner
+            .split(',')
+            .map(|part| part.trim().parse().map_err(error))
+            .collect::<Result<_, _>>()?;
+        let (&[to_bad, to_good] | &[to_bad, to_good, _] | &[to_bad, to_good, _, _]) = parts.as_slice() else {
+            return Err(ConfigError::LossText(text.to_owned()));
+        };
+        let mut channel = GilbertElliott::gilbert(to_bad, to_good);
+        channel.loss_bad = parts.get(2).copied().unwrap_or(channel.loss_bad);
+        channel.loss_good = parts.get(3).copied().unwrap_or(channel.loss_good);
+        Ok(Self::GilbertElliott(channel))
     }
 }
 
@@ -58,22 +109,47 @@ impl fmt::Display for Loss {
         match self {
             Self::None => f.pad("none"),
             Self::Bernoulli(probability) => probability.fmt(f),
+            Self::GilbertElliott(channel) => {
+                let GilbertElliott {
+                    to_bad,
+                    to_good,
+                    loss_bad,
+                    loss_good,
+                } = channel;
+                if *loss_good != Probability::ZERO {
+                    write!(f, "gilbert({to_bad},{to_good},{loss_bad},{loss_good})")
+                } else if *loss_bad != Probability::ONE {
+                    write!(f, "gilbert({to_bad},{to_good},{loss_bad})")
+                } else {
+                    write!(f, "gilbert({to_bad},{to_good})")
+                }
+            }
         }
     }
 }
 
 /// Decides packet by packet.
 #[derive(Clone, Debug)]
-pub(crate) enum LossSampler {
-    None,
-    Bernoulli(Probability),
+pub(crate) struct LossSampler {
+    loss: Loss,
+    bad: bool,
 }
 
 impl LossSampler {
     pub(crate) fn loses(&mut self, generator: &mut Pcg32) -> bool {
-        match self {
-            Self::None => false,
-            Self::Bernoulli(probability) => probability.accepts(generator.next_u32()),
+        match &self.loss {
+            Loss::None => false,
+            Loss::Bernoulli(probability) => probability.accepts(generator.next_u32()),
+            Loss::GilbertElliott(channel) => {
+                let turn = if self.bad { channel.to_good } else { channel.to_bad };
+                self.bad ^= turn.accepts(generator.next_u32());
+                let loss = if self.bad {
+                    channel.loss_bad
+                } else {
+                    channel.loss_good
+                };
+                loss.accepts(generator.next_u32())
+            }
         }
     }
 }
@@ -81,15 +157,43 @@ impl LossSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Seed;
 
     #[test]
     fn text_round_trips_and_zero_is_none() {
         assert_eq!("0%".parse(), Ok(Loss::None));
-        assert_eq!("none".parse(), Ok(Loss::None));
-        assert_eq!("0.01%".parse::<Loss>().unwrap().to_string(), "0.01%");
-        assert_eq!(
-            "often".parse::<Loss>(),
-            Err(ConfigError::LossText("often".into()))
+        for text in [
+            "none",
+            "0.01%",
+            "gilbert(0.1%,20%)",
+            "gilbert(0.1%,20%,50%)",
+            "gilbert(0.1%,20%,50%,1%)",
+        ] {
+            assert_eq!(text.parse::<Loss>().unwrap().to_string(), text);
+        }
+        for text in [
+            "often",
+            "gilbert(1%)",
+            "gilbert(1%,2%,3%,4%,5%)",
+            "gilbert(1%,often)",
+        ] {
+            assert_eq!(text.parse::<Loss>(), Err(ConfigError::LossText(text.into())));
+        }
+    }
+
+    #[test]
+    fn a_gilbert_channel_loses_in_bursts_of_its_mean_length() {
+        let channel: Loss = "gilbert(1%,25%)".parse().unwrap();
+        let (mut sampler, mut generator) = (channel.sampler(), Seed::new(1).generator());
+        let fates: Vec<bool> = (0..400_000).map(|_| sampler.loses(&mut generator)).collect();
+        let lost = fates.iter().filter(|lost| **lost).count() as f64;
+        let bursts = fates.windows(2).filter(|pair| pair == &[false, true]).count() as f64;
+        // Mean loss 1/26 = 3.85 %, mean burst 4 packets.
+        assert!((0.0365..0.0405).contains(&(lost / 400_000.0)), "{lost} lost");
+        assert!(
+            (3.8..4.2).contains(&(lost / bursts)),
+            "bursts of {}",
+            lost / bursts
         );
     }
 }

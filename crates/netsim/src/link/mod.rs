@@ -1,7 +1,11 @@
 //! [`Link`]: one direction of a path, without a clock.
 
+mod aqm;
 mod config;
+mod cross;
+mod draw;
 mod loss;
+mod packet;
 mod queue;
 mod rate;
 mod series;
@@ -14,83 +18,25 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use playrate_units::Bytes;
+use rand_core::Rng;
 use rand_pcg::Pcg32;
 
-pub use config::LinkConfig;
-pub use loss::Loss;
+pub use aqm::{Aqm, Codel};
+pub use config::{LinkConfig, Reordering};
+pub use cross::{CrossPattern, CrossTraffic};
+pub use loss::{GilbertElliott, Loss};
+pub use packet::{LinkEvent, LinkObserver, Packet, Verdict};
 pub use queue::QueueLimit;
-pub use rate::Rate;
+pub use rate::{MahimahiTrace, Rate, RateSchedule, WifiConfig};
 pub use series::{LinkBin, LinkSeries};
-pub use stats::{DropReason, Drops, LinkStats, Tally};
+pub use stats::{CrossStats, DropReason, Drops, LinkStats, Tally};
+
+use aqm::{CodelState, Decision};
 
 use crate::{Seed, Time};
 
 /// What IPv4 (20 bytes) and UDP (8 bytes) add to a datagram.
 pub const IP_UDP_OVERHEAD: u64 = 28;
-
-/// A datagram as a link sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Packet {
-    /// The length of its UDP payload in bytes.
-    pub payload: usize,
-}
-
-impl Packet {
-    /// A datagram with `payload` bytes in it.
-    pub const fn new(payload: usize) -> Self {
-        Self { payload }
-    }
-}
-
-/// What becomes of a packet, known the moment it is offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// It reaches the far end.
-    Deliver {
-        /// When its last bit arrives.
-        at: Time,
-    },
-    /// It does not.
-    Dropped(DropReason),
-}
-
-impl Verdict {
-    /// When the packet arrives, if it does.
-    pub const fn arrival(self) -> Option<Time> {
-        match self {
-            Self::Deliver { at } => Some(at),
-            Self::Dropped(_) => None,
-        }
-    }
-}
-
-/// One packet and what became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LinkEvent {
-    /// When it was offered.
-    pub at: Time,
-    /// Its size, headers included.
-    pub size: Bytes,
-    /// What became of it.
-    pub verdict: Verdict,
-    /// The queue it left behind it, itself included if it was taken.
-    pub queue: Bytes,
-}
-
-/// Someone who watches every packet of a link.
-pub trait LinkObserver: Send {
-    /// Called once for each packet offered, in order.
-    fn observe(&mut self, event: &LinkEvent);
-}
-
-impl<F: FnMut(&LinkEvent) + Send> LinkObserver for F {
-    fn observe(&mut self, event: &LinkEvent) {
-        self(event);
-    }
-}
 
 /// The mixing step of rustc's `FxHash`: fast, and any change of any word changes what follows.
 pub(crate) const fn mix(digest: u64, word: u64) -> u64 {
@@ -102,10 +48,21 @@ pub(crate) const fn mix(digest: u64, word: u64) -> u64 {
 struct Waiting {
     departs: Time,
     bytes: u64,
-    lost: bool,
+    fate: Fate,
 }
 
-/// One direction of a path: a first-in-first-out drop-tail queue, a rate, a loss process and a propagation delay.
+/// What becomes of a packet that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It goes on to the receiver.
+    Delivered,
+    /// It takes room, and time if it is not dropped before, but nobody receives it.
+    Lost,
+    /// It goes elsewhere.
+    Cross,
+}
+
+/// One direction of a path: a first-in-first-out queue, a rate, a loss process and a propagation delay.
 ///
 /// A packet offered at time *a* leaves at `max(a, free) + size/rate`, *free* being when the packet before it has left:
 /// departures follow from logical time alone, so a driver that is late never lowers the rate. What is lost at random
@@ -115,15 +72,22 @@ struct Waiting {
 pub struct Link {
     server: rate::Server,
     delay: Duration,
+    jitter: Duration,
+    reordering: Option<Reordering>,
     overhead: u64,
     mtu: u64,
     queue_bytes: u64,
     queue_packets: u64,
     loss: loss::LossSampler,
-    generator: Pcg32,
+    codel: Option<CodelState>,
+    sources: Vec<cross::Source>,
+    loss_draws: Pcg32,
+    delay_draws: Pcg32,
 
     now: Time,
     free_at: Time,
+    /// The latest arrival at the far end of a packet in order.
+    last_arrival: Time,
     waiting: VecDeque<Waiting>,
     backlog: u64,
 
@@ -140,21 +104,35 @@ impl Link {
     fn new(
         config: &LinkConfig,
         server: rate::Server,
-        queue_bytes: u64,
-        queue_packets: u64,
+        sources: Vec<cross::Source>,
+        (queue_bytes, queue_packets): (u64, u64),
         seed: Seed,
     ) -> Self {
+        let packet_time = config
+            .rate
+            .mean()
+            .and_then(|rate| rate.time_for(config.mtu))
+            .unwrap_or_default();
         Self {
             server,
             delay: config.delay,
+            jitter: config.jitter,
+            reordering: config.reordering,
             overhead: config.overhead.as_u64(),
             mtu: config.mtu.as_u64(),
             queue_bytes,
             queue_packets,
             loss: config.loss.sampler(),
-            generator: seed.child("loss").generator(),
+            codel: match config.aqm {
+                Aqm::None => None,
+                Aqm::Codel(codel) => Some(CodelState::new(codel, packet_time)),
+            },
+            sources,
+            loss_draws: seed.child("loss").generator(),
+            delay_draws: seed.child("delay").generator(),
             now: Time::ZERO,
             free_at: Time::ZERO,
+            last_arrival: Time::ZERO,
             waiting: VecDeque::new(),
             backlog: 0,
             accepted: Tally::default(),
@@ -190,35 +168,85 @@ impl Link {
             .unwrap_or(u64::MAX)
             .saturating_add(self.overhead);
         self.stats.offered.add(bytes);
-        let verdict = self.judge(now, bytes);
-        if let Verdict::Dropped(reason) = verdict {
-            self.stats.dropped.add(reason, bytes);
-        }
+        let verdict = match self.queue(now, bytes, packet.markable, false) {
+            Ok((departs, marked)) => {
+                self.stats.marked += u64::from(marked);
+                Verdict::Deliver {
+                    at: self.arrival(departs),
+                    marked,
+                }
+            }
+            Err(reason) => {
+                self.stats.dropped.add(reason, bytes);
+                Verdict::Dropped(reason)
+            }
+        };
         self.record(now, bytes, verdict);
         verdict
     }
 
-    fn judge(&mut self, now: Time, bytes: u64) -> Verdict {
+    /// Puts a packet into the queue; returns when it leaves and whether it is marked.
+    fn queue(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        markable: bool,
+        cross: bool,
+    ) -> Result<(Time, bool), DropReason> {
         if bytes > self.mtu {
-            return Verdict::Dropped(DropReason::TooBig);
+            return Err(DropReason::TooBig);
         }
         let packets = self.waiting.len() as u64;
         if self.backlog.saturating_add(bytes) > self.queue_bytes || packets >= self.queue_packets {
-            return Verdict::Dropped(DropReason::QueueFull);
+            return Err(DropReason::QueueFull);
         }
-        let busy = self.free_at >= now && self.served > 0;
-        let start = self.free_at.max(now);
-        let departs = self.server.finish(start, busy, bytes);
+        let start = self.server.begin(self.free_at.max(now));
+        let decision = match &mut self.codel {
+            Some(codel) => codel.decide(start, start.since(now), markable),
+            None => Decision::Pass,
+        };
+        if decision == Decision::Drop {
+            // It has waited its turn and takes no time on the link.
+            self.enqueue(Waiting {
+                departs: start,
+                bytes,
+                fate: Fate::Lost,
+            });
+            return Err(DropReason::Aqm);
+        }
+        let busy = self.free_at == start && self.served > 0;
+        let (departs, gave_up) = self.server.finish(start, busy, bytes);
         self.free_at = departs;
         self.count_wait(start.since(now));
-        let lost = self.loss.loses(&mut self.generator);
-        self.enqueue(Waiting { departs, bytes, lost });
-        if lost {
-            return Verdict::Dropped(DropReason::Loss);
+        let lost = !cross && self.loss.loses(&mut self.loss_draws);
+        let fate = match (cross, lost || gave_up) {
+            (true, _) => Fate::Cross,
+            (false, true) => Fate::Lost,
+            (false, false) => Fate::Delivered,
+        };
+        self.enqueue(Waiting { departs, bytes, fate });
+        if gave_up {
+            Err(DropReason::Retries)
+        } else if lost {
+            Err(DropReason::Loss)
+        } else {
+            Ok((departs, decision == Decision::Mark))
         }
-        Verdict::Deliver {
-            at: departs + self.delay,
+    }
+
+    /// When a packet that leaves at `departs` arrives.
+    fn arrival(&mut self, departs: Time) -> Time {
+        let mut at = departs + self.delay;
+        if !self.jitter.is_zero() {
+            at = at + draw::uniform(&mut self.delay_draws, self.jitter);
         }
+        if let Some(Reordering { probability, by }) = self.reordering
+            && probability.accepts(self.delay_draws.next_u32())
+        {
+            return at + by;
+        }
+        self.last_arrival = self.last_arrival.max(at);
+        self.last_arrival
     }
 
     fn count_wait(&mut self, wait: Duration) {
@@ -228,7 +256,7 @@ impl Link {
     }
 
     fn enqueue(&mut self, packet: Waiting) {
-        if !packet.lost {
+        if packet.fate == Fate::Delivered {
             self.accepted.add(packet.bytes);
         }
         if packet.departs <= self.now {
@@ -242,7 +270,7 @@ impl Link {
     }
 
     fn depart(&mut self, packet: Waiting) {
-        if packet.lost {
+        if packet.fate != Fate::Delivered {
             return;
         }
         self.stats.delivered.add(packet.bytes);
@@ -251,8 +279,27 @@ impl Link {
         }
     }
 
-    /// Lets time pass until `now`: what has left by then no longer waits.
+    /// Lets time pass until `now`: cross traffic comes, and what has left by then no longer waits.
     pub fn settle(&mut self, now: Time) {
+        let now = self.now.max(now);
+        loop {
+            let next = self
+                .sources
+                .iter_mut()
+                .filter(|source| source.next() <= now)
+                .min_by_key(|source| source.next());
+            let Some(source) = next else { break };
+            let (at, bytes) = (source.next(), source.take());
+            self.drain(at);
+            self.stats.cross.offered.add(bytes);
+            if self.queue(at, bytes, false, true).is_err() {
+                self.stats.cross.dropped.add(bytes);
+            }
+        }
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Time) {
         self.now = self.now.max(now);
         while let Some(&packet) = self.waiting.front()
             && packet.departs <= self.now
@@ -265,7 +312,7 @@ impl Link {
 
     fn record(&mut self, now: Time, bytes: u64, verdict: Verdict) {
         let outcome = match verdict {
-            Verdict::Deliver { at } => at.as_nanos(),
+            Verdict::Deliver { at, marked } => at.as_nanos() ^ u64::from(marked),
             Verdict::Dropped(reason) => u64::MAX - reason as u64,
         };
         for word in [now.as_nanos(), bytes, outcome] {

@@ -47,6 +47,10 @@ pub enum DropReason {
     Loss,
     /// Larger than the link's MTU; links never fragment.
     TooBig,
+    /// Dropped by queue management before the queue was full.
+    Aqm,
+    /// Every attempt of a Wi-Fi hop to send it failed.
+    Retries,
 }
 
 /// What was dropped, by reason.
@@ -60,6 +64,10 @@ pub struct Drops {
     pub loss: Tally,
     /// See [`DropReason::TooBig`].
     pub too_big: Tally,
+    /// See [`DropReason::Aqm`].
+    pub aqm: Tally,
+    /// See [`DropReason::Retries`].
+    pub retries: Tally,
 }
 
 impl Drops {
@@ -68,13 +76,28 @@ impl Drops {
             DropReason::QueueFull => self.queue_full.add(bytes),
             DropReason::Loss => self.loss.add(bytes),
             DropReason::TooBig => self.too_big.add(bytes),
+            DropReason::Aqm => self.aqm.add(bytes),
+            DropReason::Retries => self.retries.add(bytes),
         }
     }
 
     /// All of them.
     pub fn total(&self) -> Tally {
-        self.queue_full.plus(self.loss).plus(self.too_big)
+        [self.loss, self.too_big, self.aqm, self.retries]
+            .into_iter()
+            .fold(self.queue_full, Tally::plus)
     }
+}
+
+/// Cross traffic of a link so far; none of it stands in the other counts of [`LinkStats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct CrossStats {
+    /// What came to the link.
+    pub offered: Tally,
+    /// What was dropped.
+    pub dropped: Tally,
 }
 
 /// What a link has done so far. At every time `offered = delivered + dropped + queued`, in packets and in bytes.
@@ -90,6 +113,10 @@ pub struct LinkStats {
     pub queued: Tally,
     /// What never arrives.
     pub dropped: Drops,
+    /// Packets that were delivered with a mark: congestion experienced (RFC 3168).
+    pub marked: u64,
+    /// What came from elsewhere.
+    pub cross: CrossStats,
     /// The longest queue so far, the packet on the wire included.
     pub max_queue: Bytes,
     /// The longest queue so far in packets.

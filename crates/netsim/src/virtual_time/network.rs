@@ -262,10 +262,14 @@ impl Network {
         let route = &packet.route;
         let mut at = self.now;
         if let Some(link) = route.links.get(number).and_then(|&link| self.links.get_mut(link)) {
-            let Verdict::Deliver { at: arrival } = link.offer(at, Packet::new(packet.data.len())) else {
+            let offered = Packet::new(packet.data.len()).markable(packet.ecn.is_some());
+            let Verdict::Deliver { at: arrival, marked } = link.offer(at, offered) else {
                 self.give_back(packet.data);
                 return;
             };
+            if marked {
+                packet.ecn = Some(EcnCodepoint::Ce);
+            }
             at = arrival;
         }
         if number + 1 < route.links.len() {

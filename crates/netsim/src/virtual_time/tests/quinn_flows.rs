@@ -166,3 +166,29 @@ fn two_flows_share_a_bottleneck() {
     assert!(stats.delivered.bytes.as_u64() > 4_000_000 && stats.is_conserved());
     assert_eq!(sim.network_stats().unroutable, 0);
 }
+
+#[test]
+fn cubic_heeds_marks_and_nothing_is_dropped() {
+    let mut config = twenty_mbps();
+    // The start overshoots before marks can stop it, so the queue is roomy.
+    config.forward = config
+        .forward
+        .with_queue(QueueLimit::Bdp(8_000))
+        .with_aqm("codel(ecn)".parse().unwrap());
+    let (sim, server, client, path) = pair(Seed::new(1), &config);
+    let (address, config) = serve(&sim, server, 20_000_000);
+    let calling = endpoint(&sim, client, 0, None);
+    let read = sim.run(RunLimits::until(Duration::from_secs(30)), async {
+        let connection = connect(&calling, address, &config).await;
+        read_all(&connection).await
+    });
+    assert_eq!(read, Ok(20_000_000));
+    let stats = sim.link_stats(path.forward);
+    assert!(stats.marked > 3, "{stats:?}");
+    assert_eq!(stats.dropped.total().packets, 0, "{stats:?}");
+    assert!(
+        stats.mean_queue_delay < Duration::from_millis(60),
+        "{:?}",
+        stats.mean_queue_delay
+    );
+}

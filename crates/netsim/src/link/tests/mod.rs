@@ -1,5 +1,7 @@
 //! Vectors and properties of one link.
 
+mod impairments;
+
 use std::sync::mpsc;
 
 use playrate_units::{Bitrate, Probability};
@@ -26,7 +28,8 @@ fn a_packet_takes_its_serialisation_and_its_propagation() {
     assert_eq!(
         verdict,
         Verdict::Deliver {
-            at: Time::from_nanos(1_000_000 + 592_000 + 50_000_000)
+            at: Time::from_nanos(1_000_000 + 592_000 + 50_000_000),
+            marked: false,
         }
     );
 }
@@ -200,7 +203,7 @@ proptest! {
         let (mut now, mut arrived, mut last) = (Time::ZERO, Tally::default(), Time::ZERO);
         for (gap, payload) in offers {
             now = now + Duration::from_nanos(gap);
-            if let Verdict::Deliver { at } = link.offer(now, Packet::new(payload)) {
+            if let Verdict::Deliver { at, .. } = link.offer(now, Packet::new(payload)) {
                 prop_assert!(at >= now + RTT / 2, "faster than propagation");
                 prop_assert!(at >= last, "overtaken");
                 last = at;

@@ -1,0 +1,247 @@
+//! [`WifiConfig`]: a Wi-Fi hop as the link that takes packets off an access point's queue.
+
+use core::time::Duration;
+
+use playrate_units::{Bitrate, Probability, duration};
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+
+use super::super::draw::{exponential, scale, unit};
+use crate::{ConfigError, Time};
+
+/// The packet size at which the mean rate holds.
+const FULL_PACKET: f64 = 1_500.0;
+
+/// A Wi-Fi hop. It serves one packet after another, and takes for each as long as the air does:
+///
+/// - **Rate switching**: the station's rate adaptation moves up or down one of `modes` at random after an exponential
+///   time of mean `mean_dwell`, staying put at the ends; every mode is used equally long in the long run.
+/// - **Retries**: an attempt fails with probability `frame_error` and is repeated after a back-off that doubles, up to
+///   `attempts` times in all; then the packet is lost. Packets behind it wait, so order is kept.
+/// - **Contention**: each attempt waits a back-off first, uniform up to twice `backoff`, which stands for the contention
+///   window of 802.11 and for the others in it.
+/// - **Stalls**: other cells, scans and power saving take the air for an exponential time of mean `mean_stall`, every
+///   `mean_gap` on average.
+///
+/// Airtime is scaled such that full packets pass at `mean_rate` in the long run, all of this included. What is lost
+/// beyond failed retries is the link's own [`crate::Loss`]. Not modelled: aggregation of frames and airtime shared
+/// between both directions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WifiConfig {
+    /// What a saturated hop carries on average.
+    pub mean_rate: Bitrate,
+    /// The rates it switches between, in percent of each other.
+    pub modes: Vec<u32>,
+    /// How long it stays in a mode on average.
+    pub mean_dwell: Duration,
+    /// How likely one attempt to send a frame fails.
+    pub frame_error: Probability,
+    /// After how many failed attempts the packet is lost (802.11's short retry limit is 7).
+    pub attempts: u32,
+    /// The mean wait before the first attempt; it doubles for each further one.
+    pub backoff: Duration,
+    /// The mean time between stalls.
+    pub mean_gap: Duration,
+    /// The mean length of a stall.
+    pub mean_stall: Duration,
+}
+
+impl WifiConfig {
+    /// A hop of this mean rate, with modes from 40 to 140 % of it.
+    pub fn new(mean_rate: Bitrate) -> Self {
+        Self {
+            mean_rate,
+            modes: vec![40, 70, 100, 120, 140],
+            mean_dwell: Duration::from_secs(1),
+            frame_error: Probability::from_parts_per_billion(100_000_000),
+            attempts: 7,
+            backoff: Duration::from_micros(70),
+            mean_gap: Duration::from_secs(2),
+            mean_stall: Duration::from_millis(30),
+        }
+    }
+
+    pub(super) fn air(&self, generator: Pcg32) -> Result<Air, ConfigError> {
+        let error = |what: String| ConfigError::Wifi(what);
+        if self.mean_rate == Bitrate::ZERO || self.mean_rate.as_bits_per_second() > super::FASTEST {
+            return Err(ConfigError::Rate(self.mean_rate.to_string()));
+        }
+        if self.modes.is_empty() || self.modes.contains(&0) {
+            return Err(error(format!(
+                "modes `{:?}` must be one or more, none of them 0",
+                self.modes
+            )));
+        }
+        if self.attempts == 0 || self.frame_error == Probability::ONE {
+            let (error_rate, attempts) = (self.frame_error, self.attempts);
+            return Err(error(format!(
+                "a frame error of {error_rate} with {attempts} attempts never delivers"
+            )));
+        }
+        if self.mean_dwell.is_zero() || self.mean_gap.is_zero() {
+            return Err(error("mean dwell and mean gap must be longer than 0s".to_owned()));
+        }
+        let failure = self.frame_error.as_f64();
+        // Attempts until success or surrender, and the back-offs before them.
+        let (mut reached, mut attempts, mut waited, mut wait) = (1.0, 0.0, 0.0, self.backoff.as_secs_f64());
+        for _ in 0..self.attempts {
+            attempts += reached;
+            waited += reached * wait;
+            reached *= failure;
+            wait *= 2.0;
+        }
+        let mean_mode = self.modes.iter().map(|&mode| f64::from(mode)).sum::<f64>() / self.modes.len() as f64;
+        let (gap, stall) = (self.mean_gap.as_secs_f64(), self.mean_stall.as_secs_f64());
+        let open = gap / (gap + stall);
+        let rate = self.mean_rate.as_bits_per_second() as f64 / open;
+        let mut airtime = Vec::with_capacity(self.modes.len());
+        for &mode in &self.modes {
+            let service = FULL_PACKET * 8.0 * mean_mode / (rate * f64::from(mode));
+            let seconds = (service - waited) / attempts;
+            if seconds <= 0.0 {
+                let backoff = duration::display(self.backoff);
+                return Err(error(format!(
+                    "a back-off of {backoff} leaves no time to send at {}",
+                    self.mean_rate
+                )));
+            }
+            airtime.push(seconds * 1e9 / FULL_PACKET);
+        }
+        Ok(Air::new(self.clone(), airtime, generator))
+    }
+}
+
+/// The state of the air.
+#[derive(Clone, Debug)]
+pub(crate) struct Air {
+    config: WifiConfig,
+    /// Nanoseconds a byte takes in each mode.
+    airtime: Vec<f64>,
+    mode: usize,
+    mode_until: Time,
+    stall: Time,
+    stall_until: Time,
+    generator: Pcg32,
+}
+
+impl Air {
+    fn new(config: WifiConfig, airtime: Vec<f64>, mut generator: Pcg32) -> Self {
+        let mode_until = Time::ZERO + exponential(&mut generator, config.mean_dwell);
+        let stall = Time::ZERO + exponential(&mut generator, config.mean_gap);
+        let stall_until = stall + exponential(&mut generator, config.mean_stall);
+        let mode = usize::try_from(generator.next_u32()).unwrap_or(0) % airtime.len().max(1);
+        Self {
+            config,
+            airtime,
+            mode,
+            mode_until,
+            stall,
+            stall_until,
+            generator,
+        }
+    }
+
+    /// The first time from `start` on at which the air is free.
+    pub(super) fn begin(&mut self, start: Time) -> Time {
+        while self.stall_until <= start {
+            self.stall = self.stall_until + exponential(&mut self.generator, self.config.mean_gap);
+            self.stall_until = self.stall + exponential(&mut self.generator, self.config.mean_stall);
+        }
+        if self.stall <= start {
+            self.stall_until
+        } else {
+            start
+        }
+    }
+
+    /// When a packet of `bytes` has left if its turn comes at `start`, and whether all its attempts failed.
+    pub(super) fn finish(&mut self, start: Time, bytes: u64) -> (Time, bool) {
+        let mut now = self.begin(start);
+        self.switch(now);
+        let per_byte = self.airtime.get(self.mode).copied().unwrap_or(0.0);
+        let once = scale(Duration::from_nanos(bytes), per_byte);
+        let mut wait = self.config.backoff;
+        for _ in 0..self.config.attempts {
+            now = now + scale(wait, 2.0 * unit(&mut self.generator)) + once;
+            if !self.config.frame_error.accepts(self.generator.next_u32()) {
+                return (now, false);
+            }
+            wait = wait.saturating_mul(2);
+        }
+        (now, true)
+    }
+
+    /// Moves between modes until `now`.
+    fn switch(&mut self, now: Time) {
+        while self.mode_until <= now {
+            let up = self.generator.next_u32() & 1 == 1;
+            let last = self.airtime.len().saturating_sub(1);
+            self.mode = if up {
+                (self.mode + 1).min(last)
+            } else {
+                self.mode.saturating_sub(1)
+            };
+            self.mode_until = self.mode_until + exponential(&mut self.generator, self.config.mean_dwell);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    fn air(config: &WifiConfig, seed: u64) -> Air {
+        config.air(Seed::new(seed).generator()).unwrap()
+    }
+
+    #[test]
+    fn a_saturated_hop_carries_its_mean_rate_in_the_long_run() {
+        let config = WifiConfig::new(Bitrate::from_mbps(15));
+        let mut hop = air(&config, 1);
+        let (mut now, mut lost) = (Time::ZERO, 0_u64);
+        let packets = 2_000_000_u64;
+        for _ in 0..packets {
+            let (at, failed) = hop.finish(now, 1_500);
+            now = at;
+            lost += u64::from(failed);
+        }
+        let rate = packets as f64 * 12_000.0 / now.as_secs_f64() / 1e6;
+        // 1600 s hold about 1600 mode changes; the mean is known to a few per cent.
+        assert!((14.0..16.0).contains(&rate), "{rate} Mbit/s");
+        assert!(lost < 5, "0.1⁷ of two million: {lost}");
+    }
+
+    #[test]
+    fn service_times_spread_and_never_run_backwards() {
+        let mut hop = air(&WifiConfig::new(Bitrate::from_mbps(15)), 2);
+        let mut now = Time::ZERO;
+        let mut times = Vec::new();
+        for _ in 0..20_000 {
+            let (at, _) = hop.finish(now, 1_500);
+            assert!(at > now);
+            times.push(at.since(now));
+            now = at;
+        }
+        times.sort();
+        let (median, tail) = (times[10_000], times[19_980]);
+        assert!(tail > median * 3, "median {median:?}, 99.9th percentile {tail:?}");
+    }
+
+    #[test]
+    fn a_hop_that_could_never_work_is_refused() {
+        let mut config = WifiConfig::new(Bitrate::from_mbps(15));
+        config.backoff = Duration::from_millis(5);
+        let error = config.air(Seed::new(1).generator()).unwrap_err().to_string();
+        assert!(error.contains("5ms leaves no time"), "{error}");
+        config.modes = vec![100, 0];
+        assert!(
+            config
+                .air(Seed::new(1).generator())
+                .unwrap_err()
+                .to_string()
+                .contains("[100, 0]")
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! Jitter, reordering, queue management, cross traffic, traces and Wi-Fi on a whole link.
+
+use super::*;
+use crate::{PathConfig, Seed};
+
+/// Offers a full packet every `gap` for `seconds`; returns what became of each.
+fn offer_evenly(link: &mut Link, gap: Duration, seconds: u64) -> Vec<Verdict> {
+    let end = Time::from_secs(seconds);
+    let mut now = Time::ZERO;
+    let mut verdicts = Vec::new();
+    while now < end {
+        verdicts.push(link.offer(now, Packet::new(1_452).markable(true)));
+        now = now + gap;
+    }
+    link.settle(end);
+    assert!(link.stats().is_conserved());
+    verdicts
+}
+
+fn arrivals(verdicts: &[Verdict]) -> Vec<Time> {
+    verdicts.iter().filter_map(|verdict| verdict.arrival()).collect()
+}
+
+#[test]
+fn jitter_spreads_delays_and_keeps_the_order() {
+    let jitter = Duration::from_millis(10);
+    let gap = Duration::from_millis(1);
+    let at = arrivals(&offer_evenly(
+        &mut build(&twenty_mbps().with_jitter(jitter)),
+        gap,
+        10,
+    ));
+    assert!(at.is_sorted());
+    let base = Duration::from_micros(592) + RTT / 2;
+    let delays: Vec<_> = (0_u32..)
+        .zip(&at)
+        .map(|(n, at)| at.since(Time::ZERO + gap * n))
+        .collect();
+    assert!(delays.iter().all(|delay| (base..=base + jitter).contains(delay)));
+    assert!(delays.iter().max() > Some(&(base + jitter * 9 / 10)));
+    assert!(delays.iter().min() < Some(&(base + jitter * 5 / 10)));
+}
+
+#[test]
+fn reordered_packets_fall_behind_by_their_delay_and_others_do_not_wait() {
+    let by = Duration::from_millis(20);
+    let reordering = Reordering {
+        probability: Probability::from_parts_per_billion(10_000_000),
+        by,
+    };
+    let gap = Duration::from_millis(1);
+    let at = arrivals(&offer_evenly(
+        &mut build(&twenty_mbps().with_reordering(reordering)),
+        gap,
+        10,
+    ));
+    let base = Duration::from_micros(592) + RTT / 2;
+    let late = (0_u32..)
+        .zip(&at)
+        .filter(|(n, at)| at.since(Time::ZERO + gap * *n) == base + by)
+        .count();
+    let punctual = (0_u32..)
+        .zip(&at)
+        .filter(|(n, at)| at.since(Time::ZERO + gap * *n) == base)
+        .count();
+    assert_eq!(late + punctual, 10_000);
+    assert!((60..140).contains(&late), "{late} of 10000 at 1 %");
+}
+
+#[test]
+fn codel_keeps_a_standing_queue_near_its_target_where_drop_tail_fills_it() {
+    // 22 Mbit/s into 20: the queue grows by 50 ms a second.
+    let gap = Duration::from_micros(538);
+    let config = twenty_mbps().with_queue(QueueLimit::Bytes(Bytes::from_kb(1_000)));
+    let mut tail = build(&config);
+    offer_evenly(&mut tail, gap, 20);
+    let mut codel = build(&config.clone().with_aqm("codel".parse().unwrap()));
+    offer_evenly(&mut codel, gap, 20);
+    let (tail, codel) = (tail.stats(), codel.stats());
+    assert!(
+        tail.max_queue_delay > Duration::from_millis(390),
+        "{:?}",
+        tail.max_queue_delay
+    );
+    assert!(
+        codel.mean_queue_delay < tail.mean_queue_delay / 2,
+        "{:?}",
+        codel.mean_queue_delay
+    );
+    assert!(codel.dropped.aqm.packets > 1_000, "{:?}", codel.dropped);
+    assert_eq!(
+        (codel.dropped.queue_full.packets, tail.dropped.aqm.packets),
+        (0, 0)
+    );
+}
+
+#[test]
+fn codel_marks_what_can_be_marked() {
+    let gap = Duration::from_micros(538);
+    let mut link = build(&twenty_mbps().with_aqm("codel(ecn)".parse().unwrap()));
+    let verdicts = offer_evenly(&mut link, gap, 2);
+    let marked = verdicts
+        .iter()
+        .filter(|verdict| matches!(verdict, Verdict::Deliver { marked: true, .. }));
+    assert_eq!(link.stats().marked, marked.count() as u64);
+    assert!(link.stats().marked > 10);
+    assert_eq!(link.stats().dropped.aqm.packets, 0);
+}
+
+#[test]
+fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
+    let config = twenty_mbps().with_cross_traffic("poisson(10Mbit/s)".parse().unwrap());
+    let mut link = build(&config);
+    // 20 Mbit/s of our own and 10 of others share 20. Evenly spaced packets find room more often than random ones.
+    let verdicts = offer_evenly(&mut link, Duration::from_micros(592), 20);
+    let stats = link.stats();
+    assert_eq!(stats.offered.packets, verdicts.len() as u64);
+    let cross = stats
+        .cross
+        .offered
+        .bytes
+        .per(Duration::from_secs(20))
+        .unwrap()
+        .as_mbps();
+    assert!((9.5..10.5).contains(&cross), "{cross} Mbit/s of cross traffic");
+    let own = stats.delivered_rate(Duration::from_secs(20)).as_mbps();
+    let passed = (stats.cross.offered.bytes - stats.cross.dropped.bytes)
+        .per(Duration::from_secs(20))
+        .unwrap();
+    assert!(
+        (19.5..20.2).contains(&(own + passed.as_mbps())),
+        "{own} and {passed} through 20 Mbit/s"
+    );
+    assert!(own < 17.0, "{own} Mbit/s of 20 beside {passed}");
+}
+
+#[test]
+fn what_others_send_waits_no_longer_than_it_would_have() {
+    // A link that was never asked for an hour knows of no queue: the sources have come and gone.
+    let mut link = build(&twenty_mbps().with_cross_traffic("onoff(1Mbit/s,1s,1s)".parse().unwrap()));
+    let now = Time::from_secs(3_600);
+    let at = link.offer(now, Packet::new(1_452)).arrival().unwrap();
+    assert!(at.since(now) < RTT / 2 + Duration::from_millis(2));
+    assert!(link.stats().cross.offered.packets > 100_000);
+}
+
+#[test]
+fn an_outage_holds_packets_and_drops_none() {
+    let config = twenty_mbps().with_rate("20Mbit/s,0bit/s@1s,20Mbit/s@1.05s".parse::<Rate>().unwrap());
+    let mut link = config.build(RTT, Seed::new(1)).unwrap();
+    let at = arrivals(&offer_evenly(&mut link, Duration::from_millis(1), 2));
+    assert_eq!(at.len(), 2_000);
+    let gap = at.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap();
+    assert!((50..52).contains(&gap.as_millis()), "{gap:?}");
+}
+
+#[test]
+fn a_trace_passes_its_mean_rate() {
+    let trace: String = (1..=1_000)
+        .flat_map(|ms| vec![format!("{ms}\n"); ms % 3])
+        .collect();
+    let trace = MahimahiTrace::parse(&trace).unwrap();
+    let mean = trace.mean().as_mbps();
+    let mut link = build(&twenty_mbps().with_rate(trace).with_queue(QueueLimit::Packets(50)));
+    offer_evenly(&mut link, Duration::from_micros(400), 10);
+    let rate = link.stats().delivered_rate(Duration::from_secs(10)).as_mbps();
+    assert!((rate / mean - 1.0).abs() < 0.01, "{rate} of {mean} Mbit/s");
+}
+
+#[test]
+fn wifi_delays_vary_and_its_queue_keeps_its_limit() {
+    let wifi = WifiConfig::new(Bitrate::from_mbps(15));
+    let mut path = PathConfig::wifi(&wifi, Duration::from_millis(100))
+        .build(Seed::new(4))
+        .unwrap();
+    let verdicts = offer_evenly(&mut path.forward, Duration::from_millis(1), 60);
+    assert!(arrivals(&verdicts).is_sorted());
+    let stats = path.forward.stats();
+    assert!(stats.max_queue.as_u64() <= 1_000_000);
+    assert!(
+        stats.max_queue_delay > Duration::from_millis(50),
+        "{:?}",
+        stats.max_queue_delay
+    );
+}
