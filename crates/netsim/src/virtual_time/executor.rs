@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 pub(super) type BoxedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -15,117 +15,120 @@ pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a wake-up names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
-    /// The future given to the run itself.
-    Main,
-    /// A spawned task, by its number.
-    Task(u64),
-}
+type ReadyQueue = Mutex<VecDeque<Arc<Task>>>;
 
-#[derive(Debug, Default)]
-pub(super) struct ReadyQueue(Mutex<VecDeque<Arc<Wakeable>>>);
-
-impl ReadyQueue {
-    pub(super) fn pop(&self) -> Option<Arc<Wakeable>> {
-        lock(&self.0).pop_front()
-    }
-}
-
-/// What a waker points at.
-#[derive(Debug)]
-pub(super) struct Wakeable {
-    pub(super) who: Who,
+/// Something that is polled when it is woken; its wakers point here.
+pub(super) struct Task {
+    /// Its number among the spawned; `None` for the future of the run itself, which the run polls.
+    number: Option<u64>,
+    future: Mutex<Option<BoxedTask>>,
     queued: AtomicBool,
     ready: Arc<ReadyQueue>,
 }
 
-impl Wakeable {
-    pub(super) fn new(who: Who, ready: &Arc<ReadyQueue>) -> Arc<Self> {
-        Arc::new(Self {
-            who,
-            queued: AtomicBool::new(false),
-            ready: Arc::clone(ready),
-        })
-    }
-
-    /// To be called before its future is polled: wake-ups from here on count anew.
-    pub(super) fn taken(&self) {
-        self.queued.store(false, Ordering::Relaxed);
-    }
-}
-
-impl Wake for Wakeable {
+impl Wake for Task {
     fn wake(self: Arc<Self>) {
         if !self.queued.swap(true, Ordering::Relaxed) {
-            lock(&self.ready.0).push_back(Arc::clone(&self));
+            let ready = Arc::clone(&self.ready);
+            lock(&ready).push_back(self);
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.queued.swap(true, Ordering::Relaxed) {
-            lock(&self.ready.0).push_back(Arc::clone(self));
+            lock(&self.ready).push_back(Arc::clone(self));
         }
     }
-}
-
-/// Spawned tasks that have not finished.
-#[derive(Default)]
-pub(super) struct Tasks {
-    live: BTreeMap<u64, Option<(BoxedTask, Waker)>>,
-    next: u64,
 }
 
 /// The tasks of one simulation and the queue of those that want to run.
 #[derive(Default)]
 pub(super) struct Executor {
-    tasks: Mutex<Tasks>,
-    pub(super) ready: Arc<ReadyQueue>,
+    live: Mutex<Live>,
+    ready: Arc<ReadyQueue>,
+}
+
+/// Spawned tasks that have not finished.
+#[derive(Default)]
+struct Live {
+    tasks: BTreeMap<u64, Arc<Task>>,
+    next: u64,
 }
 
 impl Executor {
+    fn task(&self, number: Option<u64>, future: Option<BoxedTask>) -> Arc<Task> {
+        let ready = Arc::clone(&self.ready);
+        Arc::new(Task {
+            number,
+            future: Mutex::new(future),
+            queued: AtomicBool::new(false),
+            ready,
+        })
+    }
+
     pub(super) fn spawn(&self, future: BoxedTask) {
-        let mut tasks = lock(&self.tasks);
-        let number = tasks.next;
-        tasks.next += 1;
-        let wakeable = Wakeable::new(Who::Task(number), &self.ready);
-        tasks
-            .live
-            .insert(number, Some((future, Waker::from(Arc::clone(&wakeable)))));
-        drop(tasks);
-        wakeable.wake();
+        let mut live = lock(&self.live);
+        let number = live.next;
+        live.next += 1;
+        let task = self.task(Some(number), Some(future));
+        live.tasks.insert(number, Arc::clone(&task));
+        drop(live);
+        task.wake();
+    }
+
+    /// The task that stands for a run's own future; it is ready at once.
+    pub(super) fn main(&self) -> Waker {
+        let task = self.task(None, None);
+        task.wake_by_ref();
+        Waker::from(task)
+    }
+
+    /// The task that was woken first.
+    pub(super) fn next_ready(&self) -> Option<Arc<Task>> {
+        let task = lock(&self.ready).pop_front()?;
+        // Wake-ups from here on count anew.
+        task.queued.store(false, Ordering::Relaxed);
+        Some(task)
+    }
+
+    /// Polls a spawned task once; returns whether it was one. No lock of the executor is held meanwhile: the task may
+    /// spawn and wake as it likes.
+    pub(super) fn poll(&self, task: &Arc<Task>) -> bool {
+        let Some(number) = task.number else { return false };
+        let mut future = lock(&task.future);
+        let Some(polled) = future.as_mut() else {
+            return true;
+        };
+        let waker = Waker::from(Arc::clone(task));
+        if polled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            let finished = future.take();
+            drop(future);
+            // What it owns may spawn or wake on its way out, so it goes while no lock is held.
+            drop(finished);
+            lock(&self.live).tasks.remove(&number);
+        }
+        true
     }
 
     /// How many tasks have not finished.
     pub(super) fn live(&self) -> usize {
-        lock(&self.tasks).live.len()
-    }
-
-    /// Polls a task once, without holding any lock meanwhile: it may spawn and wake as it likes.
-    pub(super) fn poll(&self, number: u64) {
-        let Some((mut future, waker)) = lock(&self.tasks).live.get_mut(&number).and_then(Option::take) else {
-            return;
-        };
-        let done = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
-        if done {
-            // The task is dropped only after the lock is free: what it owns may spawn or wake.
-            lock(&self.tasks).live.remove(&number);
-        } else if let Some(place) = lock(&self.tasks).live.get_mut(&number) {
-            *place = Some((future, waker));
-        }
+        lock(&self.live).tasks.len()
     }
 
     /// Drops every task, and those which they spawn on their way out.
     pub(super) fn clear(&self) {
         loop {
-            let tasks = core::mem::take(&mut lock(&self.tasks).live);
+            let tasks = core::mem::take(&mut lock(&self.live).tasks);
             if tasks.is_empty() {
                 break;
             }
-            drop(tasks);
+            for task in tasks.values() {
+                let future = lock(&task.future).take();
+                drop(future);
+            }
         }
-        while self.ready.pop().is_some() {}
+        let ready = core::mem::take(&mut *lock(&self.ready));
+        drop(ready);
     }
 }
 
@@ -135,9 +138,4 @@ impl core::fmt::Debug for Executor {
             .field("live", &self.live())
             .finish_non_exhaustive()
     }
-}
-
-/// Polls the run's own future once.
-pub(super) fn poll_main<F: Future>(main: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
-    main.poll(&mut Context::from_waker(waker))
 }

@@ -26,8 +26,9 @@ use core::time::Duration;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use playrate_units::duration;
@@ -38,7 +39,7 @@ pub use network::NetworkStats;
 pub use runtime::{VirtualRuntime, VirtualSocket};
 
 use crate::{Link, LinkSeries, LinkStats, Path, Seed, Time};
-use executor::{Executor, Wakeable, Who, lock, poll_main};
+use executor::{Executor, lock};
 use network::Network;
 
 /// What the runtime, its sockets and its timers have in common.
@@ -46,6 +47,8 @@ use network::Network;
 pub(crate) struct Shared {
     /// quinn speaks in real instants; only their differences matter.
     epoch: Instant,
+    /// The network's time in nanoseconds, for those who only want to know it.
+    clock: AtomicU64,
     network: Mutex<Network>,
     executor: Executor,
 }
@@ -175,6 +178,7 @@ impl Simulation {
         Self {
             shared: Arc::new(Shared {
                 epoch: Instant::now(),
+                clock: AtomicU64::new(0),
                 network,
                 executor,
             }),
@@ -267,20 +271,14 @@ impl Simulation {
         let executor = &self.shared.executor;
         let deadline = Time::from(limits.deadline);
         let mut main = pin!(main);
-        let own = Wakeable::new(Who::Main, &executor.ready);
-        let own_waker = Waker::from(Arc::clone(&own));
-        own.wake();
+        let own = executor.main();
         let mut polls = 0;
         loop {
-            while let Some(woken) = executor.ready.pop() {
-                woken.taken();
-                match woken.who {
-                    Who::Task(number) => executor.poll(number),
-                    Who::Main => {
-                        if let Poll::Ready(output) = poll_main(main.as_mut(), &own_waker) {
-                            return Ok(output);
-                        }
-                    }
+            while let Some(task) = executor.next_ready() {
+                if !executor.poll(&task)
+                    && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&own))
+                {
+                    return Ok(output);
                 }
                 polls += 1;
                 if polls >= limits.polls_per_instant {
@@ -301,6 +299,7 @@ impl Simulation {
                 }
                 Some(at) if at > deadline => {
                     network.now = before.max(deadline);
+                    self.shared.clock.store(network.now.as_nanos(), Ordering::Relaxed);
                     return Err(RunError::Deadline { at: deadline });
                 }
                 Some(at) if at > before => polls = 0,
@@ -310,6 +309,7 @@ impl Simulation {
                 .agenda
                 .pop()
                 .and_then(|(at, event)| network.happen(at, event));
+            self.shared.clock.store(network.now.as_nanos(), Ordering::Relaxed);
             drop(network);
             if let Some(waker) = waker {
                 waker.wake();

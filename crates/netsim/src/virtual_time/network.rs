@@ -63,6 +63,10 @@ pub(super) struct Socket {
     pub(super) waker: Option<Waker>,
     /// Arrived, and held back by the host until its next interrupt.
     held: Vec<Datagram>,
+    /// How long its host holds datagrams back.
+    interrupt_interval: Duration,
+    /// The route that was taken last, for most sockets talk to one host.
+    last_route: Option<(IpAddr, Arc<Route>)>,
     buffered: usize,
     open: bool,
 }
@@ -156,6 +160,9 @@ impl Network {
             last_wait: access(to),
         };
         self.routes.insert((from, to), Arc::new(route));
+        for socket in &mut self.sockets {
+            socket.last_route = None;
+        }
     }
 
     /// A socket at this port of this host, any free one for 0; `None` if there is no such host or the port is taken.
@@ -179,6 +186,8 @@ impl Network {
             received: VecDeque::new(),
             waker: None,
             held: Vec::new(),
+            interrupt_interval: host.config.interrupt_interval,
+            last_route: None,
             buffered: 0,
             open: true,
         };
@@ -232,13 +241,23 @@ impl Network {
         Duration::from_nanos(u64::try_from(scaled).unwrap_or(nanos))
     }
 
-    pub(super) fn send(&mut self, from: SocketAddr, to: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
-        let Some(route) = self.routes.get(&(from.ip(), to.ip())) else {
-            self.stats.unroutable += 1;
-            tracing::debug!("no route from {} to {}", from.ip(), to.ip());
+    pub(super) fn send(&mut self, socket: u32, to: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
+        let Some(sender) = self.sockets.get_mut(socket as usize) else {
             return;
         };
-        let route = Arc::clone(route);
+        let from = sender.address;
+        let route = match &sender.last_route {
+            Some((ip, route)) if *ip == to.ip() => Arc::clone(route),
+            _ => {
+                let Some(route) = self.routes.get(&(from.ip(), to.ip())) else {
+                    self.stats.unroutable += 1;
+                    tracing::debug!("no route from {} to {}", from.ip(), to.ip());
+                    return;
+                };
+                sender.last_route = Some((to.ip(), Arc::clone(route)));
+                Arc::clone(route)
+            }
+        };
         let mut copy = self.spare_buffer();
         copy.extend_from_slice(data);
         let wait = route.first_wait;
@@ -342,10 +361,7 @@ impl Network {
             from: packet.from,
             ecn: packet.ecn,
         };
-        let hold = self
-            .hosts
-            .get(&packet.to.ip())
-            .map_or(Duration::ZERO, |host| host.config.interrupt_interval);
+        let hold = socket.interrupt_interval;
         if hold.is_zero() {
             socket.received.push_back(datagram);
             return socket.waker.take();

@@ -7,6 +7,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ pub struct VirtualRuntime {
 impl VirtualRuntime {
     /// The virtual time.
     pub fn time(&self) -> Time {
-        lock(&self.shared.network).now
+        Time::from_nanos(self.shared.clock.load(Ordering::Relaxed))
     }
 
     /// Waits for so much virtual time.
@@ -139,7 +140,7 @@ impl AsyncUdpSocket for VirtualSocket {
         let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
         let mut network = lock(&self.shared.network);
         for segment in transmit.contents.chunks(size) {
-            network.send(self.address, transmit.destination, transmit.ecn, segment);
+            network.send(self.index, transmit.destination, transmit.ecn, segment);
         }
         Ok(())
     }
