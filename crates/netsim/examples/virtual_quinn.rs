@@ -3,13 +3,12 @@
 use playrate_netsim::{Host, HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
 use playrate_units::{Bitrate, Probability};
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
-use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig};
+use quinn::{ClientConfig, Endpoint, ServerConfig};
 use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 /// quinn as ever, but for the socket, the runtime and a seed instead of the system's randomness.
 fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outcome<Endpoint> {
-    let mut config = EndpointConfig::default();
-    config.rng_seed(Some(sim.seed().derive(&host.ip().to_string())));
+    let config = sim.endpoint_config(&host.ip().to_string());
     let (socket, runtime) = (sim.bind(host, 0)?, sim.runtime());
     let endpoint = Endpoint::new_with_abstract_socket(config, server, socket, runtime)?;
     Ok(endpoint)

@@ -1,5 +1,6 @@
 //! [`LinkSeries`]: a link over time, in bounded memory.
 
+use core::fmt;
 use core::time::Duration;
 
 use playrate_units::Bytes;
@@ -70,6 +71,26 @@ impl LinkSeries {
             .zip(&self.bins)
     }
 
+    /// The bins as comma-separated values under a line of names: seconds, bytes, bytes, packets, packets.
+    pub fn csv(&self) -> impl fmt::Display + '_ {
+        struct Csv<'a>(&'a LinkSeries);
+        impl fmt::Display for Csv<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                writeln!(
+                    f,
+                    "time_s,max_queue_bytes,delivered_bytes,offered_packets,dropped_packets"
+                )?;
+                for (start, bin) in self.0.iter() {
+                    let (queue, delivered) = (bin.max_queue.as_u64(), bin.delivered.as_u64());
+                    let start = start.as_secs_f64();
+                    writeln!(f, "{start},{queue},{delivered},{},{}", bin.offered, bin.dropped)?;
+                }
+                Ok(())
+            }
+        }
+        Csv(self)
+    }
+
     pub(crate) fn at(&mut self, now: Time) -> Option<&mut LinkBin> {
         let mut index = self.index(now);
         while index >= self.capacity {
@@ -119,5 +140,16 @@ mod tests {
             series.iter().nth(1).map(|(start, _)| start),
             Some(Time::from_millis(1024))
         );
+    }
+
+    #[test]
+    fn a_series_is_written_as_csv() {
+        let mut series = LinkSeries::new(Duration::from_millis(500), 16);
+        series
+            .at(Time::from_millis(600))
+            .expect("a bin for every time")
+            .delivered = Bytes::new(1_500);
+        let lines: Vec<String> = series.csv().to_string().lines().map(str::to_owned).collect();
+        assert_eq!(lines[1..], ["0,0,0,0,0", "0.5,0,1500,0,0"]);
     }
 }

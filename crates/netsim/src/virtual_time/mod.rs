@@ -6,8 +6,9 @@
 //! thread calls [`Simulation::run`].
 //!
 //! The same seed gives the same [`Simulation::digest`] if the program draws no randomness of its own:
-//! - give both endpoints `EndpointConfig::rng_seed(Some(seed.derive("…")))`; the other random bytes of quinn, rustls
-//!   and ring have fixed lengths and never show in times or sizes;
+//! - give both endpoints a seeded configuration such as [`Simulation::endpoint_config`]; the other random bytes of
+//!   quinn, rustls and ring have fixed lengths and never show in times or sizes;
+//! - `h3` draws its GREASE frames from `fastrand`'s generator of the thread: seed that, or switch GREASE off;
 //! - write `tokio::select!` with `biased;`, take time and timers from the runtime, iterate no `HashMap`.
 //!
 //! Hosts compute in no time at all. Timers are exact, every datagram is its own event and acknowledgements are never
@@ -32,6 +33,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use playrate_units::duration;
+use quinn::EndpointConfig;
 use thiserror::Error;
 
 pub use host::{Host, HostConfig};
@@ -189,6 +191,14 @@ impl Simulation {
     /// The seed it was made with, for seeding what else is random in the run.
     pub fn seed(&self) -> Seed {
         self.seed
+    }
+
+    /// quinn's default endpoint configuration with its generator seeded by the simulation's seed and `name`, so that
+    /// runs repeat. Every endpoint needs a name of its own.
+    pub fn endpoint_config(&self, name: &str) -> EndpointConfig {
+        let mut config = EndpointConfig::default();
+        config.rng_seed(Some(self.seed.child("endpoint").derive(name)));
+        config
     }
 
     /// Adds a path that nobody uses yet.

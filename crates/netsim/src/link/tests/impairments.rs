@@ -1,5 +1,7 @@
 //! Jitter, reordering, queue management, cross traffic, traces and Wi-Fi on a whole link.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::{PathConfig, Seed};
 
@@ -182,4 +184,58 @@ fn wifi_delays_vary_and_its_queue_keeps_its_limit() {
         "{:?}",
         stats.max_queue_delay
     );
+}
+
+/// A link with everything on it.
+fn everything(rate: Rate) -> LinkConfig {
+    LinkConfig::new(rate, Duration::from_millis(20))
+        .with_queue(QueueLimit::Bytes(Bytes::from_kb(60)))
+        .with_aqm("codel(ecn)".parse().unwrap())
+        .with_loss("gilbert(1%,20%,90%,0.1%)".parse::<Loss>().unwrap())
+        .with_jitter(Duration::from_millis(3))
+        .with_reordering(Reordering {
+            probability: Probability::from_parts_per_billion(20_000_000),
+            by: Duration::from_millis(9),
+        })
+        .with_cross_traffic("poisson(2Mbit/s,700B)".parse().unwrap())
+        .with_cross_traffic("onoff(6Mbit/s,200ms,300ms)".parse().unwrap())
+}
+
+#[test]
+fn draws_have_the_same_bits_on_every_machine() {
+    let mut link = everything("wifi(15Mbit/s)".parse().unwrap())
+        .build(RTT, Seed::new(7))
+        .unwrap();
+    offer_evenly(&mut link, Duration::from_micros(900), 5);
+    // Changes only when the model or one of its generators does.
+    assert_eq!(link.digest(), 0x8bf6_0b10_f133_0e38, "{:#x}", link.digest());
+}
+
+proptest! {
+    #[test]
+    fn every_byte_is_accounted_for_whatever_is_on_the_link(
+        offers in proptest::collection::vec((0..3_000_000_u64, 0..1_600_usize, any::<bool>()), 1..300),
+        rate in 0..5_usize,
+        seed: u64,
+    ) {
+        let rates = ["unlimited", "9Mbit/s", "wifi(9Mbit/s)", "9Mbit/s,0bit/s@50ms,20Mbit/s@90ms,repeat@200ms"];
+        let rate = match rates.get(rate) {
+            Some(text) => text.parse().unwrap(),
+            None => Rate::Trace(MahimahiTrace::parse("1\n1\n4\n5\n9\n").unwrap()),
+        };
+        let mut link = everything(rate).build(RTT, Seed::new(seed)).unwrap();
+        let (mut now, mut arrived) = (Time::ZERO, Tally::default());
+        for (gap, payload, markable) in offers {
+            now = now + Duration::from_nanos(gap);
+            if let Verdict::Deliver { at, .. } = link.offer(now, Packet::new(payload).markable(markable)) {
+                prop_assert!(at >= now + Duration::from_millis(20), "faster than propagation");
+                arrived.add(payload as u64 + IP_UDP_OVERHEAD);
+            }
+            prop_assert!(link.backlog().as_u64() <= 60_000);
+            prop_assert!(link.stats().is_conserved());
+        }
+        link.settle(now + Duration::from_secs(60));
+        prop_assert_eq!(link.stats().delivered, arrived);
+        prop_assert_eq!(link.stats().queued, Tally::default());
+    }
 }

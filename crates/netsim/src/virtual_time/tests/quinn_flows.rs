@@ -7,7 +7,7 @@ use playrate_units::Probability;
 use quinn::congestion::CubicConfig;
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::PrivatePkcs8KeyDer;
-use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, Runtime, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, Runtime, ServerConfig, TransportConfig};
 
 use super::*;
 
@@ -21,8 +21,7 @@ fn transport() -> Arc<TransportConfig> {
 }
 
 fn endpoint(sim: &Simulation, host: Host, port: u16, server: Option<ServerConfig>) -> Endpoint {
-    let mut config = EndpointConfig::default();
-    config.rng_seed(Some(sim.seed().derive(&format!("{}:{port}", host.ip()))));
+    let config = sim.endpoint_config(&format!("{}:{port}", host.ip()));
     Endpoint::new_with_abstract_socket(config, server, sim.bind(host, port).unwrap(), sim.runtime()).unwrap()
 }
 
