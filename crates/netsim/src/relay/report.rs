@@ -89,12 +89,8 @@ impl fmt::Display for RelayFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Late(by) => {
-                let limit = duration::display(MAX_LATENESS);
-                write!(
-                    f,
-                    "{} late, more than {limit}: the machine was too busy",
-                    duration::display(*by)
-                )
+                let (limit, by) = (duration::display(MAX_LATENESS), by.as_secs_f64() * 1e3);
+                write!(f, "{by:.1} ms late, more than {limit}: the machine was too busy")
             }
             Self::KernelDrops(n) => write!(
                 f,
@@ -170,14 +166,14 @@ impl fmt::Display for RelayReport {
                 link.max_queue_delay.as_millis(),
             )?;
         }
-        let micros = |time: Duration| time.as_micros();
         let late = &totals.lateness;
+        let (mean, max) = (late.mean.as_micros(), late.max.as_micros());
         write!(
             f,
-            "late by {} us on average, {} us at most",
-            micros(late.mean),
-            micros(late.max)
+            "late by {mean} us on average, {max} us at most; {} datagrams by more than ",
+            late.beyond_limit
         )?;
+        write!(f, "{}", duration::display(MAX_LATENESS))?;
         for flaw in self.flaws() {
             write!(f, "\nnot valid: {flaw}")?;
         }
@@ -253,7 +249,7 @@ mod tests {
         assert!(
             report
                 .to_string()
-                .contains("not valid: 5.001ms late, more than 5ms"),
+                .contains("not valid: 5.0 ms late, more than 5ms"),
             "{report}"
         );
     }
