@@ -1,0 +1,93 @@
+//! The product's server and client in virtual time: TLS, HTTP/3 and a real title over a modelled path, in a moment.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its session has nothing better to do than panic"
+)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use playrate_media::FileSource;
+use playrate_netsim::{HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
+use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Target, Trust};
+use playrate_units::{Bitrate, Bytes, Probability};
+use quinn::Runtime;
+use video_client::playout::{CatchUp, Clock, PlayoutConfig};
+use video_client::report::QualityReport;
+use video_client::{Discard, PlayOptions, Session};
+use video_server::library::Library;
+use video_server::serve::{Settings, VideoServer};
+
+/// Plays the embedded title once; returns what the viewer saw and the digest of everything on the wire.
+fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64) {
+    let sim = Simulation::new(seed);
+    let path = sim.add_path(path.build(seed.child("path")).unwrap());
+    let (server, client) = (
+        sim.add_host(HostConfig::default()).unwrap(),
+        sim.add_host(HostConfig::default()).unwrap(),
+    );
+    sim.connect(server, client, &[path]);
+    let runtime: Arc<dyn Runtime> = sim.runtime();
+
+    let identity = Identity::development(&[]).unwrap();
+    let trust = Trust::Pin(identity.pin());
+    let mut options = ServerOptions::new(identity);
+    options.transport.seed = Some(seed.derive("server"));
+    let transport = Server::new(Arc::clone(&runtime), sim.bind(server, 443).unwrap(), options).unwrap();
+    let address = transport.local_addr().unwrap();
+    let title = FileSource::open(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/title-720p.mp4")).unwrap();
+    let library = Library::new().with_source("title.mp4", Arc::new(title)).unwrap();
+    let settings = Settings::new(controller.parse().unwrap());
+    let videos = VideoServer::start(transport, Arc::clone(&runtime), library, settings);
+
+    let mut options = ClientOptions::new(trust);
+    options.transport.seed = Some(seed.derive("client"));
+    let client = Client::new(Arc::clone(&runtime), sim.bind(client, 0).unwrap(), options).unwrap();
+    let playout = PlayoutConfig::new(Bytes::from_kb(656), Clock::CatchUp(CatchUp::default()));
+    let options = PlayOptions {
+        playout,
+        ..PlayOptions::default()
+    };
+    let target = Target::at("localhost", address);
+    let session = Session::new(runtime, client.clone(), target, "/title.mp4", options);
+    let played = sim.run(RunLimits::until(Duration::from_secs(600)), async {
+        let played = session
+            .play(&mut Discard, &mut (), std::future::pending())
+            .await
+            .unwrap();
+        client.wait_idle().await;
+        videos.shutdown(Duration::from_secs(3)).await;
+        played
+    });
+    let played = played.unwrap();
+    played.result.unwrap();
+    assert!(sim.link_stats(path.forward).is_conserved());
+    (played.report, sim.digest())
+}
+
+#[test]
+fn a_session_repeats_to_the_packet_and_takes_less_time_than_its_title() {
+    let loss: Probability = "0.1%".parse().unwrap();
+    let path = PathConfig::bottleneck(
+        Bitrate::from_mbps(20),
+        Duration::from_millis(100),
+        QueueLimit::ONE_BDP,
+        loss,
+    );
+    let began = Instant::now();
+    let (report, digest) = play("cubic", Seed::new(3), &path);
+    let took = began.elapsed();
+    assert_eq!(report.network.received, report.network.promised.unwrap());
+    assert!(
+        report.network.connected.unwrap() >= Duration::from_millis(100),
+        "no faster than light"
+    );
+    assert!(
+        took < report.network.ended,
+        "{took:?} for {:?}",
+        report.network.ended
+    );
+    assert_eq!(play("cubic", Seed::new(3), &path).1, digest);
+    assert_ne!(play("cubic", Seed::new(4), &path).1, digest);
+    assert_ne!(play("reno", Seed::new(3), &path).1, digest);
+}
