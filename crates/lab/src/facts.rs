@@ -147,12 +147,13 @@ fn percentile(sorted: &[Duration], share: f64) -> Option<Duration> {
     sorted.get((last as f64 * share).round() as usize).copied()
 }
 
+/// A computed size, rounded to whole bytes.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a mean of byte counts is a byte count"
+    reason = "a mean or share of byte counts is a byte count"
 )]
-fn whole_bytes(value: f64) -> Bytes {
+pub(crate) fn whole_bytes(value: f64) -> Bytes {
     Bytes::new(value.round() as u64)
 }
 

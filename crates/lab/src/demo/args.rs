@@ -22,7 +22,7 @@ pub struct DemoArgs {
     pub controllers: Controllers,
 
     /// Rate of the bottleneck
-    #[arg(long, value_name = "RATE", default_value = "3.2Mbit/s")]
+    #[arg(long, value_name = "RATE", default_value = "3.1Mbit/s")]
     pub rate: Bitrate,
 
     /// Propagation delay there and back, without queueing
@@ -30,7 +30,7 @@ pub struct DemoArgs {
     pub rtt: Duration,
 
     /// What the queue before the bottleneck holds: bytes, packets, or a multiple of rate × RTT
-    #[arg(long, value_name = "SIZE", default_value = "0.25bdp")]
+    #[arg(long, value_name = "SIZE", default_value = "0.3bdp")]
     pub queue: QueueLimit,
 
     /// How likely a packet towards the viewer is lost at random
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(specs, ["reno", "cubic"]);
         assert_eq!(
             (args.rate, args.loss),
-            (Bitrate::from_kbps(3_200), Probability::ZERO)
+            (Bitrate::from_kbps(3_100), Probability::ZERO)
         );
         assert_eq!(args.playout_buffer, video_client::playout::PLAYOUT_BUFFER_448);
     }

@@ -73,7 +73,7 @@ pub(super) struct Viewing {
     watch: Watch,
     recording: Arc<Recording>,
     last_shown: Option<Duration>,
-    ended: bool,
+    underflows: u64,
     freezes: Vec<Span>,
     discards: Vec<Duration>,
 }
@@ -85,14 +85,15 @@ impl Viewing {
             watch,
             recording,
             last_shown: None,
-            ended: false,
+            underflows: 0,
             freezes: Vec::new(),
             discards: Vec::new(),
         }
     }
 
-    /// When the picture stood still, and when pictures were discarded.
-    pub(super) fn into_parts(self) -> (Vec<Span>, Vec<Duration>) {
+    /// When the picture stood still, and when pictures were discarded, in a session that ended at `end`.
+    pub(super) fn into_parts(mut self, end: Duration) -> (Vec<Span>, Vec<Duration>) {
+        self.shown(end);
         (self.freezes, self.discards)
     }
 
@@ -114,12 +115,14 @@ impl Watcher for Viewing {
         match event.what {
             Happening::Shown { .. } => self.shown(event.at),
             Happening::Discarded { .. } => self.discards.push(event.at),
-            Happening::Ended => {
-                self.ended = true;
-                let mut moment = self.watch.get();
-                moment.sight = Sight::Ended;
-                self.watch.set(moment);
-            }
+            Happening::UnderflowBegan => self.underflows += 1,
+            Happening::Ended => self.watch.set(Moment {
+                at: self.watch.get().at,
+                sight: Sight::Ended,
+                freezes: self.underflows,
+                discarded: self.discards.len() as u64,
+                ..Moment::default()
+            }),
             _ => {}
         }
     }
@@ -174,7 +177,7 @@ mod tests {
             event(600, shown),
             event(620, shown),
         ]);
-        let (freezes, _) = viewing.into_parts();
+        let (freezes, _) = viewing.into_parts(Duration::from_millis(660));
         assert_eq!(
             freezes,
             [Span {
@@ -190,8 +193,23 @@ mod tests {
             pts: Duration::ZERO,
             late: Duration::ZERO,
         };
-        let (freezes, _) = viewing(&[event(0, shown), event(41, shown), event(80, shown)]).into_parts();
+        let (freezes, _) = viewing(&[event(0, shown), event(41, shown), event(80, shown)])
+            .into_parts(Duration::from_millis(120));
         assert!(freezes.is_empty(), "{freezes:?}");
+    }
+
+    #[test]
+    fn a_picture_that_stands_still_to_the_end_is_a_freeze_too() {
+        let shown = Happening::Shown {
+            pts: Duration::ZERO,
+            late: Duration::ZERO,
+        };
+        let (freezes, _) = viewing(&[event(0, shown)]).into_parts(Duration::from_secs(2));
+        let span = Span {
+            from: Duration::from_millis(40),
+            to: Duration::from_secs(2),
+        };
+        assert_eq!(freezes, [span]);
     }
 
     #[test]
@@ -200,7 +218,7 @@ mod tests {
             pts: Duration::ZERO,
             late: Duration::from_millis(300),
         };
-        let (_, discards) = viewing(&[event(7, discarded)]).into_parts();
+        let (_, discards) = viewing(&[event(7, discarded)]).into_parts(Duration::ZERO);
         assert_eq!(discards, [Duration::from_millis(7)]);
     }
 }

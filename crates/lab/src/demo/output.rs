@@ -46,7 +46,9 @@ pub(super) fn save(comparison: &Comparison, directory: &Path) -> Result<PathBuf,
 /// Prints the table and the explanation.
 pub(super) fn print(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     let explanation = Explanation::of(comparison);
-    writeln!(out, "{}", table(comparison))?;
+    for line in table(comparison).lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
     writeln!(
         out,
         "\n* the better value, where they differ\n\n{}\n",
@@ -55,7 +57,7 @@ pub(super) fn print(comparison: &Comparison, out: &mut impl Write) -> io::Result
     for reason in &explanation.reasons {
         writeln!(out, "{}", wrap(reason, "- ", LINE))?;
     }
-    for warning in &explanation.warnings {
+    if let Some(warning) = &explanation.warning {
         writeln!(out, "\n{}", wrap(warning, "WARNING: ", LINE))?;
     }
     Ok(())
@@ -119,7 +121,7 @@ struct Summary<'a> {
     playout_buffer: playrate_units::Bytes,
     headline: String,
     reasons: Vec<String>,
-    warnings: Vec<String>,
+    warning: Option<String>,
     runs: Vec<RunSummary<'a>>,
     report: String,
 }
@@ -152,7 +154,7 @@ pub(super) fn print_json(comparison: &Comparison, report: &Path, out: &mut impl 
     let Explanation {
         headline,
         reasons,
-        warnings,
+        warning,
     } = Explanation::of(comparison);
     let summary = Summary {
         version: &comparison.version,
@@ -161,7 +163,7 @@ pub(super) fn print_json(comparison: &Comparison, report: &Path, out: &mut impl 
         playout_buffer: comparison.playout_buffer,
         headline,
         reasons,
-        warnings,
+        warning,
         runs: comparison.runs.iter().map(RunSummary::of).collect(),
         report: report.display().to_string(),
     };

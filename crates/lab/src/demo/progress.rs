@@ -35,7 +35,7 @@ impl Sight {
             Self::Waiting => "waiting",
             Self::Playing => "playing",
             Self::Frozen => "FROZEN",
-            Self::Ended => "ended",
+            Self::Ended => "done",
         }
     }
 }
@@ -192,16 +192,22 @@ fn bars(sessions: &[(String, Watch)]) -> Vec<ProgressBar> {
 
 /// A session in a line.
 fn describe(moment: &Moment, rate_now: Bitrate) -> String {
+    let seen = format!(
+        "{}, {} discarded",
+        count(moment.freezes, "freeze", "freezes"),
+        moment.discarded
+    );
+    if moment.sight == Sight::Ended {
+        return format!("{:<7} {seen}", moment.sight.name());
+    }
     let window = moment
         .window
         .map_or_else(String::new, |window| format!(", cwnd {}", size(window)));
     format!(
-        "{:<7} {:>4.1} s buffered, {:>11}{window}, {}, {} discarded",
+        "{:<7} {:>4.1} s buffered, {:>11}{window}, {seen}",
         moment.sight.name(),
         moment.ahead.as_secs_f64(),
         rate(rate_now),
-        count(moment.freezes, "freeze", "freezes"),
-        moment.discarded,
     )
 }
 

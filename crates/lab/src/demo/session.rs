@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playrate_media::MediaSource;
-use playrate_netsim::{PathConfig, Relay, RelayConfig, RelayReport, Seed};
+use playrate_netsim::{PathConfig, Relay, RelayConfig, RelayFlaw, RelayReport, Seed};
 use playrate_transport::telemetry::Sample;
 use playrate_transport::{
     Client, ClientOptions, ControllerChoice, Identity, Server, ServerOptions, Target, Trust,
@@ -25,6 +25,7 @@ use super::progress::Watch;
 use crate::record::{
     LinkCounts, Outcome, PlayoutSample, QueueSample, RunRecord, Sender, TransportSample, Viewer, WindowCut,
 };
+use crate::words;
 
 /// How long the server may take to see that its client has left.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -132,7 +133,8 @@ fn serve(
 
 fn viewer(report: &QualityReport, viewing: Viewing) -> Viewer {
     let seen = &report.playout;
-    let (freezes, discard_times) = viewing.into_parts();
+    let length = seen.ended.unwrap_or(seen.at);
+    let (freezes, discard_times) = viewing.into_parts(length);
     Viewer {
         startup: seen.startup_delay,
         pictures: seen.frames,
@@ -144,7 +146,7 @@ fn viewer(report: &QualityReport, viewing: Viewing) -> Viewer {
         rebases: seen.rebases,
         delivered: report.network.received,
         receiving: report.network.ended,
-        length: seen.ended.unwrap_or(seen.at),
+        length,
         outcome: match &report.outcome {
             Ended::Complete => Outcome::Played,
             Ended::Stopped => Outcome::Stopped,
@@ -179,7 +181,18 @@ fn counts(relay: &RelayReport) -> LinkCounts {
         overflowed: link.dropped.queue_full.packets,
         lost: link.dropped.loss.packets,
         lateness: relay.totals.lateness.max,
-        flaws: relay.flaws().iter().map(ToString::to_string).collect(),
+        flaws: relay.flaws().iter().map(say).collect(),
+    }
+}
+
+/// A flaw as people read it.
+fn say(flaw: &RelayFlaw) -> String {
+    match flaw {
+        RelayFlaw::Late(by) => format!(
+            "a packet left {} late, because the machine was too busy",
+            words::time(*by)
+        ),
+        other => other.to_string(),
     }
 }
 

@@ -34,8 +34,8 @@ pub(super) const WIDTH: i32 = 960;
 /// Space left of the plot, for the y axis's numbers.
 pub(super) const LEFT: i32 = 52;
 
-/// Space right of the plot.
-pub(super) const RIGHT: i32 = 14;
+/// Space right of the plot, for the names of lanes and of horizontal lines.
+pub(super) const RIGHT: i32 = 122;
 
 /// CSS pixels as drawing units.
 pub(super) const fn px(pixels: i32) -> i32 {

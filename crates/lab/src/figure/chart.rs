@@ -149,12 +149,9 @@ impl Chart {
                 inner.draw(&Circle::new(at, px(3), RGBColor::from(mark.colour).filled()))?;
             }
         }
-        for guide in &self.guides {
-            let y = inner.map_coordinate(&(0.0, guide.value.clamp(bottom, top))).1;
-            let up = y - px(8) >= plot.start;
-            let at = (px(WIDTH - RIGHT - 4), if up { y - px(8) } else { y + px(9) });
-            haloed(area, &guide.label, at)?;
-        }
+        self.name_guides(area, |value| {
+            inner.map_coordinate(&(0.0, value.clamp(bottom, top))).1
+        })?;
         self.heading(area)
     }
 
@@ -176,6 +173,24 @@ impl Chart {
             bottom,
             (highest / step).ceil().max(bottom / step + 1.0) * step,
         )
+    }
+
+    /// The names of horizontal lines, right of the plot; close ones are moved apart.
+    fn name_guides(&self, area: &Area<'_>, place: impl Fn(f64) -> i32) -> Result<(), FigureError> {
+        let mut guides: Vec<(i32, &str)> = self
+            .guides
+            .iter()
+            .map(|guide| (place(guide.value), guide.label.as_str()))
+            .collect();
+        guides.sort_by_key(|guide| guide.0);
+        let name = text_style(11.0, FAINT, HPos::Left);
+        let mut free = 0;
+        for (y, label) in guides {
+            let y = y.max(free);
+            area.draw_text(label, &name, (px(WIDTH - RIGHT + 6), y))?;
+            free = y + px(14);
+        }
+        Ok(())
     }
 
     /// Title at the left, legend at the right.
@@ -238,18 +253,6 @@ fn dashed(area: &Area<'_>, y: i32) -> Result<(), FigureError> {
         let end = (x + 4).min(WIDTH - RIGHT);
         area.draw(&PathElement::new(vec![(px(x), y), (px(end), y)], style))?;
     }
-    Ok(())
-}
-
-/// Text on top of lines: white around it keeps it readable.
-fn haloed(area: &Area<'_>, text: &str, at: (i32, i32)) -> Result<(), FigureError> {
-    let half = px(7);
-    let width = fine(text_width(text, 11.0) + 4.0);
-    area.draw(&Rectangle::new(
-        [(at.0 - width, at.1 - half), (at.0 + px(2), at.1 + half)],
-        WHITE.mix(0.78).filled(),
-    ))?;
-    area.draw_text(text, &text_style(11.0, FAINT, HPos::Right), at)?;
     Ok(())
 }
 

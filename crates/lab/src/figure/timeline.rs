@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 
 use super::Colour;
 use super::canvas::{
-    Area, FAINT, FINE, FigureError, INK, RIGHT, WIDTH, draw, fine, px, stroke, text_style, text_width,
+    Area, FAINT, FINE, FigureError, INK, LEFT, RIGHT, WIDTH, draw, fine, px, stroke, text_style, text_width,
 };
 use super::chart::x_axis;
 
@@ -42,7 +42,6 @@ pub enum PartKind {
     Frozen,
 }
 
-const NAMES: i32 = 150;
 const TOP: i32 = 34;
 const LANE: i32 = 46;
 const BAR: i32 = 22;
@@ -59,7 +58,7 @@ pub fn timeline(lanes: &[Lane], seconds: f64) -> Result<String, FigureError> {
     draw(height, "What each viewer saw over time", |area| {
         let place = |x: f64| {
             let share = (x / end).clamp(0.0, 1.0);
-            fine(f64::from(NAMES) + share * f64::from(WIDTH - RIGHT - NAMES))
+            fine(f64::from(LEFT) + share * f64::from(WIDTH - RIGHT - LEFT))
         };
         for (row, lane) in (0_i32..).zip(lanes) {
             paint(area, lane, TOP + LANE * row, place)?;
@@ -70,10 +69,10 @@ pub fn timeline(lanes: &[Lane], seconds: f64) -> Result<String, FigureError> {
 }
 
 fn paint(area: &Area<'_>, lane: &Lane, y: i32, place: impl Fn(f64) -> i32) -> Result<(), FigureError> {
-    // A long spec gets smaller type rather than running into the lane.
-    let size = (f64::from(NAMES - 18) / text_width(&lane.name, 1.0).max(1.0)).clamp(7.0, 13.5);
-    let name = text_style(size, INK, HPos::Right);
-    area.draw_text(&lane.name, &name, (px(NAMES - 12), px(y + BAR / 2)))?;
+    // A long spec gets smaller type rather than running out of the figure.
+    let size = (f64::from(RIGHT - 10) / text_width(&lane.name, 1.0).max(1.0)).clamp(6.0, 13.5);
+    let name = text_style(size, INK, HPos::Left);
+    area.draw_text(&lane.name, &name, (px(WIDTH - RIGHT + 6), px(y + BAR / 2)))?;
     for part in &lane.parts {
         let colour = match part.kind {
             PartKind::Waiting => WAITING,

@@ -205,12 +205,18 @@ fn buffer(comparison: &Comparison) -> Chart {
 
 fn throughput(comparison: &Comparison) -> Chart {
     let unit = "Mbit/s of the title, over half a second";
-    let mut chart = chart(comparison, "Throughput", unit, |run| rates(&run.playout));
+    let mut chart = chart(comparison, "Throughput", unit, |run| {
+        // What comes after the last byte is no throughput.
+        let until = run
+            .playout
+            .partition_point(|sample| sample.at <= run.viewer.receiving);
+        rates(&run.playout[..until])
+    });
     let (link, title) = (comparison.path.rate, comparison.title.average_rate);
     chart.guides = vec![
         Guide {
             value: link.as_mbps(),
-            label: format!("bottleneck {}", rate(link)),
+            label: format!("link {}", rate(link)),
         },
         Guide {
             value: title.as_mbps(),
@@ -231,7 +237,7 @@ fn window(comparison: &Comparison) -> Chart {
     let needed = needed_window(comparison);
     chart.guides = vec![Guide {
         value: kilobytes(needed),
-        label: format!("title's rate × RTT: {}", size(needed)),
+        label: format!("title needs {}", size(needed)),
     }];
     for (run, colour) in comparison.runs.iter().zip(run_colours(comparison)) {
         chart.marks.extend(run.cuts.iter().map(|cut| Mark {

@@ -76,7 +76,7 @@ fn head(page: &mut String, comparison: &Comparison, explanation: &Explanation) {
         size(path.queue),
         size(comparison.playout_buffer),
     );
-    for warning in &explanation.warnings {
+    if let Some(warning) = &explanation.warning {
         let _ = writeln!(page, "<p class=\"warning\">{}</p>", escape(warning));
     }
     page.push_str("</header>\n");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use playrate_units::Bytes;
 
-use crate::facts::{Facts, needed_window, path_suffices, spoiled};
+use crate::facts::{Facts, needed_window, path_suffices, spoiled, whole_bytes};
 use crate::record::{Comparison, Outcome, PathFacts, RunRecord};
 use crate::words::{count, percent, rate, size, time};
 
@@ -19,7 +19,7 @@ pub struct Explanation {
     /// The reasons, one thought each.
     pub reasons: Vec<String>,
     /// Why this comparison is not to be believed, if so.
-    pub warnings: Vec<String>,
+    pub warning: Option<String>,
 }
 
 /// Sessions spoiled for less time than this apart count as the same.
@@ -53,7 +53,7 @@ impl Explanation {
         Self {
             headline: headline(comparison),
             reasons,
-            warnings: warnings(comparison),
+            warning: warning(comparison),
         }
     }
 }
@@ -101,7 +101,7 @@ fn experience(run: &RunRecord) -> String {
         0 => String::new(),
         some => format!(" and lost {}", count(some, "picture", "pictures")),
     };
-    match viewer.underflows {
+    let seen = match viewer.underflows {
         0 if viewer.discarded == 0 => "played without a freeze".to_owned(),
         0 => format!("never froze{discarded}"),
         1 => format!("froze once, for {}{discarded}", time(viewer.frozen)),
@@ -109,7 +109,11 @@ fn experience(run: &RunRecord) -> String {
             "froze {n} times, for {} altogether{discarded}",
             time(viewer.frozen)
         ),
+    };
+    if viewer.outcome == Outcome::Stopped {
+        return format!("{seen} until it was stopped after {}", time(viewer.length));
     }
+    seen
 }
 
 /// What the path asks of a sender.
@@ -124,9 +128,11 @@ fn demand(comparison: &Comparison) -> String {
         )
     };
     let depth = path.queue.as_u64() as f64 / path.bdp().as_u64().max(1) as f64;
+    let depth = format!("{depth:.2}");
+    let depth = depth.trim_end_matches('0').trim_end_matches('.');
     format!(
         "The title needs {} on average, which at {} of RTT is {} in flight. {capable}; its queue holds {}, \
-         {depth:.1} times the bandwidth-delay product of {}.",
+         {depth} × the bandwidth-delay product of {}.",
         rate(title.average_rate),
         time(path.rtt),
         size(needed_window(comparison)),
@@ -135,37 +141,40 @@ fn demand(comparison: &Comparison) -> String {
     )
 }
 
-/// Where queue overflow makes the cuts: how much of a window must be kept for the bottleneck to stay busy, beside how
-/// much was. At an overflow, bandwidth-delay product and queue are in flight; what is left must fill the former.
+/// Where queue overflow makes the cuts: what rate is left right after one. At an overflow, bandwidth-delay product and
+/// queue are in flight, and the queue is empty again once what is left has been sent.
 fn bridge(comparison: &Comparison, facts: &[Facts]) -> Option<String> {
-    let path = &comparison.path;
+    let (path, title) = (&comparison.path, &comparison.title);
     let overflowed: u64 = comparison.runs.iter().map(|run| run.link.overflowed).sum();
     let random: u64 = comparison.runs.iter().map(|run| run.link.lost).sum();
     if overflowed <= random {
         return None;
     }
-    let bdp = path.bdp().as_u64() as f64;
-    let needed = bdp / (bdp + path.queue.as_u64() as f64);
-    let kept: Vec<String> = comparison
+    let full = path.bdp() + path.queue;
+    let left: Vec<String> = comparison
         .runs
         .iter()
         .zip(facts)
         .filter_map(|(run, facts)| {
             let kept = facts.kept?;
-            let idle = if kept < needed {
-                ", so the bottleneck idles until it has grown back"
-            } else {
-                ""
-            };
-            Some(format!("{} keeps {}{idle}", run.spec, percent(kept)))
+            let left = whole_bytes(full.as_u64() as f64 * kept)
+                .per(path.rtt)?
+                .min(path.rate);
+            Some(format!(
+                "{} keeps {} and sends at {}",
+                run.spec,
+                percent(kept),
+                rate(left)
+            ))
         })
         .collect();
-    (!kept.is_empty()).then(|| {
+    (!left.is_empty()).then(|| {
         format!(
-            "Losses came mostly from the full queue. Such a queue keeps the bottleneck busy after a cut only if {} of \
-             the window is kept: {}.",
-            percent(needed),
-            kept.join("; ")
+            "Losses came mostly from the full queue, when {} are in flight. Right after a cut from there {}; the title \
+             needs {}.",
+            size(full),
+            left.join(", "),
+            rate(title.average_rate)
         )
     })
 }
@@ -327,159 +336,25 @@ fn contrast(what: &'static str, a: f64, b: f64, good: String, bad: String) -> Op
     })
 }
 
-fn warnings(comparison: &Comparison) -> Vec<String> {
-    let flaws = comparison
+fn warning(comparison: &Comparison) -> Option<String> {
+    let flaws: Vec<String> = comparison
         .runs
         .iter()
-        .flat_map(|run| run.link.flaws.iter().map(move |flaw| (run, flaw)));
-    flaws
-        .map(|(run, flaw)| {
-            format!(
-                "The path of {} was not what it was asked to be: {flaw}. Do not trust this run; run it again on an idle \
-                 machine.",
-                run.spec
-            )
+        .flat_map(|run| {
+            run.link
+                .flaws
+                .iter()
+                .map(move |flaw| format!("{}: {flaw}", run.spec))
         })
-        .collect()
+        .collect();
+    (!flaws.is_empty()).then(|| {
+        format!(
+            "Do not trust these numbers: the path was not all the time what it was asked to be ({}). Run it again on an \
+             idle machine.",
+            flaws.join("; ")
+        )
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::samples::{comparison, run};
-
-    #[test]
-    fn the_headline_says_who_froze_and_who_did_not() {
-        assert_eq!(
-            Explanation::of(&comparison()).headline,
-            "cubic played without a freeze; reno froze 3 times, for 5.50 s altogether and lost 12 pictures."
-        );
-    }
-
-    #[test]
-    fn the_headline_follows_the_data_not_the_names() {
-        let mut swapped = comparison();
-        swapped.runs[0].spec = "cubic".into();
-        swapped.runs[1].spec = "reno".into();
-        let headline = Explanation::of(&swapped).headline;
-        assert!(
-            headline.starts_with("reno played without a freeze; cubic froze"),
-            "{headline}"
-        );
-    }
-
-    #[test]
-    fn the_measured_depth_of_a_cut_is_what_the_reason_quotes() {
-        let explanation = Explanation::of(&comparison());
-        let text = explanation.reasons.join("\n");
-        assert!(
-            text.contains("reno: 14 lost packets (4 overflows of the queue, 10 random losses)"),
-            "{text}"
-        );
-        assert!(text.contains("to 50 % of its size"), "{text}");
-        assert!(
-            text.contains("share of the window given up at a cut (20 % for cubic, 50 % for reno)"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_queue_that_overflows_is_held_against_what_the_controllers_keep() {
-        let mut full = comparison();
-        full.path.queue = full.path.bdp() / 2;
-        full.runs[0].link.overflowed = 50;
-        let reasons = Explanation::of(&full).reasons.join("\n");
-        assert!(
-            reasons.contains("only if 67 % of the window is kept"),
-            "{reasons}"
-        );
-        assert!(
-            reasons.contains("reno keeps 50 %, so the bottleneck idles"),
-            "{reasons}"
-        );
-        assert!(reasons.contains("cubic keeps 80 %."), "{reasons}");
-        full.runs[0].link.overflowed = 2;
-        assert!(!Explanation::of(&full).reasons.join("\n").contains("full queue"));
-    }
-
-    #[test]
-    fn equal_experiences_are_not_explained_away() {
-        let mut same = comparison();
-        same.runs[1] = RunRecord {
-            spec: "cubic".into(),
-            ..run("reno", 0.5)
-        };
-        let explanation = Explanation::of(&same);
-        assert!(
-            explanation.headline.contains("saw the same"),
-            "{}",
-            explanation.headline
-        );
-        assert!(
-            explanation
-                .reasons
-                .iter()
-                .any(|reason| reason.contains("too little"))
-        );
-    }
-
-    #[test]
-    fn equal_causes_with_different_outcomes_are_called_timing() {
-        let mut lucky = comparison();
-        let viewer = lucky.runs[1].viewer.clone();
-        lucky.runs[1] = RunRecord {
-            spec: "cubic".into(),
-            viewer,
-            ..run("reno", 0.5)
-        };
-        let reasons = Explanation::of(&lucky).reasons;
-        assert!(
-            reasons.iter().any(|reason| reason.contains("one of timing")),
-            "{reasons:?}"
-        );
-    }
-
-    #[test]
-    fn a_path_slower_than_the_title_is_blamed_itself() {
-        let mut narrow = comparison();
-        narrow.path.rate = playrate_units::Bitrate::from_mbps(2);
-        let reasons = Explanation::of(&narrow).reasons;
-        assert!(
-            reasons[0].contains("is not enough for that, whoever sends"),
-            "{}",
-            reasons[0]
-        );
-        assert!(!Explanation::of(&comparison()).reasons[0].contains("whoever"));
-    }
-
-    #[test]
-    fn a_late_relay_is_warned_of_and_chance_is_owned_up_to() {
-        let mut late = comparison();
-        assert!(Explanation::of(&late).warnings.is_empty());
-        late.runs[0].link.flaws = vec!["9ms late".into()];
-        let explanation = Explanation::of(&late);
-        assert!(explanation.warnings[0].contains("9ms late"), "{explanation:?}");
-        let anecdote = |explanation: &Explanation| {
-            explanation
-                .reasons
-                .iter()
-                .any(|reason| reason.contains("anecdote"))
-        };
-        assert!(anecdote(&explanation));
-        for run in &mut late.runs {
-            run.link.lost = 0;
-        }
-        assert!(!anecdote(&Explanation::of(&late)));
-    }
-
-    #[test]
-    fn one_run_and_a_failed_run_have_a_headline() {
-        let mut one = comparison();
-        one.runs.truncate(1);
-        assert!(Explanation::of(&one).headline.starts_with("reno froze 3 times"));
-        one.runs[0].viewer.outcome = Outcome::Failed("connection lost".into());
-        assert_eq!(Explanation::of(&one).headline, "reno failed (connection lost).");
-        one.runs.clear();
-        assert_eq!(Explanation::of(&one).headline, "Nothing was run.");
-    }
-}
+mod tests;
