@@ -6,6 +6,7 @@
 //! - [`record`] is what a run leaves behind: plain data, and all that the following read.
 //! - [`facts`] measures it, [`explain`] says why viewers fared differently, [`experience`] makes the table.
 //! - [`figure`] draws, [`report`] puts everything on one page.
+//! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many.
 //! - [`demo`] makes a comparison over real UDP.
 
 pub mod demo;
@@ -15,6 +16,9 @@ pub mod facts;
 pub mod figure;
 pub mod record;
 pub mod report;
+pub mod run;
 #[cfg(test)]
 mod samples;
+pub mod scenario;
+pub mod sim;
 pub mod words;

@@ -1,9 +1,14 @@
 //! The `lab` command line.
 
+use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{Parser, Subcommand};
 use lab::demo::{self, DemoArgs};
+use lab::run::{self, RunArgs};
+use lab::scenario::{self, Changes};
 use tracing_subscriber::EnvFilter;
 
 /// Experiments with congestion control for video
@@ -18,10 +23,21 @@ struct Cli {
 enum Command {
     /// Play a title over a real, impaired UDP path under several controllers side by side, and report what each viewer saw
     Demo(DemoArgs),
+    /// List the scenarios that come with the lab
+    List,
+    /// Explain a scenario in words
+    Show {
+        /// A name from `lab list`, or the path of a file of your own
+        scenario: String,
+    },
+    /// Run scenarios in virtual time: every controller, every seed, over all cores
+    Run(RunArgs),
 }
 
 const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
+/// As shells report a program that SIGINT ended.
+const INTERRUPTED: i32 = 130;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -31,15 +47,76 @@ async fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .init();
-    let Command::Demo(args) = command;
-    match demo::run(&args, &mut std::io::stdout()).await {
+    match command {
+        Command::Demo(args) => demonstrate(&args).await,
+        Command::List => list(),
+        Command::Show { scenario } => show(&scenario),
+        Command::Run(args) => run_all(args).await,
+    }
+}
+
+/// Says what went wrong.
+fn complain(error: &impl std::fmt::Display, is_bad_input: bool) -> ExitCode {
+    // Nobody is left to be told if stderr is closed.
+    let _ = writeln!(std::io::stderr(), "error: {error}");
+    ExitCode::from(if is_bad_input { BAD_INPUT } else { FAILED })
+}
+
+/// Prints `text`; a reader that has gone away is no failure of ours.
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => complain(&error, false),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+async fn demonstrate(args: &DemoArgs) -> ExitCode {
+    match demo::run(args, &mut std::io::stdout()).await {
         Ok(comparison) if demo::succeeded(&comparison) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(FAILED),
-        Err(error) => {
-            use std::io::Write as _;
-            // Nobody is left to be told if stderr is closed.
-            let _ = writeln!(std::io::stderr(), "error: {error}");
-            ExitCode::from(if error.is_bad_input() { BAD_INPUT } else { FAILED })
+        Err(error) => complain(&error, error.is_bad_input()),
+    }
+}
+
+fn list() -> ExitCode {
+    let mut text = String::new();
+    for (name, _) in scenario::BUILT_IN {
+        match scenario::open(name, Changes::default()) {
+            Ok(scenario) => {
+                let about = scenario.about.lines().next().unwrap_or_default();
+                let source = scenario
+                    .source
+                    .map_or_else(String::new, |source| format!(" ({source})"));
+                text.push_str(&format!("{name:<20} {about}{source}\n"));
+            }
+            Err(error) => return complain(&error, false),
         }
+    }
+    print(&text)
+}
+
+fn show(name: &str) -> ExitCode {
+    match scenario::open(name, Changes::default()) {
+        Ok(scenario) => print(&scenario.explain()),
+        Err(error) => complain(&error, true),
+    }
+}
+
+async fn run_all(args: RunArgs) -> ExitCode {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    tokio::spawn(async move {
+        // The first asks the runs to end, the second does not ask.
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if asked.swap(true, Relaxed) {
+                std::process::exit(INTERRUPTED);
+            }
+        }
+    });
+    let made = tokio::task::spawn_blocking(move || run::run(&args, &stop, &mut std::io::stdout())).await;
+    match made {
+        Ok(Ok(_)) => ExitCode::SUCCESS,
+        Ok(Err(error)) => complain(&error, error.is_bad_input()),
+        Err(error) => complain(&error, false),
     }
 }

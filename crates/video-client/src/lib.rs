@@ -6,6 +6,7 @@
 //! - [`Session`] downloads a title past it, on any [`quinn::Runtime`].
 //! - [`QualityReport`] is what comes out, as values, text and JSON.
 
+mod frames;
 pub mod observer;
 pub mod playout;
 pub mod report;
@@ -14,6 +15,7 @@ mod sink;
 mod throughput;
 mod url;
 
+pub use frames::FrameSource;
 pub use observer::{Observer, Progress};
 pub use report::QualityReport;
 pub use session::{PlayError, PlayOptions, Played, Session};

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response, StatusCode};
-use playrate_media::{Frame, Limits, MediaError, StreamParser};
+use playrate_media::{Limits, MediaError};
 use playrate_transport::{Body, Client, ConnectError, ExchangeError, Target, time};
 use playrate_units::Bytes;
 use quinn::{AsyncTimer, Runtime};
 use thiserror::Error;
 
+use crate::frames::{FrameSource, Framing};
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Event, Happening, Playout, PlayoutConfig};
 use crate::report::{NetworkReport, Outcome, QualityReport, Rates};
@@ -25,6 +26,8 @@ use crate::throughput::Throughput;
 pub struct PlayOptions {
     /// The modelled player.
     pub playout: PlayoutConfig,
+    /// Where the player learns of the title's frames.
+    pub frames: FrameSource,
     /// What an untrusted MP4 may ask for.
     pub limits: Limits,
     /// How long to wait for a response, and then for the next bytes of it while the player wants them.
@@ -37,6 +40,7 @@ impl Default for PlayOptions {
     fn default() -> Self {
         Self {
             playout: PlayoutConfig::default(),
+            frames: FrameSource::default(),
             limits: Limits::default(),
             timeout: Duration::from_secs(30),
             progress_interval: Duration::from_millis(100),
@@ -141,7 +145,7 @@ struct Run {
     runtime: Arc<dyn Runtime>,
     began: Instant,
     player: Playout,
-    parser: StreamParser,
+    framing: Framing,
     throughput: Throughput,
     connected: Option<Duration>,
     first_byte: Option<Duration>,
@@ -184,7 +188,7 @@ impl Session {
             runtime: Arc::clone(&self.runtime),
             began: self.runtime.now(),
             player: Playout::new(self.options.playout.clone())?,
-            parser: StreamParser::new(self.options.limits),
+            framing: Framing::new(&self.options.frames, self.options.limits),
             throughput: Throughput::new(Duration::ZERO),
             connected: None,
             first_byte: None,
@@ -312,7 +316,7 @@ impl Session {
             sink.write(piece).await?;
             silent_since = run.now();
         }
-        run.parser.finish()?;
+        run.framing.finish()?;
         sink.finish().await?;
         Ok(())
     }
@@ -347,11 +351,8 @@ impl Run {
         let bytes = Bytes::from(chunk.len());
         self.first_byte.get_or_insert(now);
         self.throughput.record(now, bytes);
-        let parsed = self.parser.push(chunk);
-        let frames: Vec<Frame> = self.parser.drain_frames().collect();
-        if !frames.is_empty() {
-            self.player.add_frames(now, &frames);
-        }
+        let player = &mut self.player;
+        let parsed = self.framing.push(chunk, |frames| player.add_frames(now, frames));
         self.player.deliver(now, bytes);
         Ok(parsed?)
     }
@@ -387,8 +388,8 @@ impl Run {
         QualityReport {
             url,
             outcome,
-            title: self.parser.info().cloned(),
-            average_rate: self.parser.media_bytes().per(self.parser.playing_time()),
+            title: self.framing.info().cloned(),
+            average_rate: self.framing.average_rate(),
             playout_buffer: config.playout_buffer,
             receive_buffer: config.receive_buffer,
             playout: self.player.report(),

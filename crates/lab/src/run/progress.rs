@@ -1,0 +1,103 @@
+//! How far the runs are: a bar with the time to go on a terminal, plain lines elsewhere.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::words::time;
+
+/// Distance of plain lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Shows how far the runs are on stderr.
+pub(super) struct Display {
+    style: Style,
+    began: Instant,
+    total: u64,
+    runs: usize,
+}
+
+enum Style {
+    Bar(ProgressBar),
+    Lines { next: Duration },
+}
+
+impl Display {
+    /// For so many runs of so much weight together.
+    pub(super) fn new(runs: usize, total: u64) -> Self {
+        let style = if stderr().is_terminal() {
+            Style::Bar(bar(total))
+        } else {
+            Style::Lines { next: LINE_EVERY }
+        };
+        Self {
+            style,
+            began: Instant::now(),
+            total: total.max(1),
+            runs,
+        }
+    }
+
+    /// So many runs and so much weight are done.
+    pub(super) fn show(&mut self, done: usize, weight: u64) {
+        let weight = weight.min(self.total);
+        let elapsed = self.began.elapsed();
+        let togo = eta(elapsed, weight, self.total);
+        let text = match togo {
+            Some(togo) => format!("{done} of {} runs, about {} to go", self.runs, time(togo)),
+            None => format!("{done} of {} runs", self.runs),
+        };
+        match &mut self.style {
+            Style::Bar(bar) => {
+                bar.set_position(weight);
+                bar.set_message(text);
+            }
+            Style::Lines { next } => {
+                if elapsed >= *next {
+                    *next = elapsed + LINE_EVERY;
+                    // Nobody is left to be told if stderr is closed.
+                    let _ = writeln!(stderr(), "{text}");
+                }
+            }
+        }
+    }
+
+    /// Clears the bar away.
+    pub(super) fn finish(self) {
+        if let Style::Bar(bar) = self.style {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(total: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total.max(1)), ProgressDrawTarget::stderr_with_hz(8));
+    let style = ProgressStyle::with_template("▕{bar:30.cyan/dim}▏ {percent:>3} %  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("█▉▊▋▌▍▎▏ ");
+    bar.set_style(style);
+    bar
+}
+
+/// How long the rest takes if it goes on as until now; `None` while that is a guess.
+fn eta(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    if done == 0 || elapsed < Duration::from_secs(1) {
+        return None;
+    }
+    let rest = total.saturating_sub(done) as f64 / done as f64;
+    Duration::try_from_secs_f64(elapsed.as_secs_f64() * rest).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_takes_as_long_in_proportion_as_what_is_done() {
+        let second = Duration::from_secs(1);
+        assert_eq!(eta(second * 10, 25, 100), Some(second * 30));
+        assert_eq!(eta(second * 10, 100, 100), Some(Duration::ZERO));
+        assert_eq!(eta(second * 10, 0, 100), None);
+    }
+}

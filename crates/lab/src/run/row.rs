@@ -1,0 +1,248 @@
+//! [`Row`]: the result of one viewer's session, one line of `runs.jsonl`. `docs/runs.md` describes the fields.
+
+use std::time::Duration;
+
+use playrate_netsim::LinkStats;
+use playrate_transport::telemetry::Totals;
+use playrate_units::Bitrate;
+use serde::{Deserialize, Serialize};
+use video_client::playout::PlayoutReport;
+use video_client::report::Outcome;
+
+use crate::scenario::Scenario;
+use crate::sim::{Ideal, Simulated, SimulatedViewer};
+
+/// Name of the format.
+pub const FORMAT: &str = "lab-run";
+/// Its version: within one, fields are added, never renamed or removed.
+pub const VERSION: u32 = 1;
+/// What stands for the controller in the row of the best that any sender could do.
+pub const IDEAL: &str = "ideal";
+
+/// One viewer's session in numbers. Times are seconds since the viewer asked for the title.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Version of the program that made it.
+    pub program: String,
+    /// What it is a run of.
+    #[serde(flatten)]
+    pub key: Key,
+    /// Which of the run's viewers, from 0.
+    pub viewer: u32,
+    /// `complete`, `stopped` or `failed`.
+    pub outcome: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// What the viewer saw.
+    #[serde(flatten)]
+    pub seen: Seen,
+    /// Bytes of the title received.
+    pub received_bytes: u64,
+    /// When the last of them came.
+    pub download_s: f64,
+    /// The one over the other.
+    pub throughput_bps: Option<u64>,
+    /// Average rate λ of the title.
+    pub title_rate_bps: u64,
+    /// Mean rate of the bottleneck, headers included.
+    pub link_rate_bps: Option<u64>,
+    /// What the server's transport counted; absent in ideal rows.
+    #[serde(flatten)]
+    pub sender: Option<SenderCounts>,
+    /// What the bottleneck counted, of all viewers together; absent in ideal rows.
+    #[serde(flatten)]
+    pub link: Option<LinkTotals>,
+    /// Hash of every packet's time, size and fate, as 16 hexadecimal digits.
+    pub wire_hash: Option<String>,
+}
+
+/// What a run is: equal keys, equal runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What of the scenario a run depends on.
+    pub scenario_hash: String,
+    /// The controller's canonical spec, or [`IDEAL`].
+    pub controller: String,
+    /// Counts a controller's runs from 1.
+    pub trial: u32,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// What the viewer saw.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in the client's own report, and in docs/runs.md")]
+pub struct Seen {
+    pub startup_delay_s: Option<f64>,
+    pub ended_s: Option<f64>,
+    pub frames: u64,
+    pub frames_shown: u64,
+    pub frames_discarded: u64,
+    pub frames_missing: u64,
+    pub underflow_events: u64,
+    pub frozen_s: f64,
+    pub rebases: u64,
+    pub rebuffer_ratio: Option<f64>,
+    pub mean_bitrate_bps: Option<u64>,
+}
+
+/// What the server's transport counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in the transport's totals, and in docs/runs.md")]
+pub struct SenderCounts {
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+    pub lost_packets: u64,
+    pub lost_bytes: u64,
+    pub congestion_events: u64,
+    pub min_rtt_s: f64,
+    pub last_srtt_s: f64,
+}
+
+/// What the bottleneck counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in the link's counters, and in docs/runs.md")]
+pub struct LinkTotals {
+    pub link_packets: u64,
+    pub link_bytes: u64,
+    pub queue_drops: u64,
+    pub random_losses: u64,
+    pub max_queue_bytes: u64,
+    pub mean_queue_delay_s: f64,
+    pub max_queue_delay_s: f64,
+}
+
+/// Seconds to the microsecond, which print as short as they are.
+fn seconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e6
+}
+
+fn bps(rate: Option<Bitrate>) -> Option<u64> {
+    rate.map(Bitrate::as_bits_per_second)
+}
+
+impl Seen {
+    fn of(report: &PlayoutReport) -> Self {
+        Self {
+            startup_delay_s: report.startup_delay.map(seconds),
+            ended_s: report.ended.map(seconds),
+            frames: report.frames,
+            frames_shown: report.shown,
+            frames_discarded: report.discarded,
+            frames_missing: report.missing,
+            underflow_events: report.underflows,
+            frozen_s: seconds(report.frozen),
+            rebases: report.rebases,
+            rebuffer_ratio: report.rebuffer_ratio,
+            mean_bitrate_bps: bps(report.mean_bitrate),
+        }
+    }
+}
+
+impl From<Totals> for SenderCounts {
+    fn from(totals: Totals) -> Self {
+        Self {
+            sent_packets: totals.sent_packets,
+            sent_bytes: totals.sent_bytes.as_u64(),
+            lost_packets: totals.lost_packets,
+            lost_bytes: totals.lost_bytes.as_u64(),
+            congestion_events: totals.congestion_events,
+            min_rtt_s: seconds(totals.min_rtt),
+            last_srtt_s: seconds(totals.smoothed_rtt),
+        }
+    }
+}
+
+impl From<LinkStats> for LinkTotals {
+    fn from(stats: LinkStats) -> Self {
+        Self {
+            link_packets: stats.delivered.packets,
+            link_bytes: stats.delivered.bytes.as_u64(),
+            queue_drops: stats.dropped.queue_full.packets,
+            random_losses: stats.dropped.loss.packets,
+            max_queue_bytes: stats.max_queue.as_u64(),
+            mean_queue_delay_s: seconds(stats.mean_queue_delay),
+            max_queue_delay_s: seconds(stats.max_queue_delay),
+        }
+    }
+}
+
+impl Row {
+    /// The rows of a run, one for each viewer.
+    pub fn of_run(scenario: &Scenario, key: &Key, run: &Simulated) -> Vec<Self> {
+        (0..)
+            .zip(&run.viewers)
+            .map(|(viewer, seen)| Self::of_viewer(scenario, key, run, viewer, seen))
+            .collect()
+    }
+
+    fn of_viewer(
+        scenario: &Scenario,
+        key: &Key,
+        run: &Simulated,
+        viewer: u32,
+        seen: &SimulatedViewer,
+    ) -> Self {
+        let (outcome, error) = match &seen.report.outcome {
+            Outcome::Complete => ("complete", None),
+            Outcome::Stopped => ("stopped", None),
+            Outcome::Failed(reason) => ("failed", Some(reason.clone())),
+            _ => ("failed", Some("for an unknown reason".to_owned())),
+        };
+        let network = &seen.report.network;
+        Self {
+            viewer,
+            outcome: outcome.to_owned(),
+            error,
+            sender: seen.totals.map(SenderCounts::from),
+            link: Some(run.forward.into()),
+            wire_hash: Some(format!("{:016x}", run.wire_hash)),
+            ..Self::bare(
+                scenario,
+                key,
+                &seen.report.playout,
+                network.received,
+                network.ended,
+            )
+        }
+    }
+
+    /// The row of the best that any sender could do.
+    pub fn of_ideal(scenario: &Scenario, key: &Key, ideal: &Ideal) -> Self {
+        Self::bare(scenario, key, &ideal.playout, ideal.received, ideal.ended)
+    }
+
+    fn bare(
+        scenario: &Scenario,
+        key: &Key,
+        seen: &PlayoutReport,
+        received: playrate_units::Bytes,
+        download: Duration,
+    ) -> Self {
+        let whole = received.as_u64() >= scenario.title.source().len();
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            key: key.clone(),
+            viewer: 0,
+            outcome: if whole { "complete" } else { "stopped" }.to_owned(),
+            error: None,
+            seen: Seen::of(seen),
+            received_bytes: received.as_u64(),
+            download_s: seconds(download),
+            throughput_bps: bps(received.per(download)),
+            title_rate_bps: scenario.title_rate().as_bits_per_second(),
+            link_rate_bps: bps(scenario.path.forward.rate.mean()),
+            sender: None,
+            link: None,
+            wire_hash: None,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Time series of a run as CSV files, for figures and for other tools.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::row::Key;
+use crate::record::RunRecord;
+use crate::sim::Simulated;
+
+/// The files of a run: path below the `series` directory, and content.
+pub(super) fn files(key: &Key, run: &Simulated) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for (number, viewer) in run.viewers.iter().enumerate() {
+        let stem = format!(
+            "{}/{}-seed{}-viewer{number}",
+            slug(&key.scenario),
+            slug(&key.controller),
+            key.seed
+        );
+        let record = &viewer.record;
+        files.push((format!("{stem}-transport.csv"), transport(record)));
+        files.push((format!("{stem}-playout.csv"), playout(record)));
+        files.push((format!("{stem}-queue.csv"), queue(record)));
+    }
+    files
+}
+
+/// A text as part of a file name: what is not a letter, a digit, `-` or `.` becomes `_`.
+fn slug(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e6
+}
+
+/// A number, or nothing.
+fn cell<T: std::fmt::Display>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+// Writing to a String cannot fail, hence the ignored results below.
+
+fn transport(record: &RunRecord) -> String {
+    let mut text = String::from("at_s,window_bytes,ssthresh_bytes,srtt_s\n");
+    for sample in &record.transport {
+        let _ = writeln!(
+            text,
+            "{},{},{},{}",
+            seconds(sample.at),
+            sample.window.as_u64(),
+            cell(sample.ssthresh.map(playrate_units::Bytes::as_u64)),
+            cell(sample.rtt.map(seconds)),
+        );
+    }
+    text
+}
+
+fn playout(record: &RunRecord) -> String {
+    let mut text = String::from("at_s,held_s,received_bytes\n");
+    for sample in &record.playout {
+        let _ = writeln!(
+            text,
+            "{},{},{}",
+            seconds(sample.at),
+            seconds(sample.ahead),
+            sample.delivered.as_u64()
+        );
+    }
+    text
+}
+
+fn queue(record: &RunRecord) -> String {
+    let mut text = String::from("at_s,max_queue_bytes\n");
+    for sample in &record.queue {
+        let _ = writeln!(text, "{},{}", seconds(sample.at), sample.queued.as_u64());
+    }
+    text
+}

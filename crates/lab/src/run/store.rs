@@ -1,0 +1,147 @@
+//! The directory in which results are kept.
+//!
+//! While runs go on, finished ones are appended to `runs.part.jsonl`, so that nothing finished is ever lost; at the end all
+//! rows are written to `runs.jsonl` in the order of the plan, in one step, and the other is removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use super::plan::Job;
+use super::row::{FORMAT, Key, Row, VERSION};
+
+const ROWS: &str = "runs.jsonl";
+const PART: &str = "runs.part.jsonl";
+
+/// Results of runs, on disk and in memory.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    part: File,
+    kept: BTreeMap<Key, Vec<Row>>,
+}
+
+impl Store {
+    /// Opens `directory` for results, and makes it if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be written, or holds results and is not to be resumed ([`io::ErrorKind::AlreadyExists`]).
+    pub fn open(directory: &Path, resume: bool) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let files = [directory.join(ROWS), directory.join(PART)];
+        let mut kept: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+        for file in files.iter().filter(|file| file.exists()) {
+            if !resume {
+                return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+            }
+            for row in read(file)? {
+                let rows = kept.entry(row.key.clone()).or_default();
+                if rows.iter().all(|known| known.viewer != row.viewer) {
+                    rows.push(row);
+                }
+            }
+        }
+        let part = OpenOptions::new().create(true).append(true).open(&files[1])?;
+        let mut store = Self {
+            directory: directory.to_owned(),
+            part,
+            kept,
+        };
+        // A line that a crash left half written must not swallow the next one.
+        store.part.write_all(b"\n")?;
+        Ok(store)
+    }
+
+    /// Where the rows are in the end.
+    pub fn rows_file(&self) -> PathBuf {
+        self.directory.join(ROWS)
+    }
+
+    /// Whether the results of `job` are there.
+    pub fn has(&self, job: &Job) -> bool {
+        self.rows(job).is_some()
+    }
+
+    /// The rows of `job`, if all of them are there and made by this very program.
+    pub fn rows(&self, job: &Job) -> Option<&[Row]> {
+        let rows = self.kept.get(&job.key)?;
+        let whole = rows.len() == job.rows() as usize;
+        let ours = rows.iter().all(|row| row.program == env!("CARGO_PKG_VERSION"));
+        (whole && ours).then_some(rows)
+    }
+
+    /// Keeps the rows of a run.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn add(&mut self, rows: Vec<Row>) -> io::Result<()> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let key = first.key.clone();
+        for row in &rows {
+            self.part.write_all(line(row)?.as_bytes())?;
+        }
+        self.part.flush()?;
+        self.kept.insert(key, rows);
+        Ok(())
+    }
+
+    /// Writes a time series.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add_series(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.directory.join("series").join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)
+    }
+
+    /// Writes all rows in the order of `plan`, and after them those of other scenarios that the directory held before.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn finish(self, plan: &[Job]) -> io::Result<PathBuf> {
+        let target = self.rows_file();
+        let new = self.directory.join("runs.new.jsonl");
+        let mut out = io::BufWriter::new(File::create(&new)?);
+        let planned: BTreeSet<&Key> = plan.iter().map(|job| &job.key).collect();
+        let mine = plan.iter().filter_map(|job| self.rows(job));
+        let others = self.kept.iter().filter(|(key, _)| !planned.contains(key));
+        for rows in mine.chain(others.map(|(_, rows)| rows.as_slice())) {
+            for row in rows {
+                out.write_all(line(row)?.as_bytes())?;
+            }
+        }
+        out.into_inner()
+            .map_err(io::IntoInnerError::into_error)?
+            .sync_all()?;
+        fs::rename(&new, &target)?;
+        fs::remove_file(self.directory.join(PART))?;
+        Ok(target)
+    }
+}
+
+fn line(row: &Row) -> io::Result<String> {
+    let mut text = serde_json::to_string(row)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The rows of a file. Lines that are not whole are passed over: a crash may leave one.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn read(file: &Path) -> io::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for line in BufReader::new(File::open(file)?).lines() {
+        let line = line?;
+        match serde_json::from_str::<Row>(&line) {
+            Ok(row) if row.format == FORMAT && row.version == VERSION => rows.push(row),
+            _ if line.trim().is_empty() => {}
+            _ => tracing::warn!(file = %file.display(), "a line is no result of this version, passed over"),
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,82 @@
+//! The scenario file as it is written.
+
+use playrate_netsim::{Loss, QueueLimit};
+use playrate_transport::ControllerChoice;
+use playrate_units::{Bitrate, Bytes};
+use serde::Deserialize;
+use toml::Spanned;
+use video_client::playout::ClockKind;
+
+use super::text::{LinkRate, Text, Time};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) about: String,
+    /// Where it comes from, such as `P13, figure 9`.
+    pub(super) source: Option<String>,
+    /// The claims it decides.
+    #[serde(default)]
+    pub(super) claims: Vec<String>,
+    pub(super) controllers: Spanned<Vec<Text<ControllerChoice>>>,
+    pub(super) trials: Option<Spanned<u32>>,
+    pub(super) seed: Option<u64>,
+    /// Whether there is a row for the best that any sender could do.
+    pub(super) ideal: Option<bool>,
+    pub(super) title: Spanned<TitleTable>,
+    pub(super) path: Spanned<PathTable>,
+    #[serde(default)]
+    pub(super) viewer: Option<Spanned<ViewerTable>>,
+    #[serde(default)]
+    pub(super) quick: QuickTable,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TitleTable {
+    /// A trace that comes with the lab, or the path of one.
+    pub(super) trace: Option<Spanned<String>>,
+    /// The path of an MP4, or `embedded`.
+    pub(super) file: Option<Spanned<String>>,
+    /// Average rate to scale the trace to.
+    pub(super) rate: Option<Spanned<Text<Bitrate>>>,
+    /// Playing time to repeat the trace to.
+    pub(super) duration: Option<Spanned<Text<Time>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PathTable {
+    pub(super) rate: Text<LinkRate>,
+    pub(super) rtt: Text<Time>,
+    pub(super) queue: Option<Spanned<Text<QueueLimit>>>,
+    /// No queue in multiples of the bandwidth-delay product is smaller than this.
+    pub(super) least_queue: Option<Text<Bytes>>,
+    pub(super) loss: Option<Text<Loss>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ViewerTable {
+    pub(super) playout_buffer: Option<Text<Bytes>>,
+    pub(super) receive_buffer: Option<Text<Bytes>>,
+    pub(super) clock: Option<Text<ClockKind>>,
+    pub(super) late: Option<Text<Time>>,
+    pub(super) max_jitter: Option<Text<Time>>,
+    pub(super) catch_up_percent: Option<u32>,
+    /// Playback starts after this time instead of when the playout buffer is full.
+    pub(super) start_after: Option<Text<Time>>,
+    /// How much must be in to go on after a stall.
+    pub(super) resume: Option<Text<Time>>,
+    pub(super) count: Option<Spanned<u32>>,
+    pub(super) join_every: Option<Text<Time>>,
+    pub(super) leaves_after: Option<Text<Time>>,
+    pub(super) server_knows_buffer: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct QuickTable {
+    pub(super) trials: Option<u32>,
+    pub(super) duration: Option<Text<Time>>,
+}

@@ -1,0 +1,336 @@
+//! Scenarios as data: what is played, over which path, to whom, under which controllers, how often.
+//!
+//! A scenario is a TOML file; `docs/scenarios.md` lists its keys. Quantities are texts with their unit. What is wrong in
+//! a file is said with file, line, key and mend ([`ScenarioError`]).
+
+mod built_in;
+mod error;
+mod file;
+mod text;
+mod titles;
+mod words;
+
+use std::path::Path;
+use std::time::Duration;
+
+use playrate_media::MediaSource;
+use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
+use playrate_transport::ControllerChoice;
+use playrate_units::{Bitrate, Bytes};
+use sha2::{Digest, Sha256};
+use toml::Spanned;
+use video_client::playout::{
+    CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, PlayoutConfig, RECEIVE_BUFFER_PAPERS, Rebuffer,
+    Start,
+};
+
+pub use built_in::{BUILT_IN, open};
+pub use error::ScenarioError;
+pub use titles::TRACES;
+
+use crate::sim::{Played, Setup, Viewer};
+use error::Blame;
+use file::{File, PathTable, TitleTable, ViewerTable};
+
+/// 32 packets of 1,500 bytes: the smallest queue that a multiple of the bandwidth-delay product comes to.
+const LEAST_QUEUE: Bytes = Bytes::new(48_000);
+/// Trials of `--quick`, if a scenario has more and does not say how many.
+const QUICK_TRIALS: u32 = 2;
+/// Viewers of one run at most; beyond that a run has more sockets than ports are worth.
+const MOST_VIEWERS: u32 = 1_000;
+
+/// An experiment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Scenario {
+    /// Its name: the file's, without `.toml`.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// The claims it decides.
+    pub claims: Vec<String>,
+    /// The controllers to compare.
+    pub controllers: Vec<ControllerChoice>,
+    /// Runs of each controller.
+    pub trials: u32,
+    /// Seed of the first trial; trial *n* has `seed + n - 1`, the same for all controllers.
+    pub seed: u64,
+    /// Whether there is a row for the best that any sender could do.
+    pub ideal: bool,
+    /// What is played.
+    pub title: Played,
+    /// What lies between.
+    pub path: PathConfig,
+    /// The modelled player.
+    pub playout: PlayoutConfig,
+    /// How many watch at once.
+    pub viewers: u32,
+    /// How long after each other they come.
+    pub join_every: Duration,
+    /// How long they watch at most.
+    pub leaves_after: Option<Duration>,
+    /// Whether the servers are told the size of the playout buffer.
+    pub server_knows_buffer: bool,
+    /// Tells what a run depends on besides controller and seed; comments, controllers and trials left out.
+    pub hash: String,
+}
+
+/// What of a scenario is changed from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Fewer trials and a shorter title, as the scenario's `quick` table says.
+    pub quick: bool,
+    /// So many trials.
+    pub trials: Option<u32>,
+    /// Another first seed.
+    pub seed: Option<u64>,
+}
+
+impl Scenario {
+    /// Reads the text of a scenario called `name`. `file` stands in errors, and files that it names are looked for
+    /// from `base`.
+    ///
+    /// # Errors
+    /// If something in it is wrong.
+    pub fn parse(
+        name: &str,
+        file: &str,
+        text: &str,
+        base: &Path,
+        changes: Changes,
+    ) -> Result<Self, ScenarioError> {
+        let blame = Blame { file, text };
+        let read: File = toml::from_str(text).map_err(|error| blame.toml(&error))?;
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| blame.toml(&error))?;
+        let title_span = read.title.span();
+        let mut title_table = read.title.into_inner();
+        let mut trials = read.trials.as_ref().map_or(1, |trials| *trials.get_ref());
+        if let Some(asked) = &read.trials
+            && *asked.get_ref() == 0
+        {
+            return Err(blame.at(asked.span(), "no trial has no result: write at least 1"));
+        }
+        if changes.quick {
+            trials = read.quick.trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
+            if let Some(shorter) = &read.quick.duration {
+                let span = title_table
+                    .duration
+                    .as_ref()
+                    .map_or(title_span.clone(), Spanned::span);
+                title_table.duration = Some(Spanned::new(span, shorter.clone()));
+            }
+        } else {
+            table.remove("quick");
+        }
+        let title = title(blame, title_span, &title_table, base)?;
+        let path = path(blame, &read.path, title.source().title().average_rate())?;
+        let default_viewer = Spanned::new(0..0, ViewerTable::default());
+        let viewer = read.viewer.as_ref().unwrap_or(&default_viewer);
+        let playout = playout(blame, viewer)?;
+        let viewers = viewers(blame, viewer.get_ref())?;
+        let (span, controllers) = (read.controllers.span(), read.controllers.into_inner());
+        if controllers.is_empty() {
+            return Err(blame.at(
+                span,
+                "a scenario compares at least one controller, such as [\"cubic\"]",
+            ));
+        }
+        for key in [
+            "about",
+            "source",
+            "claims",
+            "controllers",
+            "trials",
+            "seed",
+            "ideal",
+        ] {
+            table.remove(key);
+        }
+        let viewer = viewer.get_ref();
+        Ok(Self {
+            name: name.to_owned(),
+            about: read.about.trim().to_owned(),
+            source: read.source,
+            claims: read.claims,
+            controllers: controllers.into_iter().map(|text| text.0).collect(),
+            trials: changes.trials.unwrap_or(trials),
+            seed: changes.seed.or(read.seed).unwrap_or(1),
+            ideal: read.ideal.unwrap_or(true),
+            hash: hash(&table, title.source().as_ref()),
+            title,
+            path,
+            playout,
+            viewers,
+            join_every: viewer.join_every.as_ref().map_or(Duration::ZERO, |time| time.0.0),
+            leaves_after: viewer.leaves_after.as_ref().map(|time| time.0.0),
+            server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
+        })
+    }
+
+    /// The seed of trial `trial`, from 1.
+    pub fn seed_of(&self, trial: u32) -> u64 {
+        self.seed.wrapping_add(u64::from(trial)).wrapping_sub(1)
+    }
+
+    /// The run of `controller` with this seed.
+    pub fn setup(&self, controller: &ControllerChoice, seed: u64) -> Setup {
+        let mut setup = Setup::new(self.path.clone(), Seed::new(seed));
+        for number in 0..self.viewers {
+            let mut viewer = Viewer::new(controller.clone(), self.title.clone());
+            viewer.playout = self.playout.clone();
+            viewer.server_knows_buffer = self.server_knows_buffer;
+            viewer.joins = self.join_every.saturating_mul(number);
+            viewer.leaves_after = self.leaves_after;
+            setup.viewers.push(viewer);
+        }
+        setup
+    }
+
+    /// Average rate of the title.
+    pub fn title_rate(&self) -> Bitrate {
+        self.title.source().title().average_rate()
+    }
+}
+
+fn title(
+    blame: Blame<'_>,
+    span: std::ops::Range<usize>,
+    table: &TitleTable,
+    base: &Path,
+) -> Result<Played, ScenarioError> {
+    match (&table.trace, &table.file) {
+        (Some(name), None) => {
+            let rate = table.rate.as_ref().map(|rate| rate.get_ref().0);
+            let duration = table.duration.as_ref().map(|time| time.get_ref().0.0);
+            let wrong = |error: playrate_media::MediaError| {
+                let known: Vec<_> = TRACES.iter().map(|(name, ..)| *name).collect();
+                let known = known.join(", ");
+                blame.at(
+                    name.span(),
+                    format!("{error}; a trace is a file, or one that comes with the lab: {known}"),
+                )
+            };
+            let trace = titles::trace(name.get_ref(), base).map_err(wrong)?;
+            let asked = table.rate.as_ref().map(Spanned::span);
+            let asked = asked.or(table.duration.as_ref().map(Spanned::span)).unwrap_or(span);
+            titles::generated(name.get_ref(), trace, rate, duration)
+                .map_err(|error| blame.at(asked, error.to_string()))
+        }
+        (None, Some(name)) => {
+            let extra = table.rate.as_ref().map(Spanned::span);
+            if let Some(extra) = extra.or(table.duration.as_ref().map(Spanned::span)) {
+                let problem = "an MP4 has the rate and duration it has: leave this out, or play a `trace`";
+                return Err(blame.at(extra, problem));
+            }
+            titles::mp4(name.get_ref(), base).map_err(|error| blame.at(name.span(), error.to_string()))
+        }
+        _ => Err(blame.at(
+            span,
+            "a title is either a `trace` or a `file`: name one of them, such as trace = \"film-1080p\" or file = \"embedded\"",
+        )),
+    }
+}
+
+fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<PathConfig, ScenarioError> {
+    let (span, table) = (table.span(), table.get_ref());
+    let rate = table.rate.0.resolve(title);
+    let rtt = table.rtt.0.0;
+    let mut queue = table
+        .queue
+        .as_ref()
+        .map_or(QueueLimit::ONE_BDP, |queue| queue.get_ref().0);
+    if let (QueueLimit::Bdp(thousandths), Some(mean)) = (queue, rate.mean()) {
+        let bytes = (mean * rtt).as_u64();
+        let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
+        let least = table.least_queue.as_ref().map_or(LEAST_QUEUE, |least| least.0);
+        if bytes < u128::from(least.as_u64()) {
+            queue = QueueLimit::Bytes(least);
+        }
+    }
+    let backward = rtt / 2;
+    let mut forward = LinkConfig::new(rate, rtt.saturating_sub(backward)).with_queue(queue);
+    if let Some(loss) = &table.loss {
+        forward = forward.with_loss(loss.0);
+    }
+    let config = PathConfig {
+        forward,
+        backward: LinkConfig::new(Rate::Unlimited, backward),
+    };
+    match config.build(Seed::new(0)) {
+        Ok(_) => Ok(config),
+        Err(error) => {
+            let queue = table.queue.as_ref().map(Spanned::span);
+            let about_queue = matches!(error, playrate_netsim::ConfigError::Queue { .. });
+            let place = queue.filter(|_| about_queue).unwrap_or(span);
+            Err(blame.at(place, error.to_string()))
+        }
+    }
+}
+
+fn viewers(blame: Blame<'_>, table: &ViewerTable) -> Result<u32, ScenarioError> {
+    let Some(count) = &table.count else { return Ok(1) };
+    if (1..=MOST_VIEWERS).contains(count.get_ref()) {
+        return Ok(*count.get_ref());
+    }
+    Err(blame.at(
+        count.span(),
+        format!("{} viewers cannot be: write 1 to {MOST_VIEWERS}", count.get_ref()),
+    ))
+}
+
+fn playout(blame: Blame<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {
+    let (span, table) = (table.span(), table.get_ref());
+    let buffer = table
+        .playout_buffer
+        .as_ref()
+        .map_or(PLAYOUT_BUFFER_448, |size| size.0);
+    let kind = table.clock.as_ref().map_or(ClockKind::CatchUp, |clock| clock.0);
+    let defaults = CatchUp::default();
+    let clock = match kind {
+        ClockKind::CatchUp => Clock::CatchUp(CatchUp {
+            late: table.late.as_ref().map_or(defaults.late, |time| time.0.0),
+            max_jitter: table
+                .max_jitter
+                .as_ref()
+                .map_or(defaults.max_jitter, |time| time.0.0),
+            speed_percent: table.catch_up_percent.unwrap_or(defaults.speed_percent),
+        }),
+        ClockKind::Rebuffer => Clock::Rebuffer(Rebuffer {
+            resume: table
+                .resume
+                .as_ref()
+                .map_or(Fill::Bytes(buffer), |time| Fill::PlayingTime(time.0.0)),
+        }),
+    };
+    let mut config = PlayoutConfig::new(buffer, clock);
+    config.receive_buffer = table
+        .receive_buffer
+        .as_ref()
+        .map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);
+    if let Some(after) = &table.start_after {
+        config.start = Start::After(after.0.0);
+    }
+    match video_client::playout::Playout::new(config.clone()) {
+        Ok(_) => Ok(config),
+        Err(error) => Err(blame.at(span, error.to_string())),
+    }
+}
+
+/// The first 16 hexadecimal digits of SHA-256 over what a run depends on. TOML tables are sorted by key.
+fn hash(table: &toml::Table, title: &dyn MediaSource) -> String {
+    let mut hash = Sha256::new();
+    hash.update(table.to_string());
+    hash.update(title.identity());
+    let digest = hash.finalize();
+    digest.iter().take(8).fold(String::new(), |mut text, byte| {
+        use std::fmt::Write as _;
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests;

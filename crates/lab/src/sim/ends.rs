@@ -1,0 +1,215 @@
+//! Server and client of one viewer, on whatever runtime and sockets they are given.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use playrate_netsim::Seed;
+use playrate_transport::telemetry::{Sample, Totals};
+use playrate_transport::{
+    Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust, time,
+};
+use playrate_units::Bytes;
+use quinn::{AsyncUdpSocket, Runtime};
+use video_client::report::QualityReport;
+use video_client::{Discard, PlayOptions};
+use video_server::library::Library;
+use video_server::serve::{Settings, VideoServer};
+
+use super::collect::{LinkTap, record};
+use super::{Recording, Setup, SimError, SimulatedViewer, Viewer, Viewing, Watch};
+
+/// The name in a simulated server's certificate.
+pub const SERVER_NAME: &str = "server";
+
+/// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
+const MTU: u16 = 1_452;
+
+/// Makes transport parameters those of the lab: fixed MTU, and all random choices from `seed`.
+fn pin_down(options: &mut TransportOptions, seed: Seed, name: &str) {
+    options.initial_mtu = MTU;
+    options.mtu_discovery = None;
+    options.seed = Some(seed.derive(name));
+}
+
+/// Starts the viewer's server.
+///
+/// # Errors
+/// If a part cannot be set up.
+pub fn server(
+    viewer: &Viewer,
+    setup: &Setup,
+    seed: Seed,
+    runtime: Arc<dyn Runtime>,
+    socket: Arc<dyn AsyncUdpSocket>,
+    identity: Identity,
+    recording: &Arc<Recording>,
+) -> Result<VideoServer, SimError> {
+    let failed = |error: &dyn ToString| SimError::setup("the server", &error.to_string());
+    let mut options = ServerOptions::new(identity);
+    options.transport.send_window = setup.send_window();
+    pin_down(&mut options.transport, seed, "server");
+    // A player of the papers may pause for as long as its receive buffer plays.
+    options.stall_timeout = Duration::from_secs(3_600);
+    let transport = Server::new(Arc::clone(&runtime), socket, options).map_err(|error| failed(&error))?;
+    let library = Library::new()
+        .with_source(viewer.title.name(), Arc::clone(viewer.title.source()))
+        .map_err(|error| failed(&error))?;
+    let mut settings = Settings::new(viewer.controller.clone());
+    settings.playout_buffer = viewer
+        .server_knows_buffer
+        .then_some(viewer.playout.playout_buffer);
+    recording.keep_series(setup.taps);
+    settings.observer = Some(Arc::clone(recording) as Arc<_>);
+    Ok(VideoServer::start(transport, runtime, library, settings))
+}
+
+/// Makes the viewer's client.
+///
+/// # Errors
+/// If a part cannot be set up.
+pub fn client(
+    setup: &Setup,
+    seed: Seed,
+    runtime: Arc<dyn Runtime>,
+    socket: Arc<dyn AsyncUdpSocket>,
+    pin: Pin,
+) -> Result<Client, SimError> {
+    let mut options = ClientOptions::new(Trust::Pin(pin));
+    // While the player reads at once the window never binds, and when its modelled buffer is full the sender is let run
+    // ahead only by as much as keeps the pipe full.
+    let window = Bytes::new(setup.send_window().as_u64().saturating_mul(2))
+        .max(TransportOptions::client().stream_receive_window)
+        .min(TransportOptions::MAX_WINDOW);
+    options.transport.stream_receive_window = window;
+    options.transport.receive_window = window;
+    pin_down(&mut options.transport, seed, "client");
+    Client::new(runtime, socket, options).map_err(|error| SimError::setup("the client", &error))
+}
+
+/// One viewer's server and client, about to begin.
+#[derive(Debug)]
+pub struct Session {
+    runtime: Arc<dyn Runtime>,
+    server: VideoServer,
+    client: Client,
+    player: video_client::Session,
+    recording: Arc<Recording>,
+    viewing: Viewing,
+    leaves_after: Option<Duration>,
+    farewell: Duration,
+}
+
+/// A session that is over, its records not yet put together.
+#[derive(Debug)]
+pub struct Ended {
+    pub(super) report: QualityReport,
+    pub(super) samples: Vec<(Duration, Sample)>,
+    pub(super) totals: Option<Totals>,
+    pub(super) min_rtt: Option<Duration>,
+    pub(super) viewing: Viewing,
+    /// From the beginning of the run to the beginning of the session.
+    pub(super) joined: Duration,
+}
+
+impl Session {
+    /// A session of `viewer`, who finds the server at `target`.
+    pub fn new(
+        runtime: Arc<dyn Runtime>,
+        server: VideoServer,
+        client: Client,
+        target: Target,
+        viewer: &Viewer,
+        taps: bool,
+        recording: Arc<Recording>,
+    ) -> Self {
+        let title = viewer.title.source().title();
+        let frames = u32::try_from(title.frames().len()).unwrap_or(u32::MAX).max(1);
+        let mut options = PlayOptions {
+            playout: viewer.playout.clone(),
+            frames: viewer.title.frames(),
+            ..PlayOptions::default()
+        };
+        if !taps {
+            options.playout.series_interval = Duration::ZERO;
+        }
+        let path = format!("/{}", viewer.title.name());
+        let player = video_client::Session::new(Arc::clone(&runtime), client.clone(), target, &path, options);
+        Self {
+            runtime,
+            server,
+            client,
+            player,
+            viewing: Viewing::new(title.duration() / frames),
+            recording,
+            leaves_after: viewer.leaves_after,
+            farewell: Duration::from_secs(3),
+        }
+    }
+
+    /// Gives the server so long to see that its client has left.
+    #[must_use]
+    pub fn with_farewell(self, farewell: Duration) -> Self {
+        Self { farewell, ..self }
+    }
+
+    /// Plays the title until it is in, the viewer leaves or `watch` stops everything, and shuts the server down.
+    ///
+    /// # Errors
+    /// If the player cannot be set up.
+    pub async fn play(mut self, watch: &Arc<Watch>) -> Result<Ended, SimError> {
+        let began = self.runtime.now();
+        let joined = self.recording.since_start(began);
+        self.viewing.tell(Arc::clone(watch));
+        let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(watch));
+        let played = self
+            .player
+            .play(&mut Discard, &mut self.viewing, leaving)
+            .await
+            .map_err(|error| SimError::setup("the player", &error))?;
+        self.client.wait_idle().await;
+        self.server.shutdown(self.farewell).await;
+        Ok(Ended {
+            report: played.report,
+            samples: self.recording.samples(began),
+            totals: self.recording.totals(),
+            min_rtt: self.recording.min_rtt(),
+            viewing: self.viewing,
+            joined,
+        })
+    }
+}
+
+/// Resolves when the viewer has had enough, or when the run is stopped: whenever anything happens in it, it looks.
+async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, watch: Arc<Watch>) {
+    let enough = async {
+        match after {
+            Some(after) => time::sleep(&*runtime, after).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut enough = pin!(enough);
+    poll_fn(|cx| {
+        if watch.is_stopped() {
+            return Poll::Ready(());
+        }
+        enough.as_mut().poll(cx)
+    })
+    .await;
+}
+
+impl Ended {
+    /// Puts the records together.
+    pub fn collect(self, viewer: &Viewer, link: &LinkTap<'_>) -> SimulatedViewer {
+        let (totals, min_rtt) = (self.totals, self.min_rtt);
+        let record = record(&viewer.controller.to_string(), &self, link);
+        SimulatedViewer {
+            report: self.report,
+            record,
+            totals,
+            min_rtt,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Ears at both ends of a session, on the runtime's clock.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use playrate_transport::telemetry::{Sample, Sink, TimeSeries, Totals};
+use playrate_units::Bytes;
+use quinn::Runtime;
+use video_client::observer::{Observer as Watcher, Progress};
+use video_client::playout::{Event, Happening};
+use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
+
+use super::Watch;
+use crate::record::Span;
+
+/// Samples kept of a connection: every 20 ms for 80 s, thinned out beyond that.
+const SAMPLES: usize = 4_096;
+
+/// Keeps what the server's connection tells. A session has one connection; should the client connect again, the last
+/// counts.
+#[derive(Debug)]
+pub struct Recording {
+    runtime: Arc<dyn Runtime>,
+    start: Instant,
+    series: AtomicBool,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    series: Option<(Instant, Arc<TimeSeries>)>,
+    totals: Option<Totals>,
+    min_rtt: Option<Duration>,
+}
+
+impl Recording {
+    /// Hears nothing yet; `runtime` tells when a connection begins.
+    pub fn new(runtime: Arc<dyn Runtime>) -> Self {
+        let start = runtime.now();
+        Self {
+            runtime,
+            start,
+            series: AtomicBool::new(true),
+            heard: Mutex::default(),
+        }
+    }
+
+    /// Whether connections that begin from here on are sampled.
+    pub fn keep_series(&self, keep: bool) {
+        self.series.store(keep, Relaxed);
+    }
+
+    fn heard<T>(&self, look: impl FnOnce(&mut Heard) -> T) -> T {
+        look(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn since_start(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.start)
+    }
+
+    /// The connection's samples, on a clock that began at `began`.
+    pub fn samples(&self, began: Instant) -> Vec<(Duration, Sample)> {
+        let Some((connected, series)) = self.heard(|heard| heard.series.clone()) else {
+            return Vec::new();
+        };
+        let offset = connected.saturating_duration_since(began);
+        let samples = series.samples();
+        samples
+            .into_iter()
+            .map(|sample| (sample.at.saturating_add(offset), sample))
+            .collect()
+    }
+
+    /// What the transport counted, once the connection is over.
+    pub fn totals(&self) -> Option<Totals> {
+        self.heard(|heard| heard.totals)
+    }
+
+    /// The smallest RTT among all samples taken.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.heard(|heard| heard.min_rtt)
+    }
+}
+
+/// Keeps a connection's samples.
+#[derive(Debug)]
+struct Ear(Arc<TimeSeries>);
+
+impl Sink for Ear {
+    fn take(&self, sample: &Sample) {
+        self.0.take(sample);
+    }
+}
+
+impl Observer for Recording {
+    fn connecting(&self, _: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
+        if !self.series.load(Relaxed) {
+            return Vec::new();
+        }
+        let series = Arc::new(TimeSeries::new(SAMPLES));
+        let now = self.runtime.now();
+        self.heard(|heard| heard.series = Some((now, Arc::clone(&series))));
+        vec![Arc::new(Ear(series))]
+    }
+
+    fn finished(&self, session: &SessionSummary) {
+        self.heard(|heard| {
+            heard.totals = Some(session.totals);
+            heard.min_rtt = Some(session.totals.min_rtt);
+        });
+    }
+}
+
+/// Notes when the picture stood still and when pictures were discarded.
+#[derive(Debug)]
+pub struct Viewing {
+    /// How long a picture is shown when nothing goes wrong.
+    picture: Duration,
+    watch: Option<Arc<Watch>>,
+    told: Bytes,
+    last_shown: Option<Duration>,
+    freezes: Vec<Span>,
+    discards: Vec<Duration>,
+}
+
+impl Viewing {
+    /// A viewer of a title whose pictures are shown for `picture` each.
+    pub fn new(picture: Duration) -> Self {
+        Self {
+            picture,
+            watch: None,
+            told: Bytes::ZERO,
+            last_shown: None,
+            freezes: Vec::new(),
+            discards: Vec::new(),
+        }
+    }
+
+    pub(super) fn tell(&mut self, watch: Arc<Watch>) {
+        self.watch = Some(watch);
+    }
+
+    /// When the picture stood still, and when pictures were discarded.
+    pub(super) fn parts(&self) -> (&[Span], &[Duration]) {
+        (&self.freezes, &self.discards)
+    }
+
+    /// A picture came up at `at`: whatever went beyond the time of the one before was a freeze.
+    fn shown(&mut self, at: Duration) {
+        if let Some(last) = self.last_shown {
+            let from = last.saturating_add(self.picture);
+            // Half a picture is rounding of presentation times.
+            if at > from.saturating_add(self.picture / 2) {
+                self.freezes.push(Span { from, to: at });
+            }
+        }
+        self.last_shown = Some(at);
+    }
+}
+
+impl Watcher for Viewing {
+    fn event(&mut self, event: &Event) {
+        match event.what {
+            Happening::Shown { .. } => self.shown(event.at),
+            Happening::Discarded { .. } => self.discards.push(event.at),
+            _ => {}
+        }
+    }
+
+    fn progress(&mut self, now: &Progress) {
+        if let Some(watch) = &self.watch {
+            watch.add((now.received - self.told).as_u64());
+            self.told = now.received;
+        }
+    }
+}

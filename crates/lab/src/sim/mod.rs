@@ -1,0 +1,228 @@
+//! One run: the product's server and client, TLS and HTTP/3 included, over a modelled path in virtual time.
+//!
+//! A run has one or more viewers behind one bottleneck. Each has a server and a connection of its own, so each may be
+//! sent to by another controller. Nothing is global: runs on several threads do not know of each other, and the same
+//! [`Setup`] gives the same packets at the same times on each of them ([`Simulated::wire_hash`]).
+//!
+//! ```
+//! use lab::sim::{self, Played, Setup, Viewer};
+//! use playrate_media::{FrameTrace, TraceSource};
+//! use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+//! use playrate_units::Bitrate;
+//! use std::{sync::Arc, time::Duration};
+//!
+//! let trace: FrameTrace = "0.00,60000,K\n0.04,9000,_\n0.08,9000,_\n0.12,9000,_\n".parse()?;
+//! let title = Played::trace("film", TraceSource::new(&trace.repeat_to(Duration::from_secs(2))?));
+//! let rtt = Duration::from_millis(100);
+//! let path = PathConfig::bottleneck(Bitrate::from_mbps(20), rtt, QueueLimit::ONE_BDP, Loss::None);
+//! let setup = Setup::new(path, Seed::new(1)).with_viewer(Viewer::new("cubic".parse()?, title));
+//! let first = sim::run(&setup)?;
+//! assert_eq!(first.viewers[0].record.viewer.discarded, 0);
+//! assert_eq!(first.wire_hash, sim::run(&setup)?.wire_hash);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod collect;
+mod ends;
+mod error;
+mod ideal;
+mod identity;
+mod listen;
+mod setup;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use playrate_netsim::{HostConfig, LinkSeries, LinkStats, NetworkStats, Path, RunLimits, Simulation};
+use playrate_transport::Target;
+use quinn::Runtime;
+use tokio::sync::mpsc;
+use video_client::report::QualityReport;
+
+pub use ends::{Ended, SERVER_NAME, Session, client, server};
+pub use error::SimError;
+pub use ideal::{Ideal, ideal};
+pub use identity::identity;
+pub use listen::{Recording, Viewing};
+pub use setup::{Played, Setup, Viewer};
+
+use crate::record::RunRecord;
+
+pub use collect::{LinkTap, record};
+
+/// UDP port of simulated servers.
+const PORT: u16 = 4433;
+/// Bins of the link's series; it covers a run of any length.
+const LINK_BINS: usize = 2_048;
+/// Width of the link's bins in a short run.
+const LINK_BIN: Duration = Duration::from_millis(20);
+/// How long a server may take to see that its client has left.
+const FAREWELL: Duration = Duration::from_secs(30);
+
+/// What one run leaves behind.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// The viewers in the order of the setup.
+    pub viewers: Vec<SimulatedViewer>,
+    /// The direction that carries the video.
+    pub forward: LinkStats,
+    /// The direction of requests and acknowledgements.
+    pub backward: LinkStats,
+    /// What became of datagrams beside the links.
+    pub network: NetworkStats,
+    /// A hash of every packet's time, size and fate.
+    pub wire_hash: u64,
+    /// Virtual time from the beginning until every server and client had gone.
+    pub length: Duration,
+}
+
+/// What one viewer's session leaves behind.
+#[derive(Clone, Debug)]
+pub struct SimulatedViewer {
+    /// The client's own report.
+    pub report: QualityReport,
+    /// The same with the server's side and the link's, for figures.
+    pub record: RunRecord,
+    /// What the server's transport counted; `None` if the handshake failed.
+    pub totals: Option<playrate_transport::telemetry::Totals>,
+    /// Smallest RTT that the server saw, from its samples.
+    pub min_rtt: Option<Duration>,
+}
+
+/// How far a run is, for whoever looks from another thread.
+#[derive(Debug, Default)]
+pub struct Watch {
+    stop: AtomicBool,
+    received: AtomicU64,
+}
+
+impl Watch {
+    /// Ends the run as soon as its simulation does anything: [`run_watched`] gives [`SimError::Stopped`].
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Bytes of titles received so far by all viewers together.
+    pub fn received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+}
+
+/// Makes the run that `setup` describes.
+///
+/// # Errors
+/// If the path cannot be, or the simulation ends before its viewers have. A session that breaks off is part of the
+/// results.
+pub fn run(setup: &Setup) -> Result<Simulated, SimError> {
+    run_watched(setup, &Arc::new(Watch::default()))
+}
+
+/// As [`run`], and tells `watch` how far it is.
+///
+/// # Errors
+/// As [`run`], and if `watch` stops it.
+pub fn run_watched(setup: &Setup, watch: &Arc<Watch>) -> Result<Simulated, SimError> {
+    let simulation = Simulation::new(setup.seed.child("simulation"));
+    let mut path = setup.path.build(setup.seed.child("path"))?;
+    if setup.taps {
+        path = tapped(path);
+    }
+    let path = simulation.add_path(path);
+    let (sender, mut ended) = mpsc::unbounded_channel();
+    for (index, viewer) in setup.viewers.iter().enumerate() {
+        let session = stage(&simulation, setup, index, viewer, path)?;
+        let (sender, watch, joins) = (sender.clone(), Arc::clone(watch), viewer.joins);
+        let runtime = simulation.runtime();
+        runtime.clone().spawn(Box::pin(async move {
+            if !joins.is_zero() {
+                runtime.sleep(joins).await;
+            }
+            let played = session.play(&watch).await;
+            // The run waits for all of them; if it is gone, nobody wants to know.
+            let _ = sender.send((index, played));
+        }));
+    }
+    drop(sender);
+    let everyone = async {
+        let mut all = Vec::new();
+        while let Some((index, played)) = ended.recv().await {
+            all.push((index, played?));
+        }
+        all.sort_by_key(|(index, _)| *index);
+        Ok::<_, SimError>(all)
+    };
+    let all = simulation.run(RunLimits::until(setup.deadline()), everyone)??;
+    if watch.is_stopped() {
+        return Err(SimError::Stopped);
+    }
+    let length = simulation.now().elapsed();
+    let tap = simulation.link_series(path.forward);
+    let forward = simulation.link_stats(path.forward);
+    let viewers = all
+        .into_iter()
+        .zip(&setup.viewers)
+        .map(|((_, played), viewer)| {
+            let link = LinkTap {
+                stats: forward,
+                series: tap.as_ref(),
+            };
+            played.collect(viewer, &link)
+        })
+        .collect();
+    Ok(Simulated {
+        viewers,
+        forward,
+        backward: simulation.link_stats(path.backward),
+        network: simulation.network_stats(),
+        wire_hash: simulation.digest(),
+        length,
+    })
+}
+
+fn tapped(path: Path) -> Path {
+    Path {
+        forward: path.forward.with_series(LinkSeries::new(LINK_BIN, LINK_BINS)),
+        ..path
+    }
+}
+
+/// Puts a server and a client on hosts of their own.
+fn stage(
+    simulation: &Simulation,
+    setup: &Setup,
+    index: usize,
+    viewer: &Viewer,
+    path: playrate_netsim::PathId,
+) -> Result<Session, SimError> {
+    let seed = setup.seed.child(&format!("viewer {index}"));
+    let server_host = simulation.add_host(HostConfig::default())?;
+    let client_host = simulation.add_host(HostConfig::default())?;
+    simulation.connect(server_host, client_host, &[path]);
+    let runtime: Arc<dyn Runtime> = simulation.runtime();
+    let socket = simulation.bind(server_host, PORT)?;
+    let address = socket.address();
+    let recording = Arc::new(Recording::new(Arc::clone(&runtime)));
+    let (identity, pin) = identity(seed)?;
+    let server = server(
+        viewer,
+        setup,
+        seed,
+        Arc::clone(&runtime),
+        socket,
+        identity,
+        &recording,
+    )?;
+    let socket = simulation.bind(client_host, 0)?;
+    let client = client(setup, seed, Arc::clone(&runtime), socket, pin)?;
+    let target = Target::at(SERVER_NAME, address);
+    Ok(Session::new(runtime, server, client, target, viewer, setup.taps, recording).with_farewell(FAREWELL))
+}

@@ -1,0 +1,178 @@
+//! [`Setup`]: everything that one run depends on.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use playrate_media::{MediaSource, TraceSource};
+use playrate_netsim::{PathConfig, Seed};
+use playrate_transport::{ControllerChoice, TransportOptions};
+use playrate_units::Bytes;
+use video_client::FrameSource;
+use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
+
+/// Everything that one run depends on: the same setup gives the same packets at the same times.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The bottleneck that all viewers share.
+    pub path: PathConfig,
+    /// Who watches.
+    pub viewers: Vec<Viewer>,
+    /// Seeds everything that is random.
+    pub seed: Seed,
+    /// Whether time series are kept: of the link, of each connection and of each player.
+    pub taps: bool,
+}
+
+impl Setup {
+    /// A path that nobody uses yet, with taps.
+    pub fn new(path: PathConfig, seed: Seed) -> Self {
+        Self {
+            path,
+            viewers: Vec::new(),
+            seed,
+            taps: true,
+        }
+    }
+
+    /// The same with one more viewer.
+    #[must_use]
+    pub fn with_viewer(mut self, viewer: Viewer) -> Self {
+        self.viewers.push(viewer);
+        self
+    }
+
+    /// The same without time series.
+    #[must_use]
+    pub fn without_taps(self) -> Self {
+        Self { taps: false, ..self }
+    }
+
+    /// How much virtual time the run may take: a run that goes on for longer has something wrong with it.
+    pub(super) fn deadline(&self) -> Duration {
+        let longest = self
+            .viewers
+            .iter()
+            .map(Viewer::patience)
+            .max()
+            .unwrap_or_default();
+        longest.saturating_add(Duration::from_secs(600))
+    }
+
+    /// What a server's connection must be able to hold: twice what fits into the pipe and its queue, and no less than
+    /// the product's own send window.
+    pub(super) fn send_window(&self) -> Bytes {
+        let link = &self.path.forward;
+        let pipe = link
+            .rate
+            .mean()
+            .map_or(Bytes::ZERO, |rate| rate * self.path.round_trip());
+        let queue = link
+            .build(self.path.round_trip(), self.seed)
+            .ok()
+            .and_then(|link| link.queue_limit())
+            .unwrap_or(pipe);
+        let twice = Bytes::new((pipe + queue).as_u64().saturating_mul(2));
+        twice
+            .max(TransportOptions::server().send_window)
+            .min(TransportOptions::MAX_WINDOW)
+    }
+}
+
+/// One viewer of a run.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    /// The controller that its server sends with.
+    pub controller: ControllerChoice,
+    /// What it watches.
+    pub title: Played,
+    /// Its modelled player.
+    pub playout: PlayoutConfig,
+    /// Whether the server is told the size of the playout buffer.
+    pub server_knows_buffer: bool,
+    /// When it comes, from the beginning of the run.
+    pub joins: Duration,
+    /// How long it watches at most; `None` is to the end.
+    pub leaves_after: Option<Duration>,
+}
+
+impl Viewer {
+    /// A viewer with the papers' player (catch-up clock, 448 packets of playout buffer, a receive buffer of 256 MB), who
+    /// comes at once and stays to the end.
+    pub fn new(controller: ControllerChoice, title: Played) -> Self {
+        let playout = PlayoutConfig {
+            receive_buffer: RECEIVE_BUFFER_PAPERS,
+            ..PlayoutConfig::default()
+        };
+        Self {
+            controller,
+            title,
+            playout,
+            server_knows_buffer: true,
+            joins: Duration::ZERO,
+            leaves_after: None,
+        }
+    }
+
+    /// How long it may take at most: a path so slow that the title takes a hundred times its length is a mistake.
+    fn patience(&self) -> Duration {
+        let whole = self.title.source().title().duration().saturating_mul(100);
+        let stays = self.leaves_after.unwrap_or(whole).saturating_add(super::FAREWELL);
+        self.joins.saturating_add(stays)
+    }
+}
+
+/// A title as it is served and watched. Clones share it.
+#[derive(Clone)]
+pub struct Played {
+    name: String,
+    source: Arc<dyn MediaSource>,
+    generated: bool,
+}
+
+impl Played {
+    /// A title that is an MP4: the client reads its boxes.
+    pub fn mp4(name: &str, source: Arc<dyn MediaSource>) -> Self {
+        Self {
+            name: name.to_owned(),
+            source,
+            generated: false,
+        }
+    }
+
+    /// A title of generated payload: the client is given its frames.
+    pub fn trace(name: &str, source: TraceSource) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: Arc::new(source),
+            generated: true,
+        }
+    }
+
+    /// The name under which it is served.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its bytes and its index.
+    pub fn source(&self) -> &Arc<dyn MediaSource> {
+        &self.source
+    }
+
+    pub(super) fn frames(&self) -> FrameSource {
+        if self.generated {
+            FrameSource::Index(Arc::clone(&self.source))
+        } else {
+            FrameSource::Boxes
+        }
+    }
+}
+
+impl fmt::Debug for Played {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Played")
+            .field("name", &self.name)
+            .field("bytes", &self.source.len())
+            .finish_non_exhaustive()
+    }
+}
