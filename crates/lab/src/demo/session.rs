@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playrate_media::MediaSource;
-use playrate_netsim::{PathConfig, Relay, RelayConfig, RelayFlaw, RelayReport, Seed};
+use playrate_netsim::{MAX_LATENESS, PathConfig, Relay, RelayConfig, RelayFlaw, RelayReport, Seed};
 use playrate_transport::telemetry::Sample;
 use playrate_transport::{
     Client, ClientOptions, ControllerChoice, Identity, Server, ServerOptions, Target, Trust,
@@ -181,16 +181,20 @@ fn counts(relay: &RelayReport) -> LinkCounts {
         overflowed: link.dropped.queue_full.packets,
         lost: link.dropped.loss.packets,
         lateness: relay.totals.lateness.max,
-        flaws: relay.flaws().iter().map(say).collect(),
+        flaws: relay.flaws().iter().map(|flaw| say(flaw, relay)).collect(),
     }
 }
 
 /// A flaw as people read it.
-fn say(flaw: &RelayFlaw) -> String {
+fn say(flaw: &RelayFlaw, relay: &RelayReport) -> String {
+    let totals = &relay.totals;
     match flaw {
         RelayFlaw::Late(by) => format!(
-            "a packet left {} late, because the machine was too busy",
-            words::time(*by)
+            "{} late at worst, {} of {} packets more than {}",
+            words::time(*by),
+            words::grouped(totals.lateness.beyond_limit),
+            words::grouped(totals.forward.forwarded + totals.backward.forwarded),
+            words::time(MAX_LATENESS),
         ),
         other => other.to_string(),
     }

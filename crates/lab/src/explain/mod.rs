@@ -349,8 +349,8 @@ fn warning(comparison: &Comparison) -> Option<String> {
         .collect();
     (!flaws.is_empty()).then(|| {
         format!(
-            "Do not trust these numbers: the path was not all the time what it was asked to be ({}). Run it again on an \
-             idle machine.",
+            "Do not trust these numbers: this machine was too busy for the path to be all the time what it was asked to \
+             be ({}). Run it again when nothing else runs, or with real-time priority (chrt -r 10).",
             flaws.join("; ")
         )
     })

@@ -202,7 +202,7 @@ impl Chart {
             ..title
         };
         area.draw_text(&self.title, &bold, (px(4), y))?;
-        let after = 4.0 + text_width(&self.title, 14.0) * 1.13 + 10.0;
+        let after = 4.0 + text_width(&self.title, 14.0) * 1.2 + 10.0;
         area.draw_text(&self.unit, &text_style(12.0, FAINT, HPos::Left), (fine(after), y))?;
 
         let mut right = f64::from(WIDTH - RIGHT);
