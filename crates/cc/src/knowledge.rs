@@ -1,5 +1,6 @@
-//! [`VideoKnowledge`]: what the server knows of the video on one connection.
+//! [`VideoKnowledge`]: what the server knows of the video on one connection; [`Facts`]: which pieces of it.
 
+use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
@@ -20,6 +21,66 @@ pub struct VideoKnowledge {
     buffered: AtomicU64,
     /// parts per billion
     wire_overhead: AtomicU64,
+}
+
+/// A set of things that a [`VideoKnowledge`] may know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Facts(u8);
+
+impl Facts {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// [`VideoKnowledge::average_rate`].
+    pub const AVERAGE_RATE: Self = Self(1);
+    /// [`VideoKnowledge::playout_buffer`].
+    pub const PLAYOUT_BUFFER: Self = Self(2);
+    /// [`VideoKnowledge::buffered`].
+    pub const BUFFERED: Self = Self(4);
+
+    const NAMES: [(Self, &'static str); 3] = [
+        (Self::AVERAGE_RATE, "average-rate"),
+        (Self::PLAYOUT_BUFFER, "playout-buffer"),
+        (Self::BUFFERED, "buffered"),
+    ];
+
+    /// What is in either.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` is in it.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether nothing is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The names in telemetry: lower case, words joined by `-`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES
+            .into_iter()
+            .filter_map(move |(fact, name)| self.contains(fact).then_some(name))
+    }
+}
+
+impl fmt::Display for Facts {
+    /// The [names](Self::names) with a comma between them; `-` if there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("-");
+        }
+        for (index, name) in self.names().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -111,9 +172,35 @@ impl VideoKnowledge {
     }
 }
 
+impl VideoKnowledge {
+    /// Those of `facts` that are unknown.
+    pub fn unknown_of(&self, facts: Facts) -> Facts {
+        let unknown = |cell: &AtomicU64, fact: Facts| match read(cell) {
+            None if facts.contains(fact) => fact,
+            _ => Facts::NONE,
+        };
+        unknown(&self.average_rate, Facts::AVERAGE_RATE)
+            .union(unknown(&self.playout_buffer, Facts::PLAYOUT_BUFFER))
+            .union(unknown(&self.buffered, Facts::BUFFERED))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tells_which_of_some_facts_are_unknown() {
+        let known = VideoKnowledge::new();
+        let wanted = Facts::AVERAGE_RATE.union(Facts::BUFFERED);
+        assert_eq!(known.unknown_of(wanted), wanted);
+        assert_eq!(wanted.to_string(), "average-rate,buffered");
+        known.set_average_rate(Some(Bitrate::from_kbps(5_240)));
+        assert_eq!(known.unknown_of(wanted), Facts::BUFFERED);
+        known.set_buffered(Some(Duration::ZERO));
+        assert!(known.unknown_of(wanted).is_empty());
+        assert_eq!(Facts::NONE.to_string(), "-");
+    }
 
     #[test]
     fn starts_unknown_and_can_be_forgotten_again() {

@@ -5,6 +5,8 @@ use core::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
+use crate::Facts;
+
 /// A controller's state as telemetry sees it. What a controller does not keep is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,6 +15,9 @@ pub struct Snapshot {
     pub phase: Phase,
     /// Congestion window (cwnd).
     pub window: Bytes,
+    /// Window of the avoidance law or slow start, before shaping, loss response and ceiling make [`window`](Self::window)
+    /// of it; `None` if the controller is not composed of parts.
+    pub law_window: Option<Bytes>,
     /// Slow start threshold; `None` while it is infinite.
     pub ssthresh: Option<Bytes>,
     /// Smoothed RTT.
@@ -27,6 +32,9 @@ pub struct Snapshot {
     pub backlog: Option<Bytes>,
     /// Why the phase or the window last changed other than by ordinary growth.
     pub reason: Reason,
+    /// What the controller's parts would use of the [`VideoKnowledge`](crate::VideoKnowledge) and is not known. As long as
+    /// this is not empty, some part behaves as its plain counterpart.
+    pub waiting_for: Facts,
 }
 
 impl Snapshot {

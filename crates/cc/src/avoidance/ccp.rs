@@ -186,6 +186,7 @@ impl Law for Ccp {
         Needs {
             capacity: true,
             every_ack: self.every_ack,
+            ..Needs::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! `compound`: Compound TCP, a loss window and a delay window that add up.
 
-use crate::compose::{Batch, Core, Reduction, floor_bytes};
+use crate::compose::{Batch, Core, GROWTH, Reduction, floor_bytes};
 use crate::events::Congestion;
 use crate::registry::{Arguments, Entry, Parameter};
 use crate::{Reason, Timestamp};
@@ -167,11 +167,14 @@ impl Law for Compound {
     }
 }
 
-const PARAMETERS: &[Parameter] = &[Parameter::switch(
-    "tuning",
-    false,
-    "let γ, the queue that counts as congestion (30 segments), follow what Reno would queue",
-)];
+const PARAMETERS: &[Parameter] = &[
+    Parameter::switch(
+        "tuning",
+        false,
+        "let γ, the queue that counts as congestion (30 segments), follow what Reno would queue",
+    ),
+    GROWTH,
+];
 
 pub(crate) fn entry() -> Entry {
     Entry::law("compound")

@@ -1,6 +1,6 @@
 //! `cubic`: CUBIC as RFC 9438 has it.
 
-use crate::compose::{Batch, Core, Reduction, floor_bytes};
+use crate::compose::{Batch, Core, GROWTH, Reduction, floor_bytes};
 use crate::events::Congestion;
 use crate::registry::{Arguments, Entry, Parameter};
 use crate::{Reason, Timestamp};
@@ -140,11 +140,14 @@ impl Law for Cubic {
     fn on_persistent(&mut self, _core: &mut Core) {}
 }
 
-const PARAMETERS: &[Parameter] = &[Parameter::switch(
-    "fast_convergence",
-    true,
-    "give up more of the window when congestion comes earlier than last time (§4.7)",
-)];
+const PARAMETERS: &[Parameter] = &[
+    Parameter::switch(
+        "fast_convergence",
+        true,
+        "give up more of the window when congestion comes earlier than last time (§4.7)",
+    ),
+    GROWTH,
+];
 
 pub(crate) fn entry() -> Entry {
     Entry::law("cubic")

@@ -93,6 +93,7 @@ fn core_at(window: u64) -> Core {
         idle: crate::idle::Idle::Keep(crate::idle::keep::Keep),
         loss: crate::loss::Loss::Standard,
         ceiling: crate::ceiling::Ceiling::None,
+        growth: crate::compose::Growth::default(),
     };
     let mut core = Composed::new(&Path::default(), parts, Arc::new(VideoKnowledge::new())).into_core();
     core.set_window(window);

@@ -60,7 +60,7 @@ pub(crate) trait Law {
     /// begins again when this returns; ssthresh stays as it is unless the law sets it.
     fn on_persistent(&mut self, core: &mut Core);
 
-    /// A burst left after a pause (`Core::pause_ns`) of `pause_ns`, whatever the idle part made of it. What was measured before
+    /// A burst left after a pause (`Core::pause_ns`) of `pause_ns`, whatever the idle part, which is asked next, makes of it. What was measured before
     /// may be stale.
     fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {}
 

@@ -1,6 +1,6 @@
 //! `reno`: NewReno as RFC 9002 §7 has it.
 
-use crate::compose::{Batch, Core, Reduction};
+use crate::compose::{Batch, Core, GROWTH, Reduction};
 use crate::events::Congestion;
 use crate::registry::Entry;
 use crate::{Reason, Timestamp};
@@ -60,5 +60,6 @@ pub(crate) fn entry() -> Entry {
             "NewReno: one packet more per round trip, half the window on congestion",
             "RFC 9002 §7",
         )
+        .with_parameters(&[GROWTH])
         .avoidance(|_| Avoidance::Reno(Reno::default()))
 }

@@ -2,10 +2,10 @@
 
 use playrate_units::Bitrate;
 
-use crate::compose::{Batch, Core, Reduction, Step, floor_bytes};
+use crate::compose::{Batch, Core, GROWTH, Needs, Reduction, Step, floor_bytes};
 use crate::events::Congestion;
 use crate::registry::Entry;
-use crate::{Reason, Timestamp};
+use crate::{Facts, Reason, Timestamp};
 
 use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
 use super::{Avoidance, Law};
@@ -92,6 +92,10 @@ impl Stream {
 }
 
 impl Law for Stream {
+    fn needs(&self) -> Needs {
+        Needs::knowledge(Facts::AVERAGE_RATE)
+    }
+
     fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
         if reason != Reason::RecoveryEnded {
             self.delay = 0.0;
@@ -162,7 +166,7 @@ impl Law for Stream {
 
     /// The delay window rests on an RTT that is out of date; the smallest RTT of the connection does not.
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
-        let loss = self.window(core) - self.delay;
+        let loss = (self.window(core) - self.delay).max(0.0);
         self.delay = 0.0;
         self.set(core, loss);
         self.round.restart();
@@ -180,6 +184,7 @@ pub(crate) fn entry() -> Entry {
             "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
             "Oda et al. 2012, §III",
         )
+        .with_parameters(&[GROWTH])
         .avoidance(|_| Avoidance::Stream(Stream::default()))
 }
 

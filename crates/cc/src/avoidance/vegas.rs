@@ -1,6 +1,6 @@
 //! `vegas`: TCP Vegas, which keeps a few segments queued and no more.
 
-use crate::compose::{Batch, Core, Reduction, Step, floor_bytes};
+use crate::compose::{Batch, Core, GROWTH, Reduction, Step, floor_bytes};
 use crate::events::Congestion;
 use crate::registry::{Arguments, Entry, Parameter};
 use crate::{Reason, Timestamp};
@@ -169,6 +169,7 @@ const PARAMETERS: &[Parameter] = &[
         &["linux", "original"],
         "how queued segments are counted",
     ),
+    GROWTH,
 ];
 
 pub(crate) fn entry() -> Entry {

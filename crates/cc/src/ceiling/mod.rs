@@ -4,22 +4,35 @@
 //! the sender is limited and gets no credit; a loss then starts from the bounded window. A new one is a file here,
 //! an arm of [`Ceiling`] and a row in `registry/builtin.rs`.
 
-use crate::compose::Core;
+pub(crate) mod pace;
+
+use crate::compose::{Core, Needs};
 use crate::registry::{Entry, Key};
+use pace::Pace;
 
 /// All ceilings.
 #[derive(Clone, Debug)]
 pub(crate) enum Ceiling {
     /// No bound but `u32::MAX`.
     None,
+    Pace(Pace),
 }
 
 impl Ceiling {
+    /// What it asks of its surroundings.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::None => Needs::default(),
+            Self::Pace(_) => Pace::needs(),
+        }
+    }
+
     /// Bounds the window from above, bytes. The caller keeps the result at or above the minimum.
     #[inline]
-    pub(crate) fn limit(&self, _core: &Core, window: u64) -> u64 {
+    pub(crate) fn limit(&self, core: &Core, window: u64) -> u64 {
         match self {
             Self::None => window,
+            Self::Pace(part) => part.ceiling(core).map_or(window, |ceiling| window.min(ceiling)),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::startup::Startup;
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 use super::phases::{is_slow_start, may_follow};
-use super::{Batch, Core, Needs, Step};
+use super::{Batch, Core, Growth, Needs, Step};
 
 /// One part of each kind.
 #[derive(Clone, Debug)]
@@ -25,12 +25,18 @@ pub(crate) struct Parts {
     pub(crate) idle: Idle,
     pub(crate) loss: Loss,
     pub(crate) ceiling: Ceiling,
+    /// The law's, for the window that startup and law share.
+    pub(crate) growth: Growth,
 }
 
 impl Parts {
     /// What any of the parts needs.
     fn needs(&self) -> Needs {
-        self.startup.needs().merge(self.law.needs())
+        self.startup
+            .needs()
+            .merge(self.law.needs())
+            .merge(self.shape.needs())
+            .merge(self.ceiling.needs())
     }
 }
 
@@ -45,7 +51,8 @@ pub(crate) struct Composed {
 
 impl Composed {
     pub(crate) fn new(path: &Path, parts: Parts, known: Arc<VideoKnowledge>) -> Self {
-        let core = Core::new(path, parts.law.minimum_packets(), parts.needs(), known);
+        let mut core = Core::new(path, parts.law.minimum_packets(), parts.needs(), known);
+        core.set_growth(parts.growth);
         let mut controller = Self {
             published: core.window(),
             core,
@@ -84,10 +91,12 @@ impl Composed {
     /// An idle part changed the window: slow start again if it is below ssthresh now, else avoidance anew.
     fn restarted(&mut self, now: Timestamp) {
         self.core.reason = Reason::Idle;
-        let window = self.core.window();
-        if self.core.ssthresh.is_none_or(|ssthresh| window < ssthresh) {
+        self.core.note_reduction();
+        let (window, governs) = (self.core.window(), self.core.phase == Phase::Avoidance);
+        // A law that ended slow start without a threshold needs no slow start to find its way back.
+        if self.core.ssthresh.map_or(!governs, |ssthresh| window < ssthresh) {
             self.enter(Phase::AfterIdle, Reason::Idle, now);
-        } else if self.core.phase == Phase::Avoidance {
+        } else if governs {
             self.parts.law.begin(&mut self.core, Reason::Idle, now);
         }
     }
@@ -95,15 +104,39 @@ impl Composed {
     /// A burst left although nothing was in flight, as far as is known: the sender may have paused.
     fn sent_after_silence(&mut self, event: &Sent) {
         let pause_ns = self.core.pause_ns(event.now);
-        let restarts = self.parts.idle.on_sent(&mut self.core, event);
         if let Some(pause_ns) = pause_ns {
+            let before = self.core.window();
             self.parts.law.on_pause(&mut self.core, pause_ns);
+            if self.core.window() < before {
+                self.core.note_reduction();
+            }
         }
+        let restarts = self.parts.idle.on_sent(&mut self.core, event);
         if restarts {
             self.restarted(event.now);
         }
         if restarts || pause_ns.is_some() {
             self.publish();
+        }
+    }
+
+    /// Congestion that belongs to no recovery yet: the law answers, and a recovery begins, or it holds.
+    fn reduce(&mut self, event: &Congestion, reason: Reason) {
+        let (core, parts) = (&mut self.core, &mut self.parts);
+        if core.capped {
+            core.set_window(core.window().min(self.published));
+        }
+        if let Some(reduction) = parts.law.on_congestion(core, event) {
+            let reduction = parts.idle.on_congestion(core, event, reduction);
+            core.set_window(reduction.window);
+            core.ssthresh = Some(reduction.ssthresh);
+            core.recovery_start = Some(event.now);
+            core.note_reduction();
+            self.enter(Phase::Recovery, reason, event.now);
+            return;
+        }
+        if is_slow_start(core.phase) {
+            self.enter(Phase::Avoidance, reason, event.now);
         }
     }
 
@@ -157,34 +190,24 @@ impl CongestionController for Composed {
         if self.parts.idle.on_batch(&mut self.core, &mut batch) {
             self.restarted(batch.now);
         }
+        let before = self.core.window();
         if self.core.phase == Phase::Avoidance {
             self.parts.law.on_batch(&mut self.core, &batch);
         } else if is_slow_start(self.core.phase) {
             self.slow_start(&batch);
         }
+        self.core.bound_growth(before);
         self.parts.loss.on_batch(&mut self.core, &batch);
         self.publish();
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let (core, parts) = (&mut self.core, &mut self.parts);
         let (reason, persistent) = match event.signal {
             Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
             Signal::EcnCe => (Reason::EcnCe, false),
         };
-        if !core.in_recovery(event.newest_sent) {
-            if core.capped {
-                core.set_window(core.window().min(self.published));
-            }
-            if let Some(reduction) = parts.law.on_congestion(core, event) {
-                let reduction = parts.idle.on_congestion(core, event, reduction);
-                core.set_window(reduction.window);
-                core.ssthresh = Some(reduction.ssthresh);
-                core.recovery_start = Some(event.now);
-                self.enter(Phase::Recovery, reason, event.now);
-            } else if is_slow_start(core.phase) {
-                self.enter(Phase::Avoidance, reason, event.now);
-            }
+        if !self.core.in_recovery(event.newest_sent) {
+            self.reduce(event, reason);
         }
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
         if persistent {
@@ -193,6 +216,7 @@ impl CongestionController for Composed {
             parts.idle.on_persistent(core);
             core.set_window(core.minimum());
             core.recovery_start = None;
+            core.note_reduction();
             core.rtt.forget_extremes();
             self.enter(
                 Phase::AfterPersistentCongestion,
@@ -226,12 +250,14 @@ impl CongestionController for Composed {
         let mut snapshot = Snapshot {
             phase: core.phase(),
             window: self.window(),
+            law_window: Some(Bytes::new(core.window())),
             ssthresh: core.ssthresh.map(Bytes::new),
             smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
             min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
             max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
             reason: core.reason,
             capacity: core.early_capacity(),
+            waiting_for: core.known.unknown_of(core.needs.knowledge),
             ..Snapshot::default()
         };
         self.parts.law.describe(core, &mut snapshot);

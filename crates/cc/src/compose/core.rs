@@ -7,7 +7,8 @@ use crate::estimator::{limited::LimitedTime, rounds::Rounds, rtt::Rtt};
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
-use super::{Batch, Needs};
+use super::phases::is_slow_start;
+use super::{Batch, Growth, Needs};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
@@ -50,6 +51,10 @@ pub(crate) struct Core {
     pub(crate) last_acked: Option<Timestamp>,
     /// The published window is a ceiling's, not the law's: the law must not grow.
     pub(super) capped: bool,
+    /// How the window grows while it is not used in full.
+    growth: Growth,
+    /// What the window may grow to in this batch.
+    growth_bound: u64,
     gathered: Gathered,
     /// What is known of the video.
     pub(crate) known: Arc<VideoKnowledge>,
@@ -86,6 +91,8 @@ impl Core {
             last_sent: None,
             last_acked: None,
             capped: false,
+            growth: Growth::default(),
+            growth_bound: u64::MAX,
             gathered: Gathered::default(),
             known,
         }
@@ -99,6 +106,25 @@ impl Core {
     /// Sets the law's window, raised to the minimum and lowered to `u32::MAX` if need be.
     pub(crate) fn set_window(&mut self, window: u64) {
         self.window = self.bounded(window);
+    }
+
+    /// Congestion or a pause reduced the window.
+    pub(super) fn note_reduction(&mut self) {
+        self.growth.on_reduction();
+    }
+
+    /// Sets how the window grows while it is not used in full.
+    pub(super) fn set_growth(&mut self, growth: Growth) {
+        self.growth = growth.starting_at(self.initial_window());
+    }
+
+    /// Undoes what the window grew by beyond its bound for this batch. It was `before` when the law got the batch.
+    #[inline]
+    pub(super) fn bound_growth(&mut self, before: u64) {
+        let bound = self.growth_bound.max(before);
+        if self.window > bound {
+            self.window = self.bounded(bound);
+        }
     }
 
     /// Adds to the law's window, up to `u32::MAX`.
@@ -193,7 +219,7 @@ impl Core {
         gathered.newest_sent = gathered.newest_sent.max(event.sent);
         if self.recovery_start.is_none_or(|start| event.sent > start) {
             gathered.after_recovery = true;
-            if !event.app_limited && !self.capped {
+            if self.growth.is_rate_limited() || !(event.app_limited || self.capped) {
                 gathered.credit = gathered.credit.saturating_add(bytes);
             }
         }
@@ -209,7 +235,20 @@ impl Core {
         let limited = event.app_limited || self.capped;
         self.in_flight = in_flight;
         self.last_acked = Some(event.now);
-        self.limited.on_batch(event.now, limited, in_flight);
+        self.growth.on_flight(in_flight.saturating_add(gathered.acked));
+        self.growth_bound = if limited {
+            self.growth.bound(is_slow_start(self.phase), self.mtu)
+        } else {
+            u64::MAX
+        };
+        let credit = if self.window < self.growth_bound {
+            gathered.credit
+        } else {
+            0
+        };
+        // Time in which the window grew although it was not used in full does count.
+        let unused = limited && !(self.growth.is_rate_limited() && credit > 0);
+        self.limited.on_batch(event.now, unused, in_flight);
         if gathered.packets == 0 {
             return None;
         }
@@ -222,7 +261,7 @@ impl Core {
             newest_sent,
             acked: gathered.acked,
             packets: gathered.packets,
-            credit: gathered.credit,
+            credit,
             in_flight,
             limited,
             rtt_ns,

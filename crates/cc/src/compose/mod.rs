@@ -11,8 +11,9 @@
 //! | loss response | [`loss`](crate::loss) | what a loss does to a law that does not answer it itself |
 //! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
 //!
-//! Rate-limited growth (draft-ietf-ccwg-ratelimited-increase) belongs in [`Core`]: `note_acked` decides what earns credit, and
-//! `close_batch` knows what was in flight, so a bound on the window can follow the law for every window-based law alike.
+//! Whether a window grows while it is not used in full is [`Growth`]'s, for every window-based law alike: [`Core`] gives
+//! credit and bounds what the law or the startup part makes of it. A law offers the choice by having
+//! [`GROWTH`] among its parameters.
 //!
 //! One ACK frame runs through the parts in this order:
 //!
@@ -24,11 +25,12 @@
 //!   idle        on_batch: may withhold credit, may lower the window
 //!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the law at once
 //!   law         on_batch, in avoidance; watch_startup, in slow start
+//!   core        bounds growth of a window that is not used in full
 //!   loss        on_batch
 //!   publish     law window -> shape -> loss ceiling -> ceiling -> [minimum, u32::MAX]
 //! on_sent, nothing in flight
-//!   idle        on_sent: may lower the window                      -> enter(AfterIdle) if below ssthresh
 //!   law         on_pause, if longer than an RTO
+//!   idle        on_sent: may lower the window                      -> enter(AfterIdle) if below ssthresh
 //! on_congestion
 //!   law         on_congestion: its new window and ssthresh, or "held", which only ends slow start
 //!   idle        may replace that reduction                         -> enter(Recovery)
@@ -42,11 +44,15 @@
 mod batch;
 mod composed;
 mod core;
+mod growth;
 mod phases;
 
 pub(crate) use self::batch::Batch;
 pub(crate) use self::composed::{Composed, Parts};
 pub(crate) use self::core::{Core, floor_bytes};
+pub(crate) use self::growth::{GROWTH, Growth};
+
+use crate::Facts;
 
 /// What the parts of a controller ask of its surroundings. The needs of all parts are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,14 +61,25 @@ pub(crate) struct Needs {
     pub(crate) every_ack: bool,
     /// The capacity of the path's narrowest link.
     pub(crate) capacity: bool,
+    /// What they use of what is known of the video.
+    pub(crate) knowledge: Facts,
 }
 
 impl Needs {
+    /// These facts and nothing else.
+    pub(crate) fn knowledge(facts: Facts) -> Self {
+        Self {
+            knowledge: facts,
+            ..Self::default()
+        }
+    }
+
     /// What either needs.
     pub(crate) const fn merge(self, other: Self) -> Self {
         Self {
             every_ack: self.every_ack || other.every_ack,
             capacity: self.capacity || other.capacity,
+            knowledge: self.knowledge.union(other.knowledge),
         }
     }
 }

@@ -28,6 +28,7 @@ fn entries() -> Vec<Entry> {
         loss::guard(),
         loss::ignore(),
         ceiling::none(),
+        ceiling::pace::entry(),
     ]
 }
 

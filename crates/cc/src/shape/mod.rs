@@ -6,9 +6,9 @@
 
 mod video;
 
-use crate::Phase;
-use crate::compose::Core;
+use crate::compose::{Core, Needs};
 use crate::registry::{Entry, Key};
+use crate::{Facts, Phase};
 
 use video::{PlayoutBuffer, RateFloor};
 pub(crate) use video::{playout_buffer, rate_floor};
@@ -23,6 +23,15 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
+    /// What it asks of its surroundings.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::None => Needs::default(),
+            Self::RateFloor(_) => Needs::knowledge(Facts::AVERAGE_RATE),
+            Self::PlayoutBuffer(_) => Needs::knowledge(Facts::PLAYOUT_BUFFER),
+        }
+    }
+
     /// The window to publish, bytes, from `core.window()`. Asked after every event, in every phase (`core.phase()`):
     /// the papers shape in congestion avoidance only. The caller keeps it within its bounds.
     #[inline]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub use error::SpecError;
 
-use crate::compose::{Composed, Parts};
+use crate::compose::{Composed, Growth, Parts};
 use crate::registry::{Arguments, Entry, Key, Make, Registry};
 use crate::{CongestionController, Path, VideoKnowledge};
 
@@ -81,6 +81,12 @@ impl ControllerSpec {
         !self.chosen().any(|chosen| chosen.entry.is_absolute())
     }
 
+    /// Whether the window may grow while it is not used in full (`growth=ratelimited`), up to what
+    /// draft-ietf-ccwg-ratelimited-increase allows.
+    pub fn grows_while_limited(&self) -> bool {
+        Growth::from_arguments(&self.law.arguments).is_rate_limited()
+    }
+
     pub(crate) fn new(law: Chosen, parts: Vec<Chosen>) -> Self {
         Self { law, parts }
     }
@@ -99,6 +105,7 @@ impl ControllerSpec {
             idle: idle::Idle::Keep(idle::keep::Keep),
             loss: Loss::Standard,
             ceiling: Ceiling::None,
+            growth: Growth::from_arguments(&self.law.arguments),
         };
         for Chosen { entry, arguments } in self.chosen() {
             match entry.make {

@@ -1,6 +1,7 @@
 //! `video-rate` and `video-ssthresh`: slow start that knows the video's rate (CCPVS and CCPLSS).
 
-use crate::compose::{Batch, Core, Step};
+use crate::Facts;
+use crate::compose::{Batch, Core, Needs, Step};
 use crate::registry::{Entry, Key};
 
 use super::{Part, Startup, standard};
@@ -15,6 +16,10 @@ use super::{Part, Startup, standard};
 pub(crate) struct VideoRate;
 
 impl Part for VideoRate {
+    fn needs(&self) -> Needs {
+        Needs::knowledge(Facts::AVERAGE_RATE)
+    }
+
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
         let Some(window) = video_window(core) else {
             return standard::grow(core, batch.credit);
@@ -37,6 +42,10 @@ impl Part for VideoRate {
 pub(crate) struct VideoSsthresh;
 
 impl Part for VideoSsthresh {
+    fn needs(&self) -> Needs {
+        Needs::knowledge(Facts::AVERAGE_RATE)
+    }
+
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
         if let Some(window) = video_window(core) {
             core.ssthresh = Some(window);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Operation;
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
-use crate::{Bytes, CongestionController, ControllerSpec, Path, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bytes, CongestionController, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge};
 
 /// Packets that leave in one burst, as quinn's segmentation offload has it.
 const BURST: usize = 10;
@@ -19,13 +19,37 @@ struct Packet {
     bytes: u64,
 }
 
+/// How the law's window may grow while the application is the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    /// Not at all (RFC 9002 §7.8).
+    None,
+    /// Up to what draft-ietf-ccwg-ratelimited-increase allows.
+    RateLimited,
+    /// The law or a part sets the window outright.
+    Any,
+}
+
+impl Growth {
+    fn of(spec: &ControllerSpec) -> Self {
+        if !spec.is_window_based() {
+            Self::Any
+        } else if spec.grows_while_limited() {
+            Self::RateLimited
+        } else {
+            Self::None
+        }
+    }
+}
+
 /// A connection whose congestion controller is under test, with a twin that is told the same.
 #[derive(Debug)]
 pub struct Connection {
     controller: Box<dyn CongestionController>,
     twin: Box<dyn CongestionController>,
-    /// Whether a window must not grow while the application is the limit.
-    window_based: bool,
+    growth: Growth,
+    /// Largest flight since congestion or a pause last reduced the law's window; at first the initial window.
+    max_flight: u64,
     /// What is known of the video, shared with the controllers.
     pub known: Arc<VideoKnowledge>,
     now: Timestamp,
@@ -45,10 +69,12 @@ impl Connection {
     /// A new connection on `path`.
     pub fn on(path: &Path, spec: &ControllerSpec) -> Self {
         let known = Arc::new(VideoKnowledge::new());
+        let controller = spec.build(path, Arc::clone(&known));
         Self {
-            controller: spec.build(path, Arc::clone(&known)),
+            max_flight: controller.initial_window().as_u64(),
+            controller,
             twin: spec.build(path, Arc::clone(&known)),
-            window_based: spec.is_window_based(),
+            growth: Growth::of(spec),
             known,
             now: Timestamp::ZERO,
             mtu: path.mtu.as_u64(),
@@ -67,6 +93,13 @@ impl Connection {
     /// The congestion window, bytes.
     pub fn window(&self) -> u64 {
         self.controller.window().as_u64()
+    }
+
+    /// The window before shaping, loss response and ceiling, bytes; a ceiling may let the published one rise at any time.
+    fn law_window(&self) -> u64 {
+        self.snapshot()
+            .law_window
+            .map_or_else(|| self.window(), Bytes::as_u64)
     }
 
     /// What telemetry would see.
@@ -113,7 +146,7 @@ impl Connection {
         self.flight.extend(core::iter::repeat_n(packet, packets));
         let bytes = Bytes::from(packets) * self.mtu;
         let now = self.now;
-        self.tell(|controller| controller.on_sent(&Sent { now, bytes }));
+        self.tell_of_reductions(|controller| controller.on_sent(&Sent { now, bytes }));
     }
 
     /// Sends what the window lets go of `wanted` packets, in bursts; a lone probe goes if nothing is in flight.
@@ -151,7 +184,10 @@ impl Connection {
     fn acknowledge(&mut self, acked: &[Packet]) {
         let Some(newest) = acked.last() else { return };
         self.newest_acked = self.newest_acked.max(Some(newest.sent));
-        let (now, app_limited, before) = (self.now, self.app_limited, self.window());
+        let (now, app_limited) = (self.now, self.app_limited);
+        let bytes: u64 = acked.iter().map(|packet| packet.bytes).sum();
+        self.max_flight = self.max_flight.max(self.in_flight().saturating_add(bytes));
+        let most = self.most_while_limited();
         for packet in acked {
             let event = Acked {
                 now,
@@ -169,12 +205,25 @@ impl Connection {
             smoothed_rtt: self.smoothed_rtt,
         };
         self.tell(|controller| controller.on_ack_batch(&event));
-        if app_limited && self.window_based {
+        if app_limited {
+            let window = self.law_window();
             assert!(
-                self.window() <= before,
-                "grew while app-limited, to {}",
-                self.window()
+                window <= most,
+                "grew while app-limited, to {window}; allowed is {most}"
             );
+        }
+    }
+
+    /// What the law's window may be after an ACK frame that finds the sender limited by the application.
+    fn most_while_limited(&self) -> u64 {
+        let before = self.law_window();
+        match self.growth {
+            Growth::None => before,
+            Growth::RateLimited => before.max(match self.snapshot().phase {
+                Phase::Avoidance | Phase::Recovery => self.max_flight.saturating_add(self.mtu),
+                _ => self.max_flight.saturating_mul(2),
+            }),
+            Growth::Any => u64::MAX,
         }
     }
 
@@ -198,7 +247,7 @@ impl Connection {
             newest_sent: newest.sent,
             signal: Signal::Loss { bytes, persistent },
         };
-        self.tell(|controller| controller.on_congestion(&event));
+        self.tell_of_reductions(|controller| controller.on_congestion(&event));
     }
 
     /// The peer reports an ECN-CE mark on the newest packet that was acknowledged.
@@ -211,7 +260,7 @@ impl Connection {
             newest_sent,
             signal: Signal::EcnCe,
         };
-        self.tell(|controller| controller.on_congestion(&event));
+        self.tell_of_reductions(|controller| controller.on_congestion(&event));
     }
 
     /// The path's MTU changes.
@@ -229,8 +278,9 @@ impl Connection {
     /// Does `operations` one after the other.
     ///
     /// # Panics
-    /// If the controller breaks a promise: its window leaves its bounds, two instances that were told the same differ, or a
-    /// window-based controller grows while the application is the limit.
+    /// If the controller breaks a promise: its window leaves its bounds, two instances that were told the same differ, or the law's
+    /// window of a window-based controller grows while the application is the limit (with `growth=ratelimited`: beyond the
+    /// bound of draft-ietf-ccwg-ratelimited-increase).
     pub fn run(&mut self, operations: &[Operation]) {
         for &operation in operations {
             self.apply(operation);
@@ -256,6 +306,15 @@ impl Connection {
             Operation::KnowPlayoutBuffer(size) => self.known.set_playout_buffer(size),
             Operation::KnowBuffered(time) => self.known.set_buffered(time),
             Operation::Clone => self.replace_by_clone(),
+        }
+    }
+
+    /// Tells of congestion or of what may end a pause.
+    fn tell_of_reductions(&mut self, event: impl Fn(&mut dyn CongestionController)) {
+        let before = self.law_window();
+        self.tell(event);
+        if self.law_window() < before {
+            self.max_flight = 0;
         }
     }
 

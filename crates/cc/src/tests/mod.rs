@@ -1,7 +1,9 @@
 //! Tests of whole controllers, through the public API.
 
 mod allocations;
+mod ceiling;
 mod cubic;
+mod growth;
 mod hystartpp;
 mod invariants;
 mod properties;

@@ -17,6 +17,8 @@ use rstest::rstest;
 #[case("cubic+idle=keep+start=hystartpp", "cubic+start=hystartpp")]
 #[case("cubic(on)", "cubic")]
 #[case("cubic(off)", "cubic(fast_convergence=off)")]
+#[case("cubic(growth=ratelimited)", "cubic(growth=ratelimited)")]
+#[case("cubic+ceiling=pace(3,1.5)", "cubic+ceiling=pace")]
 #[case("cubic( fast_convergence = off )", "cubic(fast_convergence=off)")]
 fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
     assert_eq!(spec(given).to_string(), canonical);
@@ -34,11 +36,12 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
 #[case("reno+start=hystart++", "did you mean `hystartpp`")]
 #[case("reno+start=fast", "`start` is one of standard, hystartpp")]
 #[case("reno+start=standard+start=hystartpp", "`start=` is given twice")]
-#[case("reno(1)", "`1` is one argument too many; it has none")]
+#[case("reno(1)", "`growth=1` is not possible: write credit or ratelimited")]
+#[case("reno+idle=keep(1)", "`1` is one argument too many; it has none")]
 #[case("cubic(fast=off)", "did you mean `fast_convergence`")]
 #[case("cubic(speed=1)", "no parameter `speed`; it has fast_convergence")]
 #[case("cubic(maybe)", "`fast_convergence=maybe` is not possible: write on or off")]
-#[case("cubic(on,off)", "`off` is one argument too many")]
+#[case("cubic(on,credit,off)", "`off` is one argument too many")]
 #[case(
     "cubic(fast_convergence=on,fast_convergence=off)",
     "`fast_convergence` is given twice"

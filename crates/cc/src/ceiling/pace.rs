@@ -1,0 +1,155 @@
+//! `pace`: no faster than the player can use, by how full its buffer is.
+
+use playrate_units::Bitrate;
+
+use crate::Facts;
+use crate::compose::{Core, Needs, floor_bytes};
+use crate::registry::{Arguments, Entry, Key, Parameter};
+
+use super::Ceiling;
+
+/// Below this many packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its delay, not the
+/// ceiling, would set the rate.
+const LEAST_PACKETS: u64 = 4;
+const SECONDS_PER_NANO: f64 = 1e-9;
+const BITS_PER_BYTE: f64 = 8.0;
+
+/// Application-informed pacing (Spang et al., "Sammy", SIGCOMM 2023): the rate is bounded by k times the video's, where k falls
+/// linearly from `start` at an empty playout buffer to `full` at a full one.
+///
+/// The defaults, 3.0 and 1.5, are those of the authors' public demonstration (<https://sammy.brucespang.com>).
+///
+/// NOTE: the authors multiply the title's highest bitrate; what is known here is the average rate of what is being
+/// streamed. A player that picks its quality by the throughput that it sees finds room for a step up to k times the
+/// present rate.
+///
+/// NOTE: the bound is the window k · rate · smoothed RTT, as quinn has no pacing hook. quinn's pacer spaces packets at 1.25 windows per
+/// smoothed RTT, so bursts shorter than a round trip are up to that much faster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    start: f64,
+    full: f64,
+}
+
+impl Pace {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            start: arguments.number("start"),
+            full: arguments.number("full"),
+        }
+    }
+
+    /// What the player's buffer holds of what it can hold, from 0 to 1; empty if not known.
+    fn fill(core: &Core, rate: Bitrate) -> f64 {
+        let (Some(time), Some(size)) = (core.known.buffered(), core.known.playout_buffer()) else {
+            return 0.0;
+        };
+        let held = bytes_in(rate, time.as_secs_f64());
+        // An empty buffer that can hold nothing is full.
+        (held / size.as_f64().max(1.0)).clamp(0.0, 1.0)
+    }
+
+    /// k at this fill.
+    fn factor(self, fill: f64) -> f64 {
+        (self.full - self.start).mul_add(fill, self.start)
+    }
+
+    /// The ceiling, bytes; `None` while the rate or the RTT is unknown.
+    pub(super) fn ceiling(self, core: &Core) -> Option<u64> {
+        let rate = core.known.average_rate()?;
+        let rtt = core.rtt.smoothed_ns()? as f64 * SECONDS_PER_NANO;
+        let factor = self.factor(Self::fill(core, rate));
+        let window = floor_bytes(factor * bytes_in(core.known.wire_rate()?, rtt));
+        let window = window.saturating_add(core.headroom());
+        Some(window.max(core.mtu().saturating_mul(LEAST_PACKETS)))
+    }
+
+    pub(super) fn needs() -> Needs {
+        let fill = Facts::PLAYOUT_BUFFER.union(Facts::BUFFERED);
+        Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
+    }
+}
+
+/// Bytes that `rate` makes in this many seconds.
+fn bytes_in(rate: Bitrate, seconds: f64) -> f64 {
+    rate.as_bits_per_second() as f64 / BITS_PER_BYTE * seconds
+}
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "start",
+        3.0,
+        1.0,
+        100.0,
+        "times the video's average rate at an empty playout buffer, or while its fill is unknown",
+    ),
+    Parameter::number(
+        "full",
+        1.5,
+        1.0,
+        100.0,
+        "times the video's average rate at a full playout buffer",
+    ),
+];
+
+pub(crate) fn entry() -> Entry {
+    Entry::part(Key::Ceiling, "pace")
+        .about(
+            "no faster than a multiple of the video's average rate, which falls as the player's buffer fills",
+            "Spang et al. 2023 (Sammy), application-informed pacing",
+        )
+        .with_parameters(PARAMETERS)
+        .ceiling(|arguments| Ceiling::Pace(Pace::from_arguments(arguments)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+    use playrate_units::Bytes;
+    use rstest::rstest;
+
+    const PACE: Pace = Pace {
+        start: 3.0,
+        full: 1.5,
+    };
+
+    /// 8 Mbit/s and a buffer of 4 MB, which is 4 s; RTT 100 ms.
+    fn core() -> Core {
+        let core = Core::sample(1_000_000, 100, 100);
+        core.known.set_average_rate(Some(Bitrate::from_mbps(8)));
+        core.known.set_playout_buffer(Some(Bytes::new(4_000_000)));
+        core
+    }
+
+    // k · 1 MB/s · 0.1 s, k falling linearly from 3 to 1.5 while the buffer fills.
+    #[rstest]
+    #[case(0, 300_000)]
+    #[case(1_000, 262_500)]
+    #[case(2_000, 225_000)]
+    #[case(4_000, 150_000)]
+    #[case(60_000, 150_000)]
+    fn the_ceiling_falls_from_start_to_full_while_the_buffer_fills(#[case] ms: u64, #[case] window: u64) {
+        let core = core();
+        core.known.set_buffered(Some(Duration::from_millis(ms)));
+        assert_eq!(PACE.ceiling(&core), Some(window));
+    }
+
+    #[test]
+    fn an_unknown_fill_counts_as_empty_and_an_unknown_rate_lifts_the_ceiling() {
+        let core = core();
+        assert_eq!(PACE.ceiling(&core), Some(300_000));
+        core.known.set_playout_buffer(None);
+        core.known.set_buffered(Some(Duration::from_secs(4)));
+        assert_eq!(PACE.ceiling(&core), Some(300_000));
+        core.known.set_average_rate(None);
+        assert_eq!(PACE.ceiling(&core), None);
+    }
+
+    #[test]
+    fn the_ceiling_is_never_below_four_packets() {
+        let core = core();
+        core.known.set_average_rate(Some(Bitrate::from_kbps(64)));
+        assert_eq!(PACE.ceiling(&core), Some(4_800));
+    }
+}

@@ -1,0 +1,114 @@
+//! `ceiling=pace` through whole connections.
+
+use core::time::Duration;
+
+use super::{MS, connection, spec};
+use crate::testing::Connection;
+use crate::{Bitrate, Bytes, Facts, Path};
+
+/// Round trips of 100 ms in which the application has more to send than the window lets go.
+fn busy(c: &mut Connection, rounds: usize) {
+    c.set_smoothed_rtt(Some(MS * 100));
+    for _ in 0..rounds {
+        c.offer(4_000);
+        c.pass(MS * 100);
+        while c.packets_in_flight() > 0 {
+            c.ack(2);
+        }
+    }
+}
+
+#[test]
+fn without_knowledge_there_is_no_ceiling_and_the_snapshot_says_so() {
+    let (mut paced, mut plain) = (connection("cubic+ceiling=pace"), connection("cubic"));
+    busy(&mut paced, 5);
+    busy(&mut plain, 5);
+    assert_eq!(paced.window(), plain.window());
+    assert!(paced.snapshot().waiting_for.contains(Facts::AVERAGE_RATE));
+    assert!(plain.snapshot().waiting_for.is_empty());
+    paced.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+    assert_eq!(
+        paced.snapshot().waiting_for,
+        Facts::PLAYOUT_BUFFER.union(Facts::BUFFERED)
+    );
+    paced.known.set_playout_buffer(Some(Bytes::new(1_000_000)));
+    paced.known.set_buffered(Some(Duration::ZERO));
+    assert!(paced.snapshot().waiting_for.is_empty());
+}
+
+// 3 · 2 Mbit/s · 100 ms = 75,000 B at an empty buffer, 37,500 B at a full one.
+#[test]
+fn the_ceiling_follows_the_players_buffer_while_the_connection_runs() {
+    for law in ["reno", "cubic", "compound", "vegas", "stream"] {
+        let mut c = connection(&format!("{law}+ceiling=pace"));
+        c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+        c.known.set_playout_buffer(Some(Bytes::new(1_000_000)));
+        c.known.set_buffered(Some(Duration::ZERO));
+        busy(&mut c, 200);
+        // Stream's own window stops near the video's rate.
+        let expected = if law == "stream" {
+            c.window().min(75_000)
+        } else {
+            75_000
+        };
+        assert_eq!(c.window(), expected, "{law}");
+        c.known.set_buffered(Some(Duration::from_secs(4)));
+        busy(&mut c, 1);
+        assert_eq!(c.window(), expected.min(37_500), "{law}");
+    }
+}
+
+// A window that follows from a rate counts what packets and HTTP add, and the packet that quinn holds back of a window:
+// 3 · 2.08 Mbit/s · 100 ms + 1,200 B.
+#[test]
+fn the_ceiling_carries_overhead_and_what_the_transport_holds_back() {
+    let mut c = Connection::on(&Path::default().strict(), &spec("reno+ceiling=pace"));
+    c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+    c.known.set_wire_overhead("4%".parse().ok());
+    busy(&mut c, 20);
+    assert_eq!(c.window(), 79_200);
+}
+
+#[test]
+fn under_the_ceiling_the_laws_window_stays_close_by() {
+    let mut c = connection("reno+ceiling=pace");
+    c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+    busy(&mut c, 50);
+    let law = c.snapshot().law_window.unwrap();
+    assert!(law <= Bytes::new(75_000 + 2_400), "{law}");
+}
+
+// A loss counts against the window that was in use, which is the ceiling's.
+#[test]
+fn a_loss_under_the_ceiling_halves_the_ceiling() {
+    let mut c = connection("reno+ceiling=pace");
+    c.known.set_average_rate(Some(Bitrate::from_mbps(8)));
+    busy(&mut c, 20);
+    c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+    busy(&mut c, 1);
+    assert_eq!(c.window(), 75_000);
+    assert!(c.snapshot().law_window.unwrap() > Bytes::new(150_000));
+    c.offer(4_000);
+    c.pass(MS * 100);
+    c.lose(1);
+    assert_eq!(c.window(), 37_500);
+}
+
+#[test]
+fn a_ceiling_that_is_lifted_lets_the_law_grow_again() {
+    let mut c = connection("reno+ceiling=pace");
+    c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+    busy(&mut c, 20);
+    assert_eq!(c.window(), 75_000);
+    c.known.set_average_rate(None);
+    busy(&mut c, 2);
+    assert!(c.window() > 200_000, "slow start goes on: {}", c.window());
+}
+
+#[test]
+fn tiny_rates_and_round_trips_leave_four_packets() {
+    let mut c = connection("reno+ceiling=pace");
+    c.known.set_average_rate(Some(Bitrate::from_bits_per_second(1)));
+    busy(&mut c, 3);
+    assert_eq!(c.window(), 4_800);
+}

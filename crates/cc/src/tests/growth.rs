@@ -1,0 +1,135 @@
+//! `growth=ratelimited` (draft-ietf-ccwg-ratelimited-increase) through whole connections. mtu 1200.
+
+use super::{MS, connection};
+use crate::Phase;
+use crate::testing::Connection;
+
+const LAWS: [&str; 5] = ["reno", "cubic", "compound", "vegas", "stream"];
+
+/// `rounds` round trips of 100 ms in which the application sends `packets` packets and no more.
+fn limited(c: &mut Connection, packets: usize, rounds: usize) {
+    c.set_smoothed_rtt(Some(MS * 100));
+    for _ in 0..rounds {
+        c.send(packets);
+        c.set_app_limited(true);
+        c.pass(MS * 100);
+        while c.packets_in_flight() > 0 {
+            c.ack(2);
+        }
+    }
+}
+
+// cwnd ≤ 2·maxFS in slow start. Before the first reduction maxFS is at least IW = 12,000 B.
+#[test]
+fn a_slow_start_that_is_not_used_in_full_stops_at_twice_the_largest_flight() {
+    for law in LAWS {
+        let mut c = connection(&format!("{law}(growth=ratelimited)"));
+        limited(&mut c, 5, 50);
+        assert_eq!(c.window(), 24_000, "{law}: twice the initial window");
+        limited(&mut c, 18, 50);
+        assert_eq!(c.window(), 43_200, "{law}: twice 18 packets");
+        limited(&mut c, 5, 50);
+        assert_eq!(
+            c.window(),
+            43_200,
+            "{law}: the largest flight counts, not the last"
+        );
+    }
+}
+
+// RFC 9002 §7.8, the default.
+#[test]
+fn credit_does_not_grow_an_unused_window() {
+    for law in LAWS {
+        let mut c = connection(&format!("{law}(growth=credit)"));
+        limited(&mut c, 9, 50);
+        assert_eq!(c.window(), 12_000, "{law}");
+    }
+}
+
+/// In avoidance with 60,000 B after a loss at 120,000 B.
+fn after_a_loss(text: &str) -> Connection {
+    let mut c = connection(text);
+    c.set_smoothed_rtt(Some(MS * 100));
+    c.send(90);
+    c.pass(MS * 100);
+    c.ack(90);
+    assert_eq!(c.window(), 120_000, "{text}");
+    c.send(10);
+    c.pass(MS * 100);
+    c.lose(1);
+    c.pass(MS);
+    c.ack(9);
+    c
+}
+
+// cwnd ≤ maxFS + 1 packet in avoidance; maxFS was reset by the loss.
+#[test]
+fn avoidance_that_is_not_used_in_full_stops_one_packet_above_the_largest_flight() {
+    let mut c = after_a_loss("reno(growth=ratelimited)");
+    assert_eq!(c.window(), 60_000);
+    limited(&mut c, 30, 20);
+    assert_eq!(c.snapshot().phase, Phase::Avoidance);
+    assert_eq!(c.window(), 60_000, "36,000 B in flight do not raise 60,000 B");
+    limited(&mut c, 55, 400);
+    assert_eq!(c.window(), 67_200, "55 packets in flight allow 56");
+}
+
+#[test]
+fn credit_and_ratelimited_are_the_same_while_the_window_is_used_in_full() {
+    for law in LAWS {
+        let mut windows = Vec::new();
+        for growth in ["credit", "ratelimited"] {
+            let mut c = connection(&format!("{law}(growth={growth})"));
+            c.set_smoothed_rtt(Some(MS * 100));
+            for round in 0..30 {
+                c.offer(4_000);
+                c.pass(MS * 100);
+                if round == 5 {
+                    c.lose(1);
+                }
+                while c.packets_in_flight() > 0 {
+                    c.ack(2);
+                }
+            }
+            windows.push(c.window());
+        }
+        assert_eq!(windows[0], windows[1], "{law}");
+    }
+}
+
+// RFC 9438 §4.2: only time in which cwnd was not updated is left out of the epoch.
+#[test]
+fn cubic_does_not_leap_when_a_long_unused_window_is_used_again() {
+    let mut c = after_a_loss("cubic(growth=ratelimited)");
+    let start = c.window();
+    limited(&mut c, 20, 3_000);
+    assert_eq!(c.window(), start);
+    for _ in 0..3 {
+        c.offer(4_000);
+        c.pass(MS * 100);
+        c.ack(4_000);
+    }
+    assert!(c.window() < start + 12 * 1_200, "{start} -> {}", c.window());
+}
+
+// A ceiling limits the sender like the application: the law's window grows to what the draft allows and no further.
+#[test]
+fn a_ceiling_counts_as_a_limit_in_either_mode() {
+    for (growth, most) in [("credit", 60_000), ("ratelimited", 104_000)] {
+        let mut c = connection(&format!("reno(growth={growth})+ceiling=pace"));
+        c.known.set_average_rate(Some(crate::Bitrate::from_kbps(1_388)));
+        c.set_smoothed_rtt(Some(MS * 100));
+        for _ in 0..40 {
+            c.offer(4_000);
+            c.pass(MS * 100);
+            while c.packets_in_flight() > 0 {
+                c.ack(2);
+            }
+        }
+        // 3 · 1,388 kbit/s · 100 ms.
+        assert_eq!(c.window(), 52_050, "{growth}");
+        let law = c.snapshot().law_window.map_or(0, crate::Bytes::as_u64);
+        assert!((52_050..=most).contains(&law), "{growth}: {law}");
+    }
+}
