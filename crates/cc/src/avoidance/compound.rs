@@ -155,7 +155,7 @@ impl Law for Compound {
 
     /// The delay window rests on an RTT that is out of date.
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
-        let loss = self.window(core) - self.delay;
+        let loss = (self.window(core) - self.delay).max(0.0);
         self.delay = 0.0;
         self.set(core, loss);
         self.round.restart();

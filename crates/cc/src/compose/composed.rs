@@ -126,14 +126,22 @@ impl Composed {
         if core.capped {
             core.set_window(core.window().min(self.published));
         }
+        let before = core.window();
+        let in_use = parts.idle.window_in_use(core, event.now);
+        if let Some(in_use) = in_use {
+            core.set_window(before.min(in_use));
+        }
         if let Some(reduction) = parts.law.on_congestion(core, event) {
-            let reduction = parts.idle.on_congestion(core, event, reduction);
+            let reduction = parts.idle.on_congestion(core, event, in_use, reduction);
             core.set_window(reduction.window);
             core.ssthresh = Some(reduction.ssthresh);
             core.recovery_start = Some(event.now);
             core.note_reduction();
             self.enter(Phase::Recovery, reason, event.now);
             return;
+        }
+        if in_use.is_some() {
+            core.set_window(before);
         }
         if is_slow_start(core.phase) {
             self.enter(Phase::Avoidance, reason, event.now);
@@ -206,7 +214,9 @@ impl CongestionController for Composed {
             Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
             Signal::EcnCe => (Reason::EcnCe, false),
         };
-        if !self.core.in_recovery(event.newest_sent) {
+        if self.core.in_recovery(event.newest_sent) {
+            self.parts.idle.on_further_congestion(&mut self.core, event);
+        } else {
             self.reduce(event, reason);
         }
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.

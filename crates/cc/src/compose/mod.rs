@@ -32,8 +32,10 @@
 //!   law         on_pause, if longer than an RTO
 //!   idle        on_sent: may lower the window                      -> enter(AfterIdle) if below ssthresh
 //! on_congestion
+//!   idle        window_in_use: may lower the window that the law reduces from
 //!   law         on_congestion: its new window and ssthresh, or "held", which only ends slow start
 //!   idle        may replace that reduction                         -> enter(Recovery)
+//!               on_further_congestion, within a recovery
 //!   loss        on_congestion
 //!   persistent: law, idle, loss on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
 //! ```

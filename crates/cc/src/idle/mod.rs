@@ -4,14 +4,28 @@
 //! `registry/builtin.rs`. A pause shows when a burst leaves: `core.pause_ns(now)`, or
 //! `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound. That burst has already left with the old window.
 
+pub(crate) mod cwv;
 pub(crate) mod keep;
+pub(crate) mod new_cwv;
+pub(crate) mod new_cwv_restart;
+mod pipe_ack;
+pub(crate) mod rfc5681;
+
+use core::time::Duration;
 
 use crate::compose::{Batch, Core, Reduction};
 use crate::events::{Congestion, Sent};
+use crate::registry::{Arguments, Parameter};
+use crate::{Phase, Timestamp};
+use cwv::Cwv;
 use keep::Keep;
+use new_cwv::NewCwv;
+use new_cwv_restart::NewCwvRestart;
+use rfc5681::Rfc5681;
 
 /// What an idle part is asked. Methods that return `bool` say whether they lowered the window or raised ssthresh because of
-/// idleness; slow start then begins again if the window is below ssthresh.
+/// idleness; slow start then begins again if the window is below ssthresh. An infinite ssthresh counts only if slow start was
+/// going on.
 pub(crate) trait Part {
     /// A burst left although nothing was in flight as of the last ACK frame: `core.quiet_ns(now)` says for how long nothing
     /// happened. `core` does not know of the burst yet. Several bursts in a row may be such.
@@ -25,10 +39,26 @@ pub(crate) trait Part {
         false
     }
 
-    /// A new recovery begins; the law wants `reduction`. `core` still has the window and in-flight of before.
-    fn on_congestion(&mut self, _core: &mut Core, _event: &Congestion, reduction: Reduction) -> Reduction {
+    /// The window that is known to have been in use, bytes, if that says less than `core.window()`. Asked before the law answers
+    /// a congestion event: it reduces from the smaller of the two.
+    fn window_in_use(&self, _core: &Core, _now: Timestamp) -> Option<u64> {
+        None
+    }
+
+    /// A new recovery begins; the law wants `reduction`, and [`window_in_use`](Self::window_in_use) said `in_use`.
+    /// `core.in_flight` still contains the lost bytes.
+    fn on_congestion(
+        &mut self,
+        _core: &mut Core,
+        _event: &Congestion,
+        _in_use: Option<u64>,
+        reduction: Reduction,
+    ) -> Reduction {
         reduction
     }
+
+    /// A congestion event that belongs to the current or last recovery.
+    fn on_further_congestion(&mut self, _core: &mut Core, _event: &Congestion) {}
 
     /// The first packet that left after the congestion event was acknowledged. Avoidance begins when this returns.
     fn on_recovery_end(&mut self, _core: &mut Core) {}
@@ -41,12 +71,20 @@ pub(crate) trait Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Idle {
     Keep(Keep),
+    Rfc5681(Rfc5681),
+    Cwv(Cwv),
+    NewCwv(NewCwv),
+    NewCwvRestart(NewCwvRestart),
 }
 
 macro_rules! each {
     ($self:ident, $part:ident => $call:expr) => {
         match $self {
             Idle::Keep($part) => $call,
+            Idle::Rfc5681($part) => $call,
+            Idle::Cwv($part) => $call,
+            Idle::NewCwv($part) => $call,
+            Idle::NewCwvRestart($part) => $call,
         }
     };
 }
@@ -66,9 +104,18 @@ impl Idle {
         &mut self,
         core: &mut Core,
         event: &Congestion,
+        in_use: Option<u64>,
         reduction: Reduction,
     ) -> Reduction {
-        each!(self, part => part.on_congestion(core, event, reduction))
+        each!(self, part => part.on_congestion(core, event, in_use, reduction))
+    }
+
+    pub(crate) fn window_in_use(&self, core: &Core, now: Timestamp) -> Option<u64> {
+        each!(self, part => part.window_in_use(core, now))
+    }
+
+    pub(crate) fn on_further_congestion(&mut self, core: &mut Core, event: &Congestion) {
+        each!(self, part => part.on_further_congestion(core, event));
     }
 
     pub(crate) fn on_recovery_end(&mut self, core: &mut Core) {
@@ -79,3 +126,61 @@ impl Idle {
         each!(self, part => part.on_persistent(core));
     }
 }
+
+/// The parameter of parts that answer a pause longer than an RTO.
+const MINIMUM_RTO: Parameter = Parameter::time(
+    "min_rto",
+    Duration::from_millis(200),
+    Duration::from_millis(1),
+    Duration::from_secs(60),
+    "least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second",
+);
+
+/// When a silence becomes a pause: smoothed RTT + max(4 · variance, 1 ms), but at least `min_rto`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PauseRule {
+    minimum_rto_ns: u64,
+}
+
+impl PauseRule {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
+        }
+    }
+
+    /// The RTO, ns; `None` before the first RTT sample.
+    fn rto_ns(self, core: &Core) -> Option<u64> {
+        Some(core.rtt.rto_ns()?.max(self.minimum_rto_ns))
+    }
+
+    /// Whether a burst at `now` ends a silence longer than an RTO.
+    fn ends_pause(self, core: &Core, now: Timestamp) -> bool {
+        let quiet = core.quiet_ns(now);
+        quiet
+            .zip(self.rto_ns(core))
+            .is_some_and(|(quiet, rto)| quiet > rto)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// min(IW, cwnd), the window after a long pause (RFC 5681 §4.1 calls it RW), bytes.
+fn restart_window(core: &Core) -> u64 {
+    core.initial_window().min(core.window())
+}
+
+/// max(ssthresh, ¾ · cwnd); in slow start an infinite ssthresh stays so (RFC 2861 §3.2, Linux `tcp_current_ssthresh`). In
+/// avoidance it only says that slow start ended without one, and is taken for none.
+fn remember_three_quarters(core: &mut Core) {
+    let reached = core.window().saturating_mul(3) / 4;
+    core.ssthresh = match core.ssthresh {
+        None if core.phase() != Phase::Avoidance => None,
+        ssthresh => ssthresh.max(Some(reached)),
+    };
+}
+
+#[cfg(test)]
+mod tests;

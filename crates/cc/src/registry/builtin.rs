@@ -24,6 +24,10 @@ fn entries() -> Vec<Entry> {
         shape::rate_floor(),
         shape::playout_buffer(),
         idle::keep::entry(),
+        idle::rfc5681::entry(),
+        idle::cwv::entry(),
+        idle::new_cwv::entry(),
+        idle::new_cwv_restart::entry(),
         loss::standard(),
         loss::guard(),
         loss::ignore(),
@@ -63,6 +67,24 @@ const ALIASES: &[Alias] = &[
         expansion: "ccp+shape=playout-buffer",
         summary: "CCP that counts the player's buffer as storage of the path",
         source: "Cavendish et al. 2015 eq. (6), CCPLB",
+    },
+    Alias {
+        name: "reno-cwv",
+        expansion: "reno+idle=cwv",
+        summary: "NewReno with congestion window validation, as Linux has it",
+        source: "Yanev et al. 2022 (CWV); RFC 2861",
+    },
+    Alias {
+        name: "reno-new-cwv",
+        expansion: "reno+idle=new-cwv",
+        summary: "NewReno with the new congestion window validation, as the RFC has it",
+        source: "RFC 7661",
+    },
+    Alias {
+        name: "reno-new-cwv-p21",
+        expansion: "reno+idle=new-cwv-restart",
+        summary: "NewReno with the new congestion window validation, as the paper describes it",
+        source: "Yanev et al. 2022 (New CWV)",
     },
 ];
 

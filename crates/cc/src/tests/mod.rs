@@ -5,6 +5,7 @@ mod ceiling;
 mod cubic;
 mod growth;
 mod hystartpp;
+mod idle;
 mod invariants;
 mod properties;
 mod registry;

@@ -18,6 +18,9 @@ use rstest::rstest;
 #[case("cubic(on)", "cubic")]
 #[case("cubic(off)", "cubic(fast_convergence=off)")]
 #[case("cubic(growth=ratelimited)", "cubic(growth=ratelimited)")]
+#[case("reno-cwv", "reno+idle=cwv")]
+#[case("reno-new-cwv(10s)", "reno+idle=new-cwv(nvp=10s)")]
+#[case("reno-new-cwv-p21", "reno+idle=new-cwv-restart")]
 #[case("cubic+ceiling=pace(3,1.5)", "cubic+ceiling=pace")]
 #[case("cubic( fast_convergence = off )", "cubic(fast_convergence=off)")]
 fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {

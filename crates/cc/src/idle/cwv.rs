@@ -1,0 +1,128 @@
+//! `cwv`: congestion window validation as RFC 2861 has it and Linux does it (`tcp_slow_start_after_idle`).
+
+use crate::compose::{Batch, Core};
+use crate::events::Sent;
+use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::{Phase, Timestamp};
+
+use super::{Idle, MINIMUM_RTO, Part, PauseRule, remember_three_quarters, restart_window};
+
+/// A pause halves the window for each RTO that it lasted; an RTO in which the window was not filled brings it halfway to
+/// what was used. ssthresh remembers three quarters of what the window was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cwv {
+    pause: PauseRule,
+    /// A pause makes ssthresh infinite again.
+    forget_ssthresh: bool,
+    /// When the window was last filled, or last judged (Linux `snd_cwnd_stamp`).
+    checked: Option<Timestamp>,
+    /// Largest flight since, bytes (RFC 2861's `W_used`).
+    used: u64,
+}
+
+impl Cwv {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            pause: PauseRule::from_arguments(arguments),
+            forget_ssthresh: arguments.is_on(FORGET_SSTHRESH.name),
+            checked: None,
+            used: 0,
+        }
+    }
+
+    fn start_over(&mut self, now: Timestamp) {
+        self.checked = Some(now);
+        self.used = 0;
+    }
+
+    /// The window in which a sender that used `used` of `core.window()` for a whole RTO is left, if that is less.
+    fn after_unused_rto(core: &Core, used: u64) -> Option<u64> {
+        let window = core.window();
+        // Linux `tcp_is_cwnd_limited`: in slow start half a window in flight counts as all of it.
+        let in_slow_start = core.ssthresh.is_none_or(|ssthresh| window < ssthresh);
+        if in_slow_start && used.saturating_mul(2) > window {
+            return None;
+        }
+        // Linux `tcp_cwnd_application_limited`: no less than the initial window counts as used.
+        let used = used.max(core.initial_window());
+        (used < window).then(|| window.midpoint(used))
+    }
+}
+
+impl Part for Cwv {
+    /// Linux `tcp_cwnd_restart`.
+    fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
+        let Some((quiet, rto)) = core.quiet_ns(event.now).zip(self.pause.rto_ns(core)) else {
+            return false;
+        };
+        if quiet <= rto {
+            return false;
+        }
+        self.start_over(event.now);
+        let before = core.window();
+        let restart = restart_window(core);
+        if self.forget_ssthresh {
+            core.ssthresh = None;
+        } else {
+            remember_three_quarters(core);
+        }
+        let mut window = before;
+        let mut left = quiet.saturating_sub(rto);
+        while left > 0 && window > restart {
+            window /= 2;
+            left = left.saturating_sub(rto);
+        }
+        core.set_window(window.max(restart));
+        core.window() < before
+    }
+
+    /// Linux `tcp_cwnd_validate`.
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool {
+        if !batch.limited {
+            self.start_over(batch.now);
+            return false;
+        }
+        self.used = self.used.max(batch.prior_in_flight());
+        let since = *self.checked.get_or_insert(batch.now);
+        let Some(rto) = self.pause.rto_ns(core) else {
+            return false;
+        };
+        if batch.now.nanos_since(since) < rto {
+            return false;
+        }
+        let used = self.used;
+        self.start_over(batch.now);
+        if core.phase() == Phase::Recovery {
+            return false;
+        }
+        let Some(window) = Self::after_unused_rto(core, used) else {
+            return false;
+        };
+        remember_three_quarters(core);
+        core.set_window(window);
+        batch.credit = 0;
+        true
+    }
+
+    fn on_persistent(&mut self, _core: &mut Core) {
+        self.checked = None;
+        self.used = 0;
+    }
+}
+
+const FORGET_SSTHRESH: Parameter = Parameter::switch(
+    "forget_ssthresh",
+    false,
+    "a pause makes ssthresh infinite again: the faulty control of Yanev et al. 2022, not RFC 2861",
+);
+
+pub(crate) fn entry() -> Entry {
+    Entry::part(Key::Idle, "cwv")
+        .about(
+            "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an RTO of less; \
+             ssthresh remembers three quarters",
+            "RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate",
+        )
+        .with_parameters(&[MINIMUM_RTO, FORGET_SSTHRESH])
+        .idle(|arguments| Idle::Cwv(Cwv::from_arguments(arguments)))
+}

@@ -1,0 +1,220 @@
+//! `new-cwv`: RFC 7661, which keeps a window over a pause but does not take it for validated.
+
+use crate::compose::{Batch, Core, Reduction};
+use crate::events::{Congestion, Sent, Signal};
+use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::{Phase, Timestamp};
+
+use core::time::Duration;
+
+use super::pipe_ack::{Expired, PipeAck, sampling_period_ns};
+use super::{Idle, Part, nanos, remember_three_quarters, restart_window};
+
+/// A pause longer than this many non-validated periods changes nothing more: the window is the initial one by then.
+const MOST_HALVINGS: u64 = 32;
+
+/// New congestion window validation. The window is validated while pipeACK, the bytes acknowledged per round trip lately, is
+/// undefined or at least half of it. Sizes are bytes.
+///
+/// While it is not validated it is kept, but does not grow unless it limits the sender; congestion then counts against what
+/// was in use; and every five minutes half of it is given up.
+///
+/// NOTE: whether the window limits the sender is the transport's word, which counts pacing as such (RFC 9002 §7.8), instead of RFC
+/// 7661's "less than one SMSS is left of it".
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewCwv {
+    /// Non-validated period.
+    nvp_ns: u64,
+    /// In slow start a quarter of the window in use validates it.
+    quarter: bool,
+    /// What follows from a reduction in the non-validated phase for ssthresh: the new window, or what the law says.
+    window_is_ssthresh: bool,
+    pipe_ack: PipeAck,
+    /// When the window was last known to be validated, or last halved for not being.
+    validated_at: Timestamp,
+    /// The recovery that is going on, if it began in the non-validated phase.
+    episode: Option<Episode>,
+}
+
+/// A recovery from congestion in the non-validated phase.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    /// max(pipeACK, `LossFlightSize`) when it began.
+    in_use: u64,
+    /// R: each lost byte is sent again.
+    retransmitted: u64,
+}
+
+/// Bytes that a congestion event says were lost.
+fn lost(event: &Congestion) -> u64 {
+    match event.signal {
+        Signal::Loss { bytes, .. } => bytes.as_u64(),
+        Signal::EcnCe => 0,
+    }
+}
+
+impl NewCwv {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        let expired = match arguments.word(EXPIRED.name) {
+            "undefined" => Expired::Undefined,
+            "last" => Expired::Last,
+            _ => Expired::Zero,
+        };
+        Self {
+            nvp_ns: nanos(arguments.time(NVP.name)),
+            quarter: arguments.is_on(QUARTER.name),
+            window_is_ssthresh: arguments.word(SSTHRESH.name) == "window",
+            pipe_ack: PipeAck::new(expired),
+            validated_at: Timestamp::ZERO,
+            episode: None,
+        }
+    }
+
+    fn pipe_ack(&self, core: &Core, now: Timestamp) -> Option<u64> {
+        self.pipe_ack.get(now, sampling_period_ns(core.rtt.smoothed_ns()))
+    }
+
+    /// Whether the window is validated: pipeACK ≥ ½ · cwnd (RFC 7661 §4.3).
+    fn is_validated(&self, core: &Core, now: Timestamp) -> bool {
+        let window = core.window();
+        let relaxed = self.quarter && core.ssthresh.is_none_or(|ssthresh| window < ssthresh);
+        let share = if relaxed { 4 } else { 2 };
+        self.pipe_ack(core, now)
+            .is_none_or(|bytes| bytes.saturating_mul(share) >= window)
+    }
+
+    /// Gives up half of the window for each full non-validated period (RFC 7661 §4.4.3). Returns whether it did.
+    fn give_up_half(&mut self, core: &mut Core, now: Timestamp) -> bool {
+        let periods = now.nanos_since(self.validated_at) / self.nvp_ns.max(1);
+        if periods == 0 {
+            return false;
+        }
+        let past = Duration::from_nanos(periods.saturating_mul(self.nvp_ns));
+        self.validated_at = self.validated_at + past;
+        let before = core.window();
+        for _ in 0..periods.min(MOST_HALVINGS) {
+            remember_three_quarters(core);
+            core.set_window((core.window() / 2).max(restart_window(core)));
+        }
+        core.window() < before
+    }
+}
+
+impl Part for NewCwv {
+    fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
+        if self.is_validated(core, event.now) {
+            self.validated_at = event.now;
+            return false;
+        }
+        let gave_up = self.give_up_half(core, event.now);
+        if gave_up {
+            self.episode = None;
+        }
+        gave_up
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool {
+        self.pipe_ack
+            .on_batch(batch, sampling_period_ns(core.rtt.smoothed_ns()));
+        if self.is_validated(core, batch.now) {
+            self.validated_at = batch.now;
+            return false;
+        }
+        if batch.limited {
+            batch.credit = 0;
+        }
+        core.phase() != Phase::Recovery && self.give_up_half(core, batch.now)
+    }
+
+    /// max(pipeACK, `LossFlightSize`), if the window is not validated.
+    fn window_in_use(&self, core: &Core, now: Timestamp) -> Option<u64> {
+        if self.is_validated(core, now) {
+            return None;
+        }
+        Some(self.pipe_ack(core, now).unwrap_or(0).max(core.in_flight))
+    }
+
+    /// RFC 7661 §4.4.1: in the non-validated phase cwnd = max(pipeACK, `LossFlightSize`)/2.
+    fn on_congestion(
+        &mut self,
+        _core: &mut Core,
+        event: &Congestion,
+        in_use: Option<u64>,
+        reduction: Reduction,
+    ) -> Reduction {
+        self.episode = in_use.map(|in_use| Episode {
+            in_use,
+            retransmitted: lost(event),
+        });
+        let Some(in_use) = in_use else { return reduction };
+        let window = reduction.window.min(in_use / 2);
+        Reduction {
+            window,
+            ssthresh: if self.window_is_ssthresh {
+                window
+            } else {
+                reduction.ssthresh
+            },
+        }
+    }
+
+    fn on_further_congestion(&mut self, _core: &mut Core, event: &Congestion) {
+        if let Some(episode) = &mut self.episode {
+            episode.retransmitted = episode.retransmitted.saturating_add(lost(event));
+        }
+    }
+
+    /// RFC 7661 §4.4.1: cwnd = (max(pipeACK, `LossFlightSize`) − R)/2; pipeACK is undefined from here (§4.2).
+    fn on_recovery_end(&mut self, core: &mut Core) {
+        self.pipe_ack.forget();
+        let Some(episode) = self.episode.take() else {
+            return;
+        };
+        let left = episode.in_use.saturating_sub(episode.retransmitted) / 2;
+        core.set_window(core.window().min(left));
+        if self.window_is_ssthresh {
+            core.ssthresh = Some(core.window());
+        }
+    }
+
+    fn on_persistent(&mut self, _core: &mut Core) {
+        self.pipe_ack.forget();
+        self.episode = None;
+    }
+}
+
+const NVP: Parameter = Parameter::time(
+    "nvp",
+    Duration::from_secs(300),
+    Duration::from_secs(1),
+    Duration::from_secs(86_400),
+    "non-validated period: after each of this length half of the window is given up",
+);
+const QUARTER: Parameter = Parameter::switch(
+    "quarter",
+    false,
+    "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK lags doubling",
+);
+const EXPIRED: Parameter = Parameter::word(
+    "expired",
+    "zero",
+    &["zero", "undefined", "last"],
+    "pipeACK after a sampling period without acknowledgements: zero (not validated), undefined (validated, as in ngtcp2) or the \
+     last sample (the authors' module)",
+);
+const SSTHRESH: Parameter = Parameter::word(
+    "ssthresh",
+    "window",
+    &["window", "law"],
+    "ssthresh after congestion in the non-validated phase: the new window (the authors' module) or what the law says",
+);
+
+pub(crate) fn entry() -> Entry {
+    Entry::part(Key::Idle, "new-cwv")
+        .about(
+            "the window is kept over a pause but grows and answers congestion by what is in use; half is given up every 5 min",
+            "RFC 7661",
+        )
+        .with_parameters(&[NVP, QUARTER, EXPIRED, SSTHRESH])
+        .idle(|arguments| Idle::NewCwv(NewCwv::from_arguments(arguments)))
+}

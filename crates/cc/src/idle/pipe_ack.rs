@@ -1,0 +1,190 @@
+//! [`PipeAck`]: how much of the window was acknowledged per round trip lately (RFC 7661 §4.2, §4.5).
+
+use core::time::Duration;
+
+use crate::Timestamp;
+use crate::compose::Batch;
+
+/// The sampling period is divided into this many bins, as in the authors' own module. A bin expires as a whole, so a sample counts
+/// for three quarters of a period to a full one.
+const BINS: usize = 4;
+const BINS_NS: u64 = BINS as u64;
+/// The sampling period is three round trips, but at least a second (RFC 7661 §4.5.1).
+const MINIMUM_PERIOD_NS: u64 = 1_000_000_000;
+
+/// What pipeACK is once all samples have expired although there have been some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    /// Nothing is known to have been in use: the window is not validated.
+    Zero,
+    /// As on a new connection: the window counts as validated (ngtcp2).
+    Undefined,
+    /// The last sample goes on (the authors' Linux module).
+    Last,
+}
+
+/// Samples of bytes acknowledged in one round trip, and their maximum over the sampling period. Sizes are bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PipeAck {
+    expired: Expired,
+    /// Largest sample of each bin, newest bin first; `None` where there was none.
+    bins: [Option<u64>; BINS],
+    /// When the newest bin began.
+    newest: Timestamp,
+    /// Newest sample.
+    last: Option<u64>,
+    /// Acknowledged in the round trip that is going on; `None` until one begins.
+    round: Option<u64>,
+    /// When that last grew: a sample belongs to this moment, and not to the end of a pause that follows it.
+    round_acked: Timestamp,
+}
+
+/// The sampling period, ns.
+pub(super) fn sampling_period_ns(smoothed_rtt_ns: Option<u64>) -> u64 {
+    let rounds = smoothed_rtt_ns.unwrap_or(0).saturating_mul(3);
+    rounds.max(MINIMUM_PERIOD_NS)
+}
+
+impl PipeAck {
+    pub(super) const fn new(expired: Expired) -> Self {
+        Self {
+            expired,
+            bins: [None; BINS],
+            newest: Timestamp::ZERO,
+            last: None,
+            round: None,
+            round_acked: Timestamp::ZERO,
+        }
+    }
+
+    /// How many bins have passed since the newest began.
+    fn passed(&self, now: Timestamp, period_ns: u64) -> usize {
+        let (age, width) = (now.nanos_since(self.newest), period_ns / BINS_NS);
+        // Nearly always; a division costs as much as the rest of the part.
+        if age < width {
+            return 0;
+        }
+        usize::try_from(age / width.max(1))
+            .unwrap_or(usize::MAX)
+            .min(BINS)
+    }
+
+    /// Takes a sample.
+    pub(super) fn sample(&mut self, bytes: u64, at: Timestamp, period_ns: u64) {
+        let passed = self.passed(at, period_ns);
+        if passed == BINS || self.last.is_none() {
+            self.bins = [None; BINS];
+            self.newest = at;
+        } else if passed > 0 {
+            self.bins.rotate_right(passed);
+            self.bins.iter_mut().take(passed).for_each(|bin| *bin = None);
+            let width = Duration::from_nanos(period_ns / BINS_NS);
+            self.newest = self.newest + width * u32::try_from(passed).unwrap_or(0);
+        }
+        if let Some(bin) = self.bins.first_mut() {
+            *bin = (*bin).max(Some(bytes));
+        }
+        self.last = Some(bytes);
+    }
+
+    /// Takes an ACK batch; the first of a new round trip makes a sample of the one before.
+    pub(super) fn on_batch(&mut self, batch: &Batch, period_ns: u64) {
+        if batch.new_round
+            && let Some(bytes) = self.round.replace(0)
+        {
+            self.sample(bytes, self.round_acked, period_ns);
+        }
+        self.round = self.round.map(|bytes| bytes.saturating_add(batch.acked));
+        self.round_acked = batch.now;
+    }
+
+    /// pipeACK; `None` while it is undefined.
+    pub(super) fn get(&self, now: Timestamp, period_ns: u64) -> Option<u64> {
+        let alive = BINS.saturating_sub(self.passed(now, period_ns));
+        let largest = self.bins.iter().take(alive).copied().max().flatten();
+        largest.or_else(|| match self.expired {
+            Expired::Zero => (self.last.is_some() || self.broke_off(now, period_ns)).then_some(0),
+            Expired::Undefined => None,
+            Expired::Last => self.last,
+        })
+    }
+
+    /// Whether a sampling period has passed since the last acknowledgement of a round trip that was never completed.
+    fn broke_off(&self, now: Timestamp, period_ns: u64) -> bool {
+        self.round.is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
+    }
+
+    /// Undefined again, until the next complete sample.
+    pub(super) const fn forget(&mut self) {
+        *self = Self::new(self.expired);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    // RFC 7661 §4.5.1: max(3·RTT, 1 s).
+    #[rstest]
+    #[case(50, 1_000)]
+    #[case(333, 1_000)]
+    #[case(400, 1_200)]
+    fn the_sampling_period_is_three_round_trips_but_at_least_a_second(
+        #[case] srtt_ms: u64,
+        #[case] period_ms: u64,
+    ) {
+        assert_eq!(sampling_period_ns(Some(srtt_ms * MS)), period_ms * MS);
+    }
+
+    #[test]
+    fn it_is_the_largest_sample_of_the_period() {
+        let mut pipe = PipeAck::new(Expired::Zero);
+        assert_eq!(
+            pipe.get(at(0), 1_000 * MS),
+            None,
+            "undefined before the first sample"
+        );
+        for (ms, bytes) in [(100, 20_000), (400, 50_000), (700, 30_000), (990, 10_000)] {
+            pipe.sample(bytes, at(ms), 1_000 * MS);
+        }
+        assert_eq!(pipe.get(at(1_000), 1_000 * MS), Some(50_000));
+        pipe.sample(10_000, at(1_300), 1_000 * MS);
+        assert_eq!(
+            pipe.get(at(1_400), 1_000 * MS),
+            Some(30_000),
+            "the largest is out"
+        );
+    }
+
+    // RFC 7661 leaves open what an idle sender's pipeACK is: ngtcp2 makes it undefined, the authors' module keeps the last.
+    #[rstest]
+    #[case(Expired::Zero, Some(0))]
+    #[case(Expired::Undefined, None)]
+    #[case(Expired::Last, Some(50_000))]
+    fn after_a_sampling_period_without_acknowledgements_the_samples_are_out(
+        #[case] expired: Expired,
+        #[case] pipe_ack: Option<u64>,
+    ) {
+        let mut pipe = PipeAck::new(expired);
+        pipe.sample(50_000, at(100), 1_000 * MS);
+        assert_eq!(pipe.get(at(1_099), 1_000 * MS), Some(50_000));
+        assert_eq!(pipe.get(at(1_100), 1_000 * MS), pipe_ack);
+    }
+
+    #[test]
+    fn forgetting_makes_it_undefined_until_the_next_sample() {
+        let mut pipe = PipeAck::new(Expired::Zero);
+        pipe.sample(50_000, at(100), 1_000 * MS);
+        pipe.forget();
+        assert_eq!(pipe.get(at(5_000), 1_000 * MS), None);
+        pipe.sample(7_000, at(5_100), 1_000 * MS);
+        assert_eq!(pipe.get(at(5_100), 1_000 * MS), Some(7_000));
+    }
+}
