@@ -1,8 +1,9 @@
 //! The HTTP/3 client side: an endpoint, its connections, and what they fetch.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -213,6 +214,7 @@ type Stream = h3::client::RequestStream<quic::BidiStream<Bytes>, Bytes>;
 #[derive(Clone)]
 pub struct Connection {
     sender: Sender,
+    gates: quic::Gates,
     quinn: quinn::Connection,
     authority: Arc<str>,
 }
@@ -234,6 +236,7 @@ impl Connection {
     ) -> Result<Self, ConnectError> {
         // A server opens no stream that this client reads more of than a header's worth.
         let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT);
+        let gates = adapter.gates();
         let (mut driver, sender) = h3::client::builder()
             .max_field_section_size(HEADER_LIMIT)
             .send_grease(options.transport.seed.is_none())
@@ -246,6 +249,7 @@ impl Connection {
         }));
         Ok(Self {
             sender,
+            gates,
             quinn,
             authority: target.authority().into(),
         })
@@ -314,8 +318,12 @@ impl Connection {
             .get(header::CONTENT_LENGTH)
             .filter(|_| !bodiless)
             .and_then(|value| value.to_str().ok()?.parse().ok());
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = gates.get(&stream.id().into_inner()).cloned();
+        drop(gates);
         let body = Body {
             stream,
+            gate: gate.unwrap_or_default(),
             connection: self.clone(),
             promised,
             received: 0,
@@ -343,6 +351,7 @@ impl Connection {
 /// waits. Dropping it before the end cancels the rest.
 pub struct Body {
     stream: Stream,
+    gate: Arc<quic::Gate>,
     connection: Connection,
     promised: Option<u64>,
     received: u64,
@@ -360,9 +369,8 @@ impl fmt::Debug for Body {
 impl Body {
     /// The next bytes, as they came; `None` at the end. Giving up the future loses nothing.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
-        let chunk = self
-            .stream
-            .recv_data()
+        let Self { stream, gate, .. } = self;
+        let chunk = poll_fn(|cx| gate.poll(|| stream.poll_recv_data(cx)))
             .await
             .map_err(|error| ExchangeError::of(&self.connection.quinn, error))?
             .map(|mut data| data.copy_to_bytes(data.remaining()));

@@ -5,9 +5,10 @@
 //! that is given up is reset (quinn alone would end it as if it were complete) and stopped with HTTP/3's own codes
 //! (quinn's 0 makes curl drop the response).
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -19,6 +20,44 @@ use quinn::{ConnectionError, VarInt};
 mod streams;
 
 pub(crate) use streams::{BidiStream, RecvStream, SendStream};
+
+/// Lets a reader have what `h3` has buffered before more is taken from QUIC.
+///
+/// `h3` reads once from the stream for each piece of a body that it hands out, and a piece ends where a DATA frame or a read
+/// ends, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and QUIC's flow control,
+/// which follows what is read from the stream, would never hold the sender back.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    shut: AtomicBool,
+    /// A read found it shut.
+    tried: AtomicBool,
+}
+
+impl Gate {
+    /// Polls `read` with what is buffered alone, and only if that is not enough with the stream.
+    pub(crate) fn poll<T>(&self, mut read: impl FnMut() -> Poll<T>) -> Poll<T> {
+        self.tried.store(false, Relaxed);
+        self.shut.store(true, Relaxed);
+        let buffered = read();
+        self.shut.store(false, Relaxed);
+        if buffered.is_pending() && self.tried.load(Relaxed) {
+            return read();
+        }
+        buffered
+    }
+
+    /// Whether the stream is not to be read now.
+    fn is_shut(&self) -> bool {
+        let shut = self.shut.load(Relaxed);
+        if shut {
+            self.tried.store(true, Relaxed);
+        }
+        shut
+    }
+}
+
+/// The gates of streams that this side opened, by the streams' numbers, until their readers take them.
+pub(crate) type Gates = Arc<Mutex<BTreeMap<u64, Arc<Gate>>>>;
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
 type Halves = (quinn::SendStream, quinn::RecvStream);
@@ -85,6 +124,10 @@ impl Connection {
 
     pub(crate) fn accepted(&self) -> Accepted {
         Arc::clone(&self.accepted)
+    }
+
+    pub(crate) fn gates(&self) -> Gates {
+        Arc::clone(&self.opener.gates)
     }
 }
 
@@ -176,6 +219,7 @@ pub(crate) struct Opener {
     quinn: quinn::Connection,
     opening_bi: Pending<Halves>,
     opening_uni: Pending<quinn::SendStream>,
+    gates: Gates,
 }
 
 impl Opener {
@@ -184,13 +228,17 @@ impl Opener {
             quinn,
             opening_bi: None,
             opening_uni: None,
+            gates: Gates::default(),
         }
     }
 }
 
 impl Clone for Opener {
     fn clone(&self) -> Self {
-        Self::new(self.quinn.clone())
+        Self {
+            gates: Arc::clone(&self.gates),
+            ..Self::new(self.quinn.clone())
+        }
     }
 }
 
@@ -211,7 +259,7 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
         Poll::Ready(Ok(BidiStream {
             send: SendStream::new(send),
             // What this side asked for may be as long as it likes.
-            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED),
+            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).gated(&self.gates),
         }))
     }
 

@@ -1,12 +1,13 @@
 //! [`TraceSource`]: a title of generated payload, sized by a frame trace.
 
 use std::io;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::{MediaSource, hex, readable};
+use super::{MAX_READ, MediaSource, hex, readable};
 use crate::title::Title;
 use crate::trace::FrameTrace;
 
@@ -33,6 +34,18 @@ impl TraceSource {
     }
 }
 
+/// After so many bytes the payload begins again. A prime, so that it is in step with no frame, segment or chunk.
+const PERIOD: usize = 1_048_573;
+
+/// The payload of all generated titles: one period, and so much more that every read is a piece of it. Made once, since
+/// generating it anew for each read was a twentieth of the cost of a simulated session.
+static PAYLOAD: LazyLock<Bytes> = LazyLock::new(|| {
+    let mut payload: Vec<u8> = (0..PERIOD.div_ceil(8) as u64).flat_map(block).collect();
+    payload.truncate(PERIOD);
+    payload.extend_from_within(..MAX_READ);
+    Bytes::from(payload)
+});
+
 /// Eight payload bytes: the `SplitMix64` generator (Steele et al., OOPSLA 2014) at its `block`-th step.
 fn block(block: u64) -> [u8; 8] {
     let mut bits = block.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -48,15 +61,9 @@ impl MediaSource for TraceSource {
 
     fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         let count = readable(self.len(), offset, max);
-        let mut payload = Vec::with_capacity(count + 16);
-        // The block that holds `offset` may begin up to 7 bytes before it.
-        let lead = usize::try_from(offset % 8).unwrap_or(0);
-        let mut next = offset / 8;
-        while payload.len() < count + lead {
-            payload.extend_from_slice(&block(next));
-            next += 1;
-        }
-        Ok(Bytes::from(payload).slice(lead..lead + count))
+        // Below the period, which fits.
+        let start = usize::try_from(offset % PERIOD as u64).unwrap_or(0);
+        Ok(PAYLOAD.slice(start..start + count))
     }
 
     fn title(&self) -> &Title {

@@ -1,16 +1,21 @@
 //! A stream's two directions.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 
-use super::{TooMuch, Wishes, stream_id, stream_lost, var_int};
+use super::{Gate, Gates, TooMuch, Wishes, stream_id, stream_lost, var_int};
+
+/// Most bytes read at once. quinn would hand out megabytes to a reader that was slow, and extend the sender's credit by as
+/// much before any of it was used.
+const PIECE: usize = 64 << 10;
 
 /// Both directions of a stream.
 pub(crate) struct BidiStream<B> {
@@ -72,6 +77,8 @@ pub(crate) struct RecvStream {
     received: u64,
     /// With which code the peer is asked to stop when this is dropped before the end.
     give_up: Code,
+    gate: Arc<Gate>,
+    gates: Option<Gates>,
 }
 
 impl RecvStream {
@@ -81,12 +88,29 @@ impl RecvStream {
             limit,
             received: 0,
             give_up,
+            gate: Arc::default(),
+            gates: None,
         }
     }
+
+    /// The same stream, its gate among `gates` for as long as it lives.
+    pub(super) fn gated(mut self, gates: &Gates) -> Self {
+        let number = u64::from(self.stream.id());
+        lock(gates).insert(number, Arc::clone(&self.gate));
+        self.gates = Some(Arc::clone(gates));
+        self
+    }
+}
+
+fn lock(gates: &Gates) -> MutexGuard<'_, BTreeMap<u64, Arc<Gate>>> {
+    gates.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
+        if let Some(gates) = &self.gates {
+            lock(gates).remove(&u64::from(self.stream.id()));
+        }
         // Fails on a stream that has been read to its end, and then there is nothing to stop.
         let _ = self.stream.stop(var_int(self.give_up.value()));
     }
@@ -97,8 +121,11 @@ impl quic::RecvStream for RecvStream {
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         use quinn::ReadError;
+        if self.gate.is_shut() {
+            return Poll::Pending;
+        }
         // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
-        let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx));
+        let chunk = ready!(pin!(self.stream.read_chunk(PIECE, true)).poll(cx));
         match chunk {
             Ok(None) => Poll::Ready(Ok(None)),
             Ok(Some(chunk)) => {

@@ -284,3 +284,32 @@ async fn a_large_mtu_works_under_every_controller() {
         assert!(rig.outcome(number).await.is_ok());
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_falls_behind_holds_the_sender_back() {
+    let served = payload(20_000_000);
+    let rig = rig(|_| {}, move |exchange| Box::pin(stream(exchange, served.clone())));
+    let window = Size::from_mib(1);
+    let client = rig.client(|options| {
+        options.transport.stream_receive_window = window;
+        options.transport.receive_window = window;
+    });
+    let connection = client.connect(&rig.target()).await.unwrap();
+    let (_, mut body) = connection.get("/title.mp4", HeaderMap::new()).await.unwrap();
+    for _ in 0..100 {
+        // Long enough for all that the window allows to come.
+        time::sleep(&*rig.runtime, Duration::from_millis(5)).await;
+        body.chunk().await.unwrap().unwrap();
+    }
+    time::sleep(&*rig.runtime, Duration::from_millis(200)).await;
+    let came = connection.totals().received_bytes.as_u64();
+    // One piece more than was read, the window, and a tenth for headers and what was sent twice.
+    let most = (body.received() + (64 << 10) + window.as_u64()) * 11 / 10;
+    assert!(came > window.as_u64() / 2, "{came} bytes came");
+    assert!(came <= most, "{came} bytes came, {} were read", body.received());
+    let mut rest = 0;
+    while let Some(chunk) = body.chunk().await.unwrap() {
+        rest += chunk.len();
+    }
+    assert!(rest > 10_000_000, "the rest still comes: {rest}");
+}
