@@ -1,5 +1,6 @@
 //! The `lab` command line.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -87,7 +88,8 @@ fn list() -> ExitCode {
                 let source = scenario
                     .source
                     .map_or_else(String::new, |source| format!(" ({source})"));
-                text.push_str(&format!("{name:<20} {about}{source}\n"));
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{name:<20} {about}{source}");
             }
             Err(error) => return complain(&error, false),
         }

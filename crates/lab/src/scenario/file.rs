@@ -1,6 +1,6 @@
 //! The scenario file as it is written.
 
-use playrate_netsim::{Loss, QueueLimit};
+use playrate_netsim::{Aqm, CrossTraffic, Loss, QueueLimit};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes};
 use serde::Deserialize;
@@ -53,6 +53,11 @@ pub(super) struct PathTable {
     /// No queue in multiples of the bandwidth-delay product is smaller than this.
     pub(super) least_queue: Option<Text<Bytes>>,
     pub(super) loss: Option<Text<Loss>>,
+    pub(super) aqm: Option<Text<Aqm>>,
+    pub(super) jitter: Option<Text<Time>>,
+    /// What else goes through the bottleneck.
+    #[serde(default)]
+    pub(super) cross_traffic: Vec<Text<CrossTraffic>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

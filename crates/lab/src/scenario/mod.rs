@@ -254,6 +254,15 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
     if let Some(loss) = &table.loss {
         forward = forward.with_loss(loss.0);
     }
+    if let Some(aqm) = &table.aqm {
+        forward = forward.with_aqm(aqm.0);
+    }
+    if let Some(jitter) = &table.jitter {
+        forward = forward.with_jitter(jitter.0.0);
+    }
+    for traffic in &table.cross_traffic {
+        forward = forward.with_cross_traffic(traffic.0);
+    }
     let config = PathConfig {
         forward,
         backward: LinkConfig::new(Rate::Unlimited, backward),

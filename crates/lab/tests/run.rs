@@ -1,0 +1,123 @@
+//! `lab run`, `lab show` and `lab list` as a user has them.
+#![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SCENARIO: &str = r#"
+about = "A few seconds."
+controllers = ["reno", "cubic"]
+trials = 2
+[title]
+trace = "film-1080p"
+rate = "2Mbit/s"
+duration = "4s"
+[path]
+rate = "3Mbit/s"
+rtt = "40ms"
+loss = "0.5%"
+"#;
+
+fn lab(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lab"))
+        .current_dir(directory)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn scenario() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("few.toml"), SCENARIO).unwrap();
+    directory
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() {
+    let directory = scenario();
+    let here = directory.path();
+    let rows = |out: &str| fs::read(here.join(out).join("runs.jsonl")).unwrap();
+    for (out, jobs) in [("one", "1"), ("many", "3")] {
+        let made = lab(here, &["run", "./few.toml", "--jobs", jobs, "--out", out]);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        let printed = text(&made.stdout);
+        for part in ["few", "ideal", "reno", "cubic", "pictures discarded"] {
+            assert!(printed.contains(part), "{part} is missing in: {printed}");
+        }
+    }
+    assert_eq!(rows("one"), rows("many"));
+    assert_eq!(text(&rows("one")).lines().count(), 5);
+
+    // As if it had been interrupted after three runs, in the middle of writing the fourth.
+    let whole = text(&rows("one"));
+    let part: Vec<_> = whole.lines().take(3).collect();
+    fs::create_dir(here.join("part")).unwrap();
+    let torn = format!("{}\n{{\"format\":\"lab-r", part.join("\n"));
+    fs::write(here.join("part/runs.part.jsonl"), torn).unwrap();
+    let refused = lab(here, &["run", "./few.toml", "--out", "part"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--resume"));
+    let resumed = lab(here, &["run", "./few.toml", "--out", "part", "--resume"]);
+    assert!(resumed.status.success(), "{}", text(&resumed.stderr));
+    assert_eq!(rows("part"), rows("one"));
+    assert!(!here.join("part/runs.part.jsonl").exists());
+}
+
+#[test]
+fn time_series_are_kept_when_asked_for() {
+    let directory = scenario();
+    let here = directory.path();
+    let made = lab(
+        here,
+        &["run", "./few.toml", "--trials", "1", "--series", "--out", "out"],
+    );
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    for (kind, head) in [
+        ("transport", "at_s,window_bytes,ssthresh_bytes,srtt_s"),
+        ("playout", "at_s,held_s,received_bytes"),
+        ("queue", "at_s,max_queue_bytes"),
+    ] {
+        let file = here.join(format!("out/series/few/cubic-seed1-viewer0-{kind}.csv"));
+        let series = fs::read_to_string(file).unwrap();
+        assert!(
+            series.starts_with(head) && series.lines().count() > 20,
+            "{series}"
+        );
+    }
+}
+
+#[test]
+fn a_bad_scenario_is_refused_with_file_line_key_and_mend() {
+    let directory = scenario();
+    let here = directory.path();
+    fs::write(here.join("bad.toml"), SCENARIO.replace("3Mbit/s", "3Mbits")).unwrap();
+    for arguments in [&["run", "./bad.toml"][..], &["show", "bad.toml"]] {
+        let refused = lab(here, arguments);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = text(&refused.stderr);
+        assert!(said.contains("bad.toml, line 10, `path.rate`"), "{said}");
+        assert!(said.contains("20Mbit/s"), "{said}");
+    }
+    let unknown = lab(here, &["run", "nothing"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("three-controllers"));
+}
+
+#[test]
+fn scenarios_are_listed_and_explained() {
+    let directory = tempfile::tempdir().unwrap();
+    let listed = text(&lab(directory.path(), &["list"]).stdout);
+    for name in ["three-controllers", "p13-9"] {
+        assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
+        let shown = text(&lab(directory.path(), &["show", name]).stdout);
+        assert!(
+            shown.starts_with(name) && shown.contains("there and back"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! Runs in virtual time: they repeat to the packet, keep the laws of the path, and agree with what is known of TCP.
+//!
+//! Long ones are ignored here and run by `cargo test --release -p lab --test simulation -- --ignored --nocapture`; their
+//! figures stand in `docs/fidelity.md`.
+#![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
+
+use std::time::Duration;
+
+use lab::run::Spread;
+use lab::sim::{self, Played, Setup, Simulated, Viewer};
+use playrate_media::{FrameTrace, TraceSource};
+use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+use playrate_units::{Bitrate, Bytes, Probability};
+
+const RTT: Duration = Duration::from_millis(100);
+/// More than any title here has: the link is never idle because of the player.
+const EVERYTHING: Bytes = Bytes::new(1 << 40);
+
+fn film(rate: Bitrate, playing: Duration) -> Played {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/traces/film-1080p.csv");
+    let trace = FrameTrace::open(trace).unwrap().repeat_to(playing).unwrap();
+    Played::trace("film", TraceSource::new(&trace.scale_to_rate(rate).unwrap()))
+}
+
+fn path(rate: Bitrate, loss: &str) -> PathConfig {
+    PathConfig::bottleneck(rate, RTT, QueueLimit::ONE_BDP, loss.parse::<Loss>().unwrap())
+}
+
+fn viewer(controller: &str, title: &Played) -> Viewer {
+    let mut viewer = Viewer::new(controller.parse().unwrap(), title.clone());
+    viewer.playout.receive_buffer = EVERYTHING;
+    viewer
+}
+
+/// Ten seconds of video over 20 Mbit/s with a little loss.
+fn short(seed: u64, loss: &str) -> Simulated {
+    let title = film(Bitrate::from_mbps(4), Duration::from_secs(10));
+    let path = path(Bitrate::from_mbps(20), loss);
+    sim::run(&Setup::new(path, Seed::new(seed)).with_viewer(viewer("cubic", &title))).unwrap()
+}
+
+#[test]
+fn a_seed_gives_the_same_packets_on_two_runs_and_on_two_threads() {
+    let here = short(7, "0.1%");
+    let threads: Vec<_> = (0..2).map(|_| std::thread::spawn(|| short(7, "0.1%"))).collect();
+    for thread in threads {
+        let there = thread.join().unwrap();
+        assert_eq!(there.wire_hash, here.wire_hash);
+        assert_eq!(there.viewers[0].record, here.viewers[0].record);
+    }
+    assert_ne!(short(8, "0.1%").wire_hash, here.wire_hash);
+}
+
+/// Written down, so that debug and release builds and other machines are held to the same packets. Another version of quinn,
+/// or a change of the path model or of the transport's options, gives another hash; this controller is quinn's own, so that a
+/// change of ours does not.
+#[test]
+fn debug_and_release_builds_on_any_machine_send_the_same_packets() {
+    let title = film(Bitrate::from_mbps(4), Duration::from_secs(5));
+    let viewer = viewer("quinn-cubic", &title);
+    let setup = Setup::new(path(Bitrate::from_mbps(20), "0.1%"), Seed::new(7)).with_viewer(viewer);
+    assert_eq!(
+        format!("{:016x}", sim::run(&setup).unwrap().wire_hash),
+        "1f3703ff42eab4f9"
+    );
+}
+
+#[test]
+fn taps_do_not_change_what_happens() {
+    let title = film(Bitrate::from_mbps(4), Duration::from_secs(5));
+    let setup =
+        Setup::new(path(Bitrate::from_mbps(20), "0.1%"), Seed::new(3)).with_viewer(viewer("reno", &title));
+    let tapped = sim::run(&setup).unwrap();
+    let untapped = sim::run(&setup.without_taps()).unwrap();
+    assert_eq!(tapped.wire_hash, untapped.wire_hash);
+    assert!(!tapped.viewers[0].record.transport.is_empty());
+    assert!(untapped.viewers[0].record.transport.is_empty());
+}
+
+#[test]
+fn nothing_is_faster_than_light_and_nothing_is_lost_but_where_it_is_counted() {
+    let run = short(1, "0.5%");
+    for link in [&run.forward, &run.backward] {
+        assert!(link.is_conserved(), "{link:?}");
+    }
+    assert!(
+        run.forward.max_queue <= Bytes::from_kb(250),
+        "{:?}",
+        run.forward.max_queue
+    );
+    assert!(run.forward.dropped.loss.packets > 0);
+    assert_eq!(
+        run.network.unroutable + run.network.unclaimed + run.network.overflowed,
+        0
+    );
+    let seen = &run.viewers[0];
+    assert!(seen.min_rtt.unwrap() >= RTT, "{:?}", seen.min_rtt);
+    assert!(seen.report.network.connected.unwrap() >= RTT);
+    assert!(seen.report.network.first_byte.unwrap() >= RTT * 2);
+    let dropped = run.forward.dropped.total().packets;
+    let declared = seen.totals.unwrap().lost_packets;
+    assert!(
+        declared >= dropped && declared <= dropped + 20,
+        "{declared} declared, {dropped} dropped"
+    );
+    assert_eq!(seen.report.network.received, Bytes::new(5_000_000));
+}
+
+#[test]
+fn a_viewer_who_leaves_ends_the_run_and_is_reported_as_far_as_it_came() {
+    let title = film(Bitrate::from_mbps(4), Duration::from_secs(60));
+    let mut viewer = viewer("cubic", &title);
+    viewer.leaves_after = Some(Duration::from_secs(5));
+    let run =
+        sim::run(&Setup::new(path(Bitrate::from_mbps(5), "none"), Seed::new(1)).with_viewer(viewer)).unwrap();
+    let report = &run.viewers[0].report;
+    assert_eq!(report.outcome, video_client::report::Outcome::Stopped);
+    assert_eq!(report.network.ended, Duration::from_secs(5));
+    assert!(report.playout.shown > 30 && report.playout.remaining() > 1_000);
+    assert!(run.length < Duration::from_secs(7), "{:?}", run.length);
+}
+
+#[test]
+fn viewers_who_come_later_count_their_times_from_when_they_come() {
+    let title = film(Bitrate::from_mbps(2), Duration::from_secs(3));
+    let mut late = viewer("reno", &title);
+    late.joins = Duration::from_secs(20);
+    let setup = Setup::new(path(Bitrate::from_mbps(20), "none"), Seed::new(1))
+        .with_viewer(viewer("reno", &title))
+        .with_viewer(late);
+    let run = sim::run(&setup).unwrap();
+    let [first, second] = &run.viewers[..] else {
+        panic!("two viewers")
+    };
+    assert!(run.length > Duration::from_secs(20));
+    // Alone on the link each, they see the same but for the seeds of their connections.
+    let begins = |viewer: &sim::SimulatedViewer| {
+        let startup = viewer.report.playout.startup_delay.unwrap();
+        (startup, viewer.record.transport.first().unwrap().at)
+    };
+    let (one, other) = (begins(first), begins(second));
+    let close = Duration::from_millis(5);
+    assert!(
+        one.0.abs_diff(other.0) < close && one.1.abs_diff(other.1) < close,
+        "{one:?} {other:?}"
+    );
+}
+
+#[test]
+fn a_player_with_a_full_buffer_holds_the_sender_back() {
+    let title = film(Bitrate::from_mbps(8), Duration::from_secs(60));
+    let mut viewer = viewer("cubic", &title);
+    viewer.playout.receive_buffer = Bytes::from_mib(2);
+    viewer.leaves_after = Some(Duration::from_secs(20));
+    let setup = Setup::new(path(Bitrate::from_mbps(100), "none"), Seed::new(1)).with_viewer(viewer);
+    let run = sim::run(&setup).unwrap();
+    let report = &run.viewers[0].report;
+    assert_eq!((report.playout.discarded, report.playout.underflows), (0, 0));
+    // The link could have carried all 60 MB. 20 MB were shown; 2 MiB are in the player and up to 16 MiB in QUIC's window.
+    let sent = run.forward.delivered.bytes.as_u64();
+    let read = report.network.received.as_u64();
+    assert!((18_000_000..24_000_000).contains(&read), "{read} bytes read");
+    assert!(
+        sent < (read + (17 << 20)) * 106 / 100,
+        "{sent} bytes sent, {read} read"
+    );
+}
+
+/// Rate of a flow after `skip`, from what its player had received by then and in the end.
+fn steady_rate(run: &Simulated, flow: usize, skip: Duration, until: Duration) -> f64 {
+    let series = &run.viewers[flow].record.playout;
+    let by = |at: Duration| {
+        let before = series.iter().take_while(|sample| sample.at <= at);
+        before.last().map_or(0, |sample| sample.delivered.as_u64())
+    };
+    (by(until) - by(skip)) as f64 * 8.0 / (until - skip).as_secs_f64()
+}
+
+/// `flows` equal flows that saturate the link for `length`.
+fn saturated(controller: &str, path: PathConfig, flows: u64, length: Duration, seed: u64) -> Simulated {
+    let rate = path.forward.rate.mean().unwrap();
+    let title = film(rate, length);
+    let mut setup = Setup::new(path, Seed::new(seed));
+    for number in 0..flows {
+        let mut viewer = viewer(controller, &title);
+        // A player that waits for all of it never pauses, and costs little.
+        viewer.playout.start = video_client::playout::Start::After(Duration::from_secs(1 << 20));
+        viewer.leaves_after = Some(length);
+        viewer.joins = Duration::from_millis(100 * number);
+        setup.viewers.push(viewer);
+    }
+    sim::run(&setup).unwrap()
+}
+
+#[test]
+#[ignore = "600 virtual seconds: seconds in a release build, a minute otherwise"]
+fn cubic_keeps_a_link_with_a_queue_of_one_bdp_busy() {
+    let length = Duration::from_secs(600);
+    let run = saturated("cubic", path(Bitrate::from_mbps(20), "none"), 1, length, 1);
+    let used = run.forward.delivered.bytes.as_u64() as f64 * 8.0 / length.as_secs_f64() / 20e6;
+    let goodput = steady_rate(&run, 0, Duration::ZERO, length) / 1e6;
+    println!(
+        "cubic, 20 Mbit/s, 100 ms, 1 BDP, 600 s: wire {:.2} %, goodput {goodput:.2} Mbit/s, {} drops, mean queue {:.1} ms",
+        used * 100.0,
+        run.forward.dropped.queue_full.packets,
+        run.forward.mean_queue_delay.as_secs_f64() * 1e3
+    );
+    assert!(used >= 0.99, "{used}");
+}
+
+/// Mathis et al. 1997: rate = C · MSS / (RTT · √p), with C = 1.31 for an ACK every second packet and independent losses
+/// (√(3/4) · 1.51; what the prototype's runs confirmed), MSS 1,416 bytes of payload, and the RTT without queue.
+fn mathis(loss: f64) -> f64 {
+    1.31 * 1_416.0 * 8.0 / (RTT.as_secs_f64() * loss.sqrt())
+}
+
+#[test]
+#[ignore = "18 runs of 1200 virtual seconds: a minute in a release build"]
+fn newreno_sends_at_the_rate_that_mathis_gives() {
+    for (loss, tolerance) in [("0.01%", 0.10), ("0.1%", 0.10), ("1%", 0.15)] {
+        let p = loss.parse::<Probability>().unwrap().as_f64();
+        for controller in ["reno", "quinn-newreno"] {
+            let rates = (1..=6).map(|seed| {
+                let length = Duration::from_secs(1_200);
+                let run = saturated(controller, path(Bitrate::from_mbps(100), loss), 1, length, seed);
+                steady_rate(&run, 0, Duration::from_secs(20), length)
+            });
+            let spread = Spread::of(rates).unwrap();
+            let ratio = spread.mean / mathis(p);
+            println!(
+                "{controller} p={loss}: {:.2} ± {:.2} Mbit/s, Mathis {:.2}, ratio {ratio:.3}",
+                spread.mean / 1e6,
+                spread.sd / 1e6,
+                mathis(p) / 1e6
+            );
+            assert!((ratio - 1.0).abs() <= tolerance, "{controller} p={loss}: {ratio}");
+        }
+    }
+}
+
+/// Jain's index: 1 if all have the same.
+fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    sum * sum / (rates.len() as f64 * squares)
+}
+
+#[test]
+#[ignore = "600 virtual seconds each: seconds in a release build, minutes otherwise"]
+fn equal_flows_share_a_link_equally() {
+    let length = Duration::from_secs(600);
+    for (controller, flows) in [("cubic", 2), ("cubic", 4), ("reno", 2), ("reno", 4)] {
+        let run = saturated(controller, path(Bitrate::from_mbps(20), "none"), flows, length, 1);
+        let rates: Vec<f64> = (0..run.viewers.len())
+            .map(|flow| steady_rate(&run, flow, Duration::from_secs(60), Duration::from_secs(599)))
+            .collect();
+        let shown: Vec<_> = rates.iter().map(|rate| format!("{:.2}", rate / 1e6)).collect();
+        println!(
+            "{flows} × {controller}: Jain {:.4}, {} Mbit/s",
+            jain(&rates),
+            shown.join(" ")
+        );
+        assert!(jain(&rates) >= 0.95, "{flows} × {controller}: {rates:?}");
+    }
+}
