@@ -173,7 +173,7 @@ fn steady_rate(run: &Simulated, flow: usize, skip: Duration, until: Duration) ->
         let before = series.iter().take_while(|sample| sample.at <= at);
         before.last().map_or(0, |sample| sample.delivered.as_u64())
     };
-    (by(until) - by(skip)) as f64 * 8.0 / (until - skip).as_secs_f64()
+    (by(until) - by(skip)) as f64 * 8.0 / until.saturating_sub(skip).as_secs_f64()
 }
 
 /// `flows` equal flows that saturate the link for `length`.
