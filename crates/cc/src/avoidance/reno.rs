@@ -20,6 +20,10 @@ pub(crate) struct Reno {
 impl Reno {
     /// Counts `credit` bytes and grows the window by a packet once a whole window is acknowledged.
     fn count(&mut self, core: &mut Core, credit: u64) {
+        // What was counted under a larger window must not grow a smaller one by itself.
+        if credit == 0 {
+            return;
+        }
         self.counted = self.counted.saturating_add(credit);
         let window = core.window();
         if self.counted >= window {

@@ -99,6 +99,22 @@ fn a_limited_sender_does_not_grow() {
     assert_eq!(core.window(), 20 * MTU);
 }
 
+// Found by the fuzzer: Reno's count outlived the window that it was counted under.
+#[test]
+fn bytes_counted_for_reno_do_not_grow_a_smaller_window_of_a_limited_sender() {
+    let mut core = Core::sample(20 * MTU, 100, 130);
+    let mut law = vegas(Arithmetic::Linux);
+    let credit = |now, credit| Batch {
+        credit,
+        ..batch(now, 130, true)
+    };
+    law.on_batch(&mut core, &credit(1_900, 60 * MTU));
+    assert_eq!(core.window(), 21 * MTU);
+    assert_eq!(after_a_round(&mut law, &mut core, 130), 20 * MTU);
+    law.on_batch(&mut core, &credit(2_260, 0));
+    assert_eq!(core.window(), 20 * MTU);
+}
+
 #[test]
 fn the_round_that_recovery_ended_in_does_not_count() {
     let mut core = Core::sample(20 * MTU, 100, 130);
