@@ -15,6 +15,8 @@ const MOST_IN_FLIGHT: usize = 4_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
+    /// How many were sent before it.
+    number: u64,
     sent: Timestamp,
     bytes: u64,
 }
@@ -54,7 +56,10 @@ pub struct Connection {
     pub known: Arc<VideoKnowledge>,
     now: Timestamp,
     mtu: u64,
+    /// In the order in which they were sent.
     flight: VecDeque<Packet>,
+    in_flight: u64,
+    next_number: u64,
     newest_acked: Option<Timestamp>,
     app_limited: bool,
     smoothed_rtt: Option<Duration>,
@@ -79,6 +84,8 @@ impl Connection {
             now: Timestamp::ZERO,
             mtu: path.mtu.as_u64(),
             flight: VecDeque::new(),
+            in_flight: 0,
+            next_number: 0,
             newest_acked: None,
             app_limited: false,
             smoothed_rtt: None,
@@ -114,7 +121,17 @@ impl Connection {
 
     /// Bytes in flight.
     pub fn in_flight(&self) -> u64 {
-        self.flight.iter().map(|packet| packet.bytes).sum()
+        self.in_flight
+    }
+
+    /// Numbers and send times of the packets in flight, oldest first. Packets are numbered from 0 as they are sent.
+    pub fn flight(&self) -> impl Iterator<Item = (u64, Timestamp)> {
+        self.flight.iter().map(|packet| (packet.number, packet.sent))
+    }
+
+    /// Largest UDP payload, bytes.
+    pub fn mtu(&self) -> u64 {
+        self.mtu
     }
 
     /// Packets in flight.
@@ -139,13 +156,17 @@ impl Connection {
 
     /// Sends `packets` packets in one burst, whatever the window says.
     pub fn send(&mut self, packets: usize) {
-        let packet = Packet {
-            sent: self.now,
-            bytes: self.mtu,
-        };
-        self.flight.extend(core::iter::repeat_n(packet, packets));
-        let bytes = Bytes::from(packets) * self.mtu;
-        let now = self.now;
+        let (now, size) = (self.now, self.mtu);
+        for _ in 0..packets {
+            self.flight.push_back(Packet {
+                number: self.next_number,
+                sent: now,
+                bytes: size,
+            });
+            self.next_number += 1;
+        }
+        let bytes = Bytes::from(packets) * size;
+        self.in_flight += bytes.as_u64();
         self.tell_of_reductions(|controller| controller.on_sent(&Sent { now, bytes }));
     }
 
@@ -181,11 +202,25 @@ impl Connection {
         self.acknowledge(&acked);
     }
 
+    /// An ACK frame for the packets with these numbers, in ascending order, arrives; those not in flight are passed over.
+    /// Returns when the newest of them left.
+    pub fn ack_numbers(&mut self, numbers: &[u64]) -> Option<Timestamp> {
+        let mut acked = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            if let Ok(index) = self.flight.binary_search_by_key(number, |packet| packet.number) {
+                acked.extend(self.flight.remove(index));
+            }
+        }
+        self.acknowledge(&acked);
+        acked.last().map(|packet| packet.sent)
+    }
+
     fn acknowledge(&mut self, acked: &[Packet]) {
         let Some(newest) = acked.last() else { return };
+        let bytes: u64 = acked.iter().map(|packet| packet.bytes).sum();
+        self.in_flight -= bytes;
         self.newest_acked = self.newest_acked.max(Some(newest.sent));
         let (now, app_limited) = (self.now, self.app_limited);
-        let bytes: u64 = acked.iter().map(|packet| packet.bytes).sum();
         self.max_flight = self.max_flight.max(self.in_flight().saturating_add(bytes));
         let most = self.most_while_limited();
         for packet in acked {
@@ -242,6 +277,7 @@ impl Connection {
         let lost: Vec<Packet> = self.flight.drain(..count).collect();
         let Some(newest) = lost.last() else { return };
         let bytes = Bytes::new(lost.iter().map(|packet| packet.bytes).sum());
+        self.in_flight -= bytes.as_u64();
         let event = Congestion {
             now: self.now,
             newest_sent: newest.sent,

@@ -1,0 +1,142 @@
+//! [`composition`]: a spec out of arbitrary bytes.
+
+use core::fmt::Write as _;
+use core::time::Duration;
+
+use crate::compose::floor_bytes;
+use crate::registry::{Entry, Key, Kind, Parameter, ParameterKind, Registry, Value};
+use crate::{Bytes, ControllerSpec};
+
+/// Reads a spec of `registry` out of the first of `bytes` and returns it with the rest. Every input means something, and every composition
+/// that the registry accepts can come out.
+///
+/// One byte chooses the law or alias; then one for each key chooses the part, or none, and after each name two for each parameter
+/// say whether it is given and what it is. Parts that do not fit what came before are left out.
+///
+/// # Panics
+/// If `registry` can build no controller.
+pub fn composition<'a>(registry: &Registry, bytes: &'a [u8]) -> (ControllerSpec, &'a [u8]) {
+    let mut source = Source { bytes };
+    let heads: Vec<&str> = registry
+        .controllers()
+        .filter(|entry| entry.kind() != Kind::External)
+        .map(Entry::name)
+        .chain(registry.aliases().map(|alias| alias.name))
+        .collect();
+    let head = source.choose(&heads).copied().unwrap_or("reno");
+    let law = registry.controllers().find(|entry| entry.name() == head);
+    let mut text = match law {
+        Some(law) => term(law, &mut source),
+        None => head.to_owned(),
+    };
+    let mut spec = registry.parse(&text);
+    for key in Key::ALL {
+        let parts: Vec<Option<&Entry>> = core::iter::once(None)
+            .chain(registry.parts(key).map(Some))
+            .collect();
+        let Some(Some(part)) = source.choose(&parts) else {
+            continue;
+        };
+        let longer = format!("{text}+{key}={}", term(part, &mut source));
+        if let Ok(fits) = registry.parse(&longer) {
+            text = longer;
+            spec = Ok(fits);
+        }
+    }
+    let spec = spec.unwrap_or_else(|error| panic!("`{text}` is made of the registry's own names: {error}"));
+    (spec, source.bytes)
+}
+
+/// Bytes that run out into zeros.
+struct Source<'a> {
+    bytes: &'a [u8],
+}
+
+impl Source<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.bytes.split_first() {
+            Some((&first, rest)) => {
+                self.bytes = rest;
+                first
+            }
+            None => 0,
+        }
+    }
+
+    fn choose<'c, T>(&mut self, choices: &'c [T]) -> Option<&'c T> {
+        let index = usize::from(self.byte()).checked_rem(choices.len())?;
+        choices.get(index)
+    }
+}
+
+/// `name(parameter=value,…)`.
+fn term(entry: &Entry, source: &mut Source<'_>) -> String {
+    let mut arguments = String::new();
+    for parameter in entry.parameters() {
+        let (given, value) = (source.byte(), source.byte());
+        if given % 2 == 1 {
+            let separator = if arguments.is_empty() { "" } else { "," };
+            let value = argument(parameter, u16::from_be_bytes([given, value]));
+            let _ = write!(arguments, "{separator}{}={value}", parameter.name);
+        }
+    }
+    format!("{}({arguments})", entry.name())
+}
+
+/// A value of the parameter's range. Cubed, so that small values are as likely as large ones.
+fn argument(parameter: &Parameter, value: u16) -> Value {
+    let share = (f64::from(value) / f64::from(u16::MAX)).powi(3);
+    let between = |min: f64, max: f64| (min + share * (max - min)).clamp(min, max);
+    match parameter.kind {
+        ParameterKind::Number { min, max } => Value::Number(between(min, max)),
+        ParameterKind::Time { min, max } => {
+            let us = between(min.as_micros() as f64, max.as_micros() as f64);
+            Value::Time(Duration::from_micros(floor_bytes(us)))
+        }
+        ParameterKind::Size { min, max } => {
+            Value::Size(Bytes::new(floor_bytes(between(min.as_f64(), max.as_f64()))))
+        }
+        ParameterKind::Word(words) => {
+            let index = usize::from(value) % words.len().max(1);
+            words
+                .get(index)
+                .map_or(parameter.default, |&word| Value::Word(word))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_law_and_every_part_comes_out_of_some_bytes() {
+        let registry = Registry::builtin();
+        let mut state = 1_u64;
+        let mut seen = BTreeSet::new();
+        for _ in 0..2_000 {
+            let bytes: Vec<u8> = core::iter::repeat_with(|| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state.to_be_bytes()[0]
+            })
+            .take(64)
+            .collect();
+            let (spec, rest) = composition(&registry, &bytes);
+            assert!(rest.len() < bytes.len());
+            seen.insert((None, spec.law().name()));
+            let parts = Key::ALL.map(|key| (Some(key), spec.part(key).map_or("", |part| part.0.name())));
+            seen.extend(parts);
+        }
+        for entry in registry.entries() {
+            let name = entry.name();
+            assert!(seen.contains(&(entry.key(), name)), "{name} never comes out");
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_the_first_law_with_its_defaults() {
+        let (spec, rest) = composition(&Registry::builtin(), &[]);
+        assert_eq!((spec.to_string().as_str(), rest), ("reno", [].as_slice()));
+    }
+}

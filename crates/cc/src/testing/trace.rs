@@ -1,0 +1,228 @@
+//! [`trace`]: one controller on one fixed path, its window once per round trip.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::network::{Link, Network};
+use super::sender::Sender;
+use crate::registry::{Key, Registry};
+use crate::{Bitrate, Bytes, ControllerSpec, Phase, SpecError, Timestamp};
+
+/// The path of every golden trace: 20 Mbit/s, 100 ms, a queue of one bandwidth-delay product.
+pub const LINK: Link = Link {
+    rate: Bitrate::from_mbps(20),
+    rtt: Duration::from_millis(100),
+    queue: Bytes::new(250_000),
+};
+/// The video's average rate in Watanabe et al. 2014: 409 MB in 624 s.
+const VIDEO_RATE: Bitrate = Bitrate::from_kbps(5_240);
+/// The playout buffer there: 448 packets of 1464 B.
+const PLAYOUT_BUFFER: Bytes = Bytes::new(655_872);
+const LENGTH_NS: u64 = 30_000_000_000;
+/// One packet that leaves at an arbitrary moment is lost although there is room for it.
+const RANDOM_LOSS_NS: u64 = 18_713_000_000;
+/// What [`Demand::Segments`] asks for, and how often: 4 s of the video.
+const SEGMENT_NS: u64 = 4_000_000_000;
+
+/// What the application has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// More than the path carries, all the time.
+    Endless,
+    /// Every four seconds as much as four seconds of video, and nothing in between.
+    Segments,
+}
+
+impl Demand {
+    /// What shows a controller at work: segments for one whose idle part acts, else endless.
+    pub fn that_shows(spec: &ControllerSpec) -> Self {
+        match spec.part(Key::Idle) {
+            Some((part, _)) if part.name() != spec.law().default_part(Key::Idle) => Self::Segments,
+            _ => Self::Endless,
+        }
+    }
+}
+
+/// A controller's state at the end of a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// When the round trip ended.
+    pub at: Timestamp,
+    /// What governs the window.
+    pub phase: Phase,
+    /// The congestion window.
+    pub window: Bytes,
+    /// The smallest and largest that it was in the round trip, after each ACK frame.
+    pub range: (Bytes, Bytes),
+    /// What waits at the link.
+    pub queued: Bytes,
+    /// What was acknowledged since the connection began.
+    pub delivered: Bytes,
+    /// Packets declared lost since the connection began.
+    pub lost: u64,
+}
+
+/// How a controller fared, round trip by round trip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// All round trips.
+    pub rounds: Vec<Round>,
+}
+
+/// Runs `spec` over [`LINK`] for thirty seconds with packets of 1200 B.
+///
+/// The sender paces as quinn does and the receiver acknowledges every second packet. Rate and playout buffer of the video are known, what
+/// the player holds is not. One packet that leaves after 18.713 s is lost at random; all other losses are the queue's.
+pub fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
+    let mut sender = Sender::new(spec, Network::new(LINK, Some(RANDOM_LOSS_NS)));
+    sender.connection.known.set_average_rate(Some(VIDEO_RATE));
+    sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
+    let mut next_segment = match demand {
+        Demand::Endless => None,
+        Demand::Segments => {
+            sender.wanted = Some(0);
+            Some(0)
+        }
+    };
+    let segment = (VIDEO_RATE * Duration::from_nanos(SEGMENT_NS)).as_u64();
+    let mut rounds = Vec::new();
+    let mut round_start = Timestamp::ZERO;
+    let mut range = None;
+    let mut now = 0;
+    while now < LENGTH_NS {
+        if next_segment.is_some_and(|at| at <= now) {
+            let packets = segment.div_ceil(sender.connection.mtu());
+            sender.wanted = sender.wanted.map(|wanted| wanted + packets);
+            next_segment = Some(now + SEGMENT_NS);
+        }
+        let newest = sender.advance(now);
+        if newest.is_some() {
+            let window = sender.connection.controller().window();
+            let (least, most) = range.unwrap_or((window, window));
+            range = Some((window.min(least), window.max(most)));
+        }
+        if newest.is_some_and(|sent| sent >= round_start) {
+            round_start = sender.connection.now();
+            let snapshot = sender.connection.snapshot();
+            rounds.push(Round {
+                at: round_start,
+                phase: snapshot.phase,
+                window: snapshot.window,
+                range: range.take().unwrap_or((snapshot.window, snapshot.window)),
+                queued: Bytes::new(sender.network.queued(now)),
+                delivered: Bytes::new(sender.delivered),
+                lost: sender.lost,
+            });
+        }
+        let next = sender.next_event().into_iter().chain(next_segment).min();
+        now = next.unwrap_or(LENGTH_NS).max(now);
+    }
+    Trace { rounds }
+}
+
+impl Trace {
+    /// Rate at which bytes arrived from `from` to `to` (seconds).
+    pub fn rate(&self, from: u64, to: u64) -> Bitrate {
+        let within: Vec<&Round> = self.within(from, to).collect();
+        let (Some(first), Some(last)) = (within.first(), within.last()) else {
+            return Bitrate::ZERO;
+        };
+        let bytes = last.delivered.as_u64() - first.delivered.as_u64();
+        let time = last.at.nanos_since(first.at).max(1);
+        Bitrate::from_bits_per_second(bytes * 8 * 1_000_000 / (time / 1_000).max(1))
+    }
+
+    /// The round trips that ended between `from` and `to` (seconds).
+    pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = &Round> {
+        let range = Timestamp::from_millis(from * 1_000)..Timestamp::from_millis(to * 1_000);
+        self.rounds.iter().filter(move |round| range.contains(&round.at))
+    }
+}
+
+/// Windows in bytes, one for each round trip, at most ten in a line; a line begins with the time of its first (ms) and the phase.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut in_line = 0;
+        let mut phase = None;
+        for round in &self.rounds {
+            if in_line == 10 || phase != Some(round.phase) {
+                let ms = round.at.as_nanos() / 1_000_000;
+                let end = if phase.is_some() { "\n" } else { "" };
+                write!(f, "{end}{ms:>6} {}:", round.phase)?;
+                in_line = 0;
+                phase = Some(round.phase);
+            }
+            write!(f, " {}", round.window.as_u64())?;
+            in_line += 1;
+        }
+        let (delivered, lost) = self
+            .rounds
+            .last()
+            .map_or((0, 0), |round| (round.delivered.as_u64(), round.lost));
+        write!(f, "\n{delivered} B delivered, {lost} packets lost")
+    }
+}
+
+/// A spec that is worth a trace and a figure.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// The spec as it was written: the name of its snapshot and figure.
+    pub name: String,
+    /// The spec.
+    pub spec: ControllerSpec,
+    /// What shows it at work.
+    pub demand: Demand,
+}
+
+impl Example {
+    fn new(name: String) -> Result<Self, SpecError> {
+        let spec: ControllerSpec = name.parse()?;
+        // `idle=keep` written out is there to be compared with the other idle parts.
+        let demand = if name.contains("idle=") {
+            Demand::Segments
+        } else {
+            Demand::that_shows(&spec)
+        };
+        Ok(Self { name, spec, demand })
+    }
+}
+
+/// Compositions and arguments beyond one of each.
+const MORE: &[&str] = &[
+    "vegas(arithmetic=original)",
+    "ccp(kp=1.5)",
+    "ccpd(kd=4ms)",
+    "ccp-lb(pob_rate=4)",
+    "ccp-lb+loss=ignore",
+    "ccpd+shape=playout-buffer(pob_rate=4)",
+];
+
+/// Every law, every alias, every part beside a law that it fits, and some more.
+///
+/// # Errors
+/// If one of the texts is no spec, which a test of this crate rules out.
+pub fn examples() -> Result<Vec<Example>, SpecError> {
+    let registry = Registry::builtin();
+    let mut names: Vec<String> = registry.controllers().map(|law| law.name().to_owned()).collect();
+    names.extend(registry.aliases().map(|alias| alias.name.to_owned()));
+    for key in Key::ALL {
+        let law = match key {
+            Key::Start | Key::Ceiling => "cubic",
+            Key::Idle => "reno",
+            Key::Shape | Key::Loss => "ccp",
+        };
+        // The first part of a key is the default; only a pause shows what keeping a window means.
+        let parts = registry.parts(key).skip(usize::from(key != Key::Idle));
+        names.extend(parts.map(|part| format!("{law}+{key}={}", part.name())));
+    }
+    names.extend(MORE.iter().map(|&name| name.to_owned()));
+    let mut examples: Vec<Example> = Vec::new();
+    for name in names {
+        let example = Example::new(name)?;
+        let same = |other: &Example| other.spec == example.spec && other.demand == example.demand;
+        if !examples.iter().any(same) {
+            examples.push(example);
+        }
+    }
+    Ok(examples)
+}

@@ -1,0 +1,148 @@
+//! Golden traces: what each controller does on one fixed path, to the byte.
+//!
+//! A change of a law shows here first. Look at the difference, redraw the figures (`cargo run --example controller_figures`), look
+//! at them too, and accept it with `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
+
+use crate::testing::{Demand, LINK, Trace, examples, trace};
+use crate::{ControllerSpec, Phase};
+use rstest::rstest;
+
+fn run(text: &str) -> Trace {
+    let spec: ControllerSpec = text.parse().expect("a valid spec");
+    trace(&spec, Demand::that_shows(&spec))
+}
+
+/// Mean over the round trips that ended between `from` and `to` (seconds).
+fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&crate::testing::Round) -> u64) -> u64 {
+    let values: Vec<u64> = trace.within(from, to).map(of).collect();
+    values.iter().sum::<u64>() / values.len() as u64
+}
+
+fn mean_window(trace: &Trace, from: u64, to: u64) -> u64 {
+    mean(trace, from, to, |round| round.window.as_u64())
+}
+
+fn mean_queue(trace: &Trace, from: u64, to: u64) -> u64 {
+    mean(trace, from, to, |round| round.queued.as_u64())
+}
+
+/// Packets declared lost between `from` and `to` (seconds).
+fn lost(trace: &Trace, from: u64, to: u64) -> u64 {
+    let all: Vec<u64> = trace.within(from, to).map(|round| round.lost).collect();
+    all.last().expect("there are rounds") - all.first().expect("there are rounds")
+}
+
+#[track_caller]
+fn assert_about(value: u64, expected: u64, percent: u64) {
+    let off = value.abs_diff(expected) * 100;
+    assert!(
+        off <= expected * percent,
+        "{value} is not {expected} within {percent} %"
+    );
+}
+
+#[test]
+fn every_controller_does_what_it_did_before() {
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        for example in examples().expect("all parse") {
+            let trace = trace(&example.spec, example.demand);
+            insta::assert_snapshot!(example.name.as_str(), trace);
+        }
+    });
+}
+
+#[test]
+fn the_same_run_gives_the_same_trace() {
+    assert_eq!(run("cubic"), run("cubic"));
+}
+
+// Fixed points of the laws where the queue holds one bandwidth-delay product, B = 2·BDP = 500 kB:
+// CCP Kp·B/3, CCPD (B + BDP)/3, with POB/4 = 164 kB on top (Kp·(B + BDP) + 2·POB/4)/(3 + Kp).
+#[rstest]
+#[case("ccp", 166_667, 13_200)]
+#[case("ccp-sss", 166_667, 13_200)]
+#[case("ccp-lss", 166_667, 13_200)]
+#[case("ccp-lca", 166_667, 13_200)]
+#[case("ccp(kp=1.5)", 250_000, 19_700)]
+#[case("ccpd", 250_000, 19_200)]
+#[case("ccp-lb(pob_rate=4)", 269_500, 20_000)]
+fn absolute_windows_settle_at_their_fixed_points(
+    #[case] spec: &str,
+    #[case] window: u64,
+    #[case] rate_kbps: u64,
+) {
+    let trace = run(spec);
+    assert_about(mean_window(&trace, 8, 18), window, 3);
+    assert_about(trace.rate(8, 18).as_bits_per_second() / 1_000, rate_kbps, 2);
+}
+
+// "CCPD(1,4000) has the highest range of variation" (Watanabe et al. 2013).
+#[test]
+fn a_larger_weight_of_the_derivative_makes_the_window_vary_more() {
+    let range = |spec| {
+        mean(&run(spec), 8, 18, |round| {
+            (round.range.1 - round.range.0).as_u64()
+        })
+    };
+    assert!(range("ccp") < 2_400);
+    assert!(range("ccpd") > 24_000);
+    assert!(range("ccpd(kd=4ms)") > range("ccpd") * 5 / 4);
+}
+
+#[test]
+fn a_single_lost_packet_costs_ccp_nothing() {
+    let trace = run("ccp");
+    assert_eq!(lost(&trace, 15, 30), 1);
+    assert_about(mean_window(&trace, 20, 30), mean_window(&trace, 8, 18), 1);
+}
+
+#[test]
+fn a_full_playout_buffer_on_top_overflows_a_short_queue_unless_guarded() {
+    let (guarded, pure) = (run("ccp-lb"), run("ccp-lb+loss=ignore"));
+    assert!(lost(&guarded, 8, 30) * 5 < lost(&pure, 8, 30));
+    assert!(
+        lost(&guarded, 8, 30) > 100,
+        "the guard finds the edge again and again"
+    );
+    assert_about(guarded.rate(8, 18).as_bits_per_second() / 1_000, 20_000, 1);
+}
+
+#[test]
+fn cubic_and_reno_fill_the_queue_and_back_off() {
+    for (spec, after_loss) in [("reno", 50), ("cubic", 70)] {
+        let trace = run(spec);
+        let windows = || trace.within(18, 20).map(|round| round.window.as_u64());
+        let (most, least) = (windows().max().expect("rounds"), windows().min().expect("rounds"));
+        assert_about(least, most * after_loss / 100, 1);
+        assert!(mean_queue(&trace, 8, 18) > 100_000, "{spec}");
+    }
+}
+
+// Between α = 2 and β = 4 segments by Linux's arithmetic; what a burst of the pacer queues for a moment comes on top.
+#[test]
+fn vegas_keeps_a_few_packets_queued() {
+    let trace = run("vegas");
+    assert_about(mean_window(&trace, 8, 18), LINK.bdp().as_u64(), 3);
+    assert!((2 * 1_200..=6 * 1_200).contains(&mean_queue(&trace, 8, 18)));
+    assert_eq!(lost(&trace, 2, 18), 0);
+}
+
+// N = ⌈5.24 Mbit/s · 100 ms⌉ = 55 segments, one more for a transport that blocks early; then one segment per round trip.
+#[test]
+fn stream_starts_at_the_videos_rate_and_takes_what_is_free_slowly() {
+    let trace = run("stream");
+    let start = trace.rounds.iter().find(|round| round.phase == Phase::Avoidance);
+    assert_about(start.expect("a round").window.as_u64(), 56 * 1_200, 4);
+    let growth = mean_window(&trace, 9, 10) - mean_window(&trace, 4, 5);
+    assert_about(growth, 50 * 1_200, 5);
+    assert_eq!(lost(&trace, 0, 18), 0);
+}
+
+#[test]
+fn a_start_at_the_videos_rate_stays_there_until_a_loss() {
+    for spec in ["ccp-vs", "cubic+start=video-rate"] {
+        let trace = run(spec);
+        assert!(trace.within(0, 18).all(|round| round.phase == Phase::Startup));
+        assert_about(trace.rate(2, 18).as_bits_per_second() / 1_000, 5_240, 3);
+    }
+}
