@@ -19,8 +19,6 @@ const VIDEO_RATE: Bitrate = Bitrate::from_kbps(5_240);
 /// The playout buffer there: 448 packets of 1464 B.
 const PLAYOUT_BUFFER: Bytes = Bytes::new(655_872);
 const LENGTH_NS: u64 = 30_000_000_000;
-/// One packet that leaves at an arbitrary moment is lost although there is room for it.
-const RANDOM_LOSS_NS: u64 = 18_713_000_000;
 /// What [`Demand::Segments`] asks for, and how often: 4 s of the video.
 const SEGMENT_NS: u64 = 4_000_000_000;
 
@@ -34,6 +32,14 @@ pub enum Demand {
 }
 
 impl Demand {
+    /// When a packet is lost although there is room for it, ns: an arbitrary moment, but one at which data is on its way.
+    const fn random_loss_ns(self) -> u64 {
+        match self {
+            Self::Endless => 18_713_000_000,
+            Self::Segments => 20_713_000_000,
+        }
+    }
+
     /// What shows a controller at work: segments for one whose idle part acts, else endless.
     pub fn that_shows(spec: &ControllerSpec) -> Self {
         match spec.part(Key::Idle) {
@@ -52,7 +58,7 @@ pub struct Round {
     pub phase: Phase,
     /// The congestion window.
     pub window: Bytes,
-    /// The smallest and largest that it was in the round trip, after each ACK frame.
+    /// The smallest and largest that it was in the round trip, as of each ACK frame.
     pub range: (Bytes, Bytes),
     /// What waits at the link.
     pub queued: Bytes,
@@ -72,9 +78,9 @@ pub struct Trace {
 /// Runs `spec` over [`LINK`] for thirty seconds with packets of 1200 B.
 ///
 /// The sender paces as quinn does and the receiver acknowledges every second packet. Rate and playout buffer of the video are known, what
-/// the player holds is not. One packet that leaves after 18.713 s is lost at random; all other losses are the queue's.
+/// the player holds is not. One packet is lost at random, 18.713 s (segments: 20.713 s) after the start; all other losses are the queue's.
 pub fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
-    let mut sender = Sender::new(spec, Network::new(LINK, Some(RANDOM_LOSS_NS)));
+    let mut sender = Sender::new(spec, Network::new(LINK, Some(demand.random_loss_ns())));
     sender.connection.known.set_average_rate(Some(VIDEO_RATE));
     sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
     let mut next_segment = match demand {
@@ -96,11 +102,6 @@ pub fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
             next_segment = Some(now + SEGMENT_NS);
         }
         let newest = sender.advance(now);
-        if newest.is_some() {
-            let window = sender.connection.controller().window();
-            let (least, most) = range.unwrap_or((window, window));
-            range = Some((window.min(least), window.max(most)));
-        }
         if newest.is_some_and(|sent| sent >= round_start) {
             round_start = sender.connection.now();
             let snapshot = sender.connection.snapshot();
@@ -113,6 +114,11 @@ pub fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
                 delivered: Bytes::new(sender.delivered),
                 lost: sender.lost,
             });
+        }
+        if newest.is_some() {
+            let window = sender.connection.controller().window();
+            let (least, most) = range.unwrap_or((window, window));
+            range = Some((window.min(least), window.max(most)));
         }
         let next = sender.next_event().into_iter().chain(next_segment).min();
         now = next.unwrap_or(LENGTH_NS).max(now);
