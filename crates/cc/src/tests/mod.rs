@@ -3,6 +3,7 @@
 mod allocations;
 mod ceiling;
 mod cubic;
+mod docs;
 mod golden;
 mod growth;
 mod hystartpp;

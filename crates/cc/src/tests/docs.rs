@@ -1,0 +1,58 @@
+//! `docs/controllers.md` tells all that the registry holds.
+
+use std::path::Path;
+
+use crate::registry::{Entry, Registry};
+use crate::testing::examples;
+
+const DOCS: &str = include_str!("../../../../docs/controllers.md");
+
+/// The section of a law or part: from its heading to the next.
+fn section(entry: &Entry) -> &'static str {
+    let name = entry.name();
+    let heading = match entry.key() {
+        None => format!("\n### `{name}`\n"),
+        Some(key) => format!("\n### `{key}={name}`\n"),
+    };
+    let start = DOCS
+        .find(&heading)
+        .unwrap_or_else(|| panic!("docs/controllers.md lacks the heading `{}`", heading.trim()));
+    let rest = &DOCS[start + heading.len()..];
+    rest.find("\n##").map_or(rest, |end| &rest[..end])
+}
+
+#[test]
+fn every_law_and_part_has_a_section_with_its_parameters_and_their_defaults() {
+    for entry in Registry::builtin().entries() {
+        let text = section(entry);
+        let rows = text.lines().filter(|line| line.starts_with("| `")).count();
+        assert_eq!(rows, entry.parameters().len(), "rows of {}", entry.name());
+        for parameter in entry.parameters() {
+            let row = format!("\n| `{}` | {} | ", parameter.name, parameter.default);
+            assert!(text.contains(&row), "{} lacks {row}", entry.name());
+        }
+    }
+}
+
+#[test]
+fn every_alias_is_listed_with_what_it_stands_for() {
+    for alias in Registry::builtin().aliases() {
+        let row = format!("\n| `{}` | `{}` | ", alias.name, alias.expansion);
+        assert!(DOCS.contains(&row), "no row {row}");
+    }
+}
+
+#[test]
+fn every_example_is_drawn_and_shown() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/controllers");
+    for example in examples().expect("all parse") {
+        let file = format!("{}.svg", example.name);
+        let shown = DOCS.contains(&format!("(controllers/{file})"))
+            || DOCS.contains(&format!("(<controllers/{file}>)"));
+        assert!(shown, "docs/controllers.md does not show {file}");
+        assert!(
+            folder.join(&file).exists(),
+            "{file} is missing: run `cargo run --example controller_figures`"
+        );
+    }
+}
