@@ -124,14 +124,13 @@ impl ControllerFactory for ConnectionController {
     }
 }
 
-/// A run of acknowledged packets that has not been reported yet.
+/// Acknowledged packets of one burst.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    now: Instant,
+    /// As the controller will be told. No packets: there is nothing to report.
+    acked: Acked,
+    /// When they left, on quinn's clock.
     sent: Instant,
-    bytes: u64,
-    packets: u32,
-    app_limited: bool,
 }
 
 /// A [`CongestionController`] as quinn drives it. [`quinn::Connection::congestion_state`] gives a copy; reach it
@@ -141,7 +140,10 @@ pub struct QuinnController {
     inner: Box<dyn CongestionController>,
     /// When this controller was built: its time zero.
     built: Instant,
-    run: Option<Run>,
+    /// Packets that have not been reported yet.
+    run: Run,
+    /// When the last ACK frame arrived, on both clocks: all events of a frame carry the same moment.
+    frame: (Instant, Timestamp),
     /// Cached after every event, because quinn asks twice per datagram.
     window: u64,
     mtu: u64,
@@ -158,7 +160,17 @@ impl QuinnController {
         let mut controller = Self {
             inner,
             built: now,
-            run: None,
+            run: Run {
+                acked: Acked {
+                    now: Timestamp::ZERO,
+                    sent: Timestamp::ZERO,
+                    bytes: Bytes::ZERO,
+                    packets: 0,
+                    app_limited: false,
+                },
+                sent: now,
+            },
+            frame: (now, Timestamp::ZERO),
             window: 0,
             mtu: u64::from(current_mtu),
             smoothed_rtt: None,
@@ -175,11 +187,22 @@ impl QuinnController {
         self.inner.snapshot()
     }
 
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
     fn timestamp(&self, at: Instant) -> Timestamp {
-        let nanos = at.saturating_duration_since(self.built).as_nanos();
-        Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Timestamp::from_nanos(at.saturating_duration_since(self.built).as_nanos() as u64)
     }
 
+    /// [`timestamp`](Self::timestamp) of the moment an ACK frame arrived at.
+    #[inline]
+    fn frame_time(&mut self, now: Instant) -> Timestamp {
+        if self.frame.0 != now {
+            self.frame = (now, self.timestamp(now));
+        }
+        self.frame.1
+    }
+
+    #[inline]
     fn refresh_window(&mut self) {
         self.window = self.for_quinn(self.inner.window());
     }
@@ -189,20 +212,50 @@ impl QuinnController {
     /// quinn sends a packet only if `in flight + mtu < window`, so a window up to one MTU sends nothing at all,
     /// and it stops pacing above `u32::MAX`.
     fn for_quinn(&self, window: Bytes) -> u64 {
-        window.as_u64().clamp(self.mtu + 1, u64::from(u32::MAX))
+        window.as_u64().max(self.mtu + 1).min(u64::from(u32::MAX))
     }
 
+    /// Reports the run, if there is one.
+    #[inline]
     fn flush(&mut self) {
-        let Some(run) = self.run.take() else { return };
-        self.recorder.acked(run.sent, run.bytes, run.packets);
-        let event = Acked {
-            now: self.timestamp(run.now),
-            sent: self.timestamp(run.sent),
-            bytes: Bytes::new(run.bytes),
-            packets: run.packets,
-            app_limited: run.app_limited,
+        let Run { acked, sent } = &mut self.run;
+        if acked.packets > 0 {
+            self.recorder.acked(*sent, acked.bytes.as_u64(), acked.packets);
+            self.inner.on_acked(acked);
+            acked.packets = 0;
+        }
+    }
+
+    /// As [`flush`](Self::flush), where there is hardly ever a run: off the hot path.
+    #[inline]
+    fn flush_rare(&mut self) {
+        #[cold]
+        fn report(controller: &mut QuinnController) {
+            controller.flush();
+        }
+        if self.run.acked.packets > 0 {
+            report(self);
+        }
+    }
+
+    /// A packet that does not belong to the run before it begins one of its own.
+    #[inline(never)]
+    fn begin_run(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.flush();
+        self.batch_acked = true;
+        if self.rtt_measured {
+            self.smoothed_rtt = Some(rtt.get());
+        }
+        self.run = Run {
+            acked: Acked {
+                now: self.frame_time(now),
+                sent: self.timestamp(sent),
+                bytes: Bytes::new(bytes),
+                packets: 1,
+                app_limited,
+            },
+            sent,
         };
-        self.inner.on_acked(&event);
     }
 }
 
@@ -219,7 +272,7 @@ impl Controller for QuinnController {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
         // quinn infers an acknowledgement without an ACK frame when a Retry comes (its run is reported here), and
         // no RTT sample goes with it.
-        self.flush();
+        self.flush_rare();
         self.batch_acked = false;
         self.recorder.sent(bytes);
         self.inner.on_sent(&Sent {
@@ -230,27 +283,13 @@ impl Controller for QuinnController {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        if let Some(run) = &mut self.run
-            && run.sent == sent
-            && run.now == now
-            && run.app_limited == app_limited
-        {
-            run.bytes = run.bytes.saturating_add(bytes);
-            run.packets = run.packets.saturating_add(1);
+        let Run { acked, sent: left } = &mut self.run;
+        if acked.packets > 0 && *left == sent && self.frame.0 == now && acked.app_limited == app_limited {
+            acked.bytes += Bytes::new(bytes);
+            acked.packets = acked.packets.saturating_add(1);
             return;
         }
-        self.flush();
-        self.batch_acked = true;
-        if self.rtt_measured {
-            self.smoothed_rtt = Some(rtt.get());
-        }
-        self.run = Some(Run {
-            now,
-            sent,
-            bytes,
-            packets: 1,
-            app_limited,
-        });
+        self.begin_run(now, sent, bytes, app_limited, rtt);
     }
 
     fn on_end_acks(
@@ -261,12 +300,13 @@ impl Controller for QuinnController {
         _largest_packet_num_acked: Option<u64>,
     ) {
         self.flush();
-        self.inner.on_ack_batch(&AckBatch {
-            now: self.timestamp(now),
+        let event = AckBatch {
+            now: self.frame_time(now),
             in_flight: Bytes::new(in_flight),
             app_limited,
             smoothed_rtt: self.smoothed_rtt,
-        });
+        };
+        self.inner.on_ack_batch(&event);
         // quinn takes its RTT sample after this call, from the first frame that acknowledges something that asked
         // for it; so from the next frame on the estimator is worth reading.
         self.rtt_measured |= self.batch_acked;
@@ -307,7 +347,7 @@ impl Controller for QuinnController {
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         // Arrives in the middle of an ACK frame when the frame acknowledges an MTU probe.
-        self.flush();
+        self.flush_rare();
         self.mtu = u64::from(new_mtu);
         self.inner.on_mtu_change(&MtuChange {
             mtu: Bytes::new(self.mtu),
@@ -331,6 +371,7 @@ impl Controller for QuinnController {
             inner: self.inner.clone_box(),
             built: self.built,
             run: self.run,
+            frame: self.frame,
             window: self.window,
             mtu: self.mtu,
             smoothed_rtt: self.smoothed_rtt,

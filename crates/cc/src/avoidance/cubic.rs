@@ -1,6 +1,6 @@
 //! `cubic`: CUBIC as RFC 9438 has it.
 
-use crate::compose::{Batch, Core, GROWTH, Reduction, floor_bytes};
+use crate::compose::{Batch, Core, GROWTH, Reduction, float, floor_bytes};
 use crate::events::Congestion;
 use crate::registry::{Arguments, Entry, Parameter};
 use crate::{Reason, Timestamp};
@@ -70,7 +70,7 @@ impl Cubic {
     fn elapsed(&self, core: &Core, now: Timestamp) -> f64 {
         let limited = core.limited.total_ns().saturating_sub(self.epoch_limited_ns);
         let ns = now.nanos_since(self.epoch_start).saturating_sub(limited);
-        ns as f64 * SECONDS_PER_NANO
+        float(ns) * SECONDS_PER_NANO
     }
 
     /// The window after `credit` more bytes were acknowledged `t` into the epoch.
@@ -112,11 +112,11 @@ impl Law for Cubic {
             return;
         }
         let t = self.elapsed(core, batch.now);
-        let rtt = core.rtt.smoothed_ns().unwrap_or(0) as f64 * SECONDS_PER_NANO;
-        let window = core.window() as f64 + self.fraction;
-        let grown = self.grown(window, batch.credit as f64, t, rtt, core.mtu() as f64);
+        let rtt = float(core.rtt.smoothed_ns().unwrap_or(0)) * SECONDS_PER_NANO;
+        let window = float(core.window()) + self.fraction;
+        let grown = self.grown(window, float(batch.credit), t, rtt, float(core.mtu()));
         let whole = floor_bytes(grown);
-        self.fraction = grown - whole as f64;
+        self.fraction = grown - float(whole);
         core.set_window(whole);
     }
 

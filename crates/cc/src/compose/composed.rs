@@ -30,6 +30,13 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// Whether the law's window is published as it is, always.
+    const fn are_plain(&self) -> bool {
+        matches!(self.shape, Shape::None)
+            && matches!(self.loss, Loss::Standard | Loss::Ignore)
+            && matches!(self.ceiling, Ceiling::None)
+    }
+
     /// What any of the parts needs.
     fn needs(&self) -> Needs {
         self.startup
@@ -47,6 +54,8 @@ pub(crate) struct Composed {
     parts: Parts,
     /// What the transport may have in flight.
     published: u64,
+    /// Nothing stands between the law's window and the transport.
+    plain: bool,
 }
 
 impl Composed {
@@ -55,6 +64,7 @@ impl Composed {
         core.set_growth(parts.growth);
         let mut controller = Self {
             published: core.window(),
+            plain: parts.are_plain(),
             core,
             parts,
         };
@@ -165,13 +175,21 @@ impl Composed {
     /// Works out what the transport may have in flight.
     #[inline]
     fn publish(&mut self) {
+        if self.plain {
+            self.published = self.core.window();
+        } else {
+            self.publish_bounded();
+        }
+        debug_assert!(self.core.minimum() <= self.published && u32::try_from(self.published).is_ok());
+    }
+
+    fn publish_bounded(&mut self) {
         let core = &mut self.core;
         let shaped = core.bounded(self.parts.shape.apply(core));
         let bounded = self.parts.loss.limit(core, shaped);
         let bounded = core.bounded(self.parts.ceiling.limit(core, bounded));
         core.capped = bounded < shaped;
         self.published = bounded;
-        debug_assert!(core.minimum() <= self.published && u32::try_from(self.published).is_ok());
     }
 }
 

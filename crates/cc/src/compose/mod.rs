@@ -51,7 +51,7 @@ mod phases;
 
 pub(crate) use self::batch::Batch;
 pub(crate) use self::composed::{Composed, Parts};
-pub(crate) use self::core::{Core, floor_bytes};
+pub(crate) use self::core::{Core, float, floor_bytes};
 pub(crate) use self::growth::{GROWTH, Growth};
 
 use crate::Facts;

@@ -22,6 +22,8 @@ pub(crate) struct Recorder {
     sampled: Instant,
     /// Departure of the newest packet acknowledged since the last batch.
     newest_sent: Option<Instant>,
+    /// Departure of the newest packet of the last batch that acknowledged any, and when that arrived.
+    measured: Option<(Instant, Instant)>,
     /// Totals so far, in the shape they leave in.
     totals: Sample,
     last: Option<Sample>,
@@ -37,6 +39,7 @@ impl Recorder {
             counted: now,
             sampled: now,
             newest_sent: None,
+            measured: None,
             totals: last.unwrap_or_default(),
             last,
             monitor,
@@ -47,11 +50,11 @@ impl Recorder {
         self.totals.sent += Bytes::new(bytes);
     }
 
-    /// Packets of one burst, all sent at `sent`.
+    /// Packets of one burst, all sent at `sent`. quinn tells of a frame's packets in the order in which they left.
     pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, packets: u32) {
         self.totals.delivered += Bytes::new(bytes);
         self.totals.delivered_packets += u64::from(packets);
-        self.newest_sent = Some(self.newest_sent.map_or(sent, |newest| newest.max(sent)));
+        self.newest_sent = Some(sent);
     }
 
     /// An ACK frame has been read to its end. Says whether a [`sample`](Self::sample) is due.
@@ -67,7 +70,7 @@ impl Recorder {
         self.totals.smoothed_rtt = smoothed_rtt;
         self.counted = now;
         if let Some(sent) = self.newest_sent.take() {
-            self.totals.latest_rtt = Some(now.saturating_duration_since(sent));
+            self.measured = Some((sent, now));
         }
         now >= self.next
     }
@@ -86,6 +89,9 @@ impl Recorder {
 
     /// Hands a sample to the monitor.
     pub(crate) fn sample(&mut self, now: Instant, snapshot: Snapshot) {
+        if let Some((sent, acked)) = self.measured {
+            self.totals.latest_rtt = Some(acked.saturating_duration_since(sent));
+        }
         let mut sample = Sample {
             at: now.saturating_duration_since(self.began),
             snapshot,

@@ -1,0 +1,173 @@
+//! What each controller costs per acknowledged packet behind quinn's trait, as a ratio to quinn's own controllers.
+//!
+//! All controllers are measured in turn, in many rounds, in an order that changes from round to round, so that whatever else the
+//! machine does meets all of them alike; a ratio compares two of the same round.
+//!
+//! `cargo bench --bench cwnd_ratios [-- [--check] [--rounds N] [--packets 1|2|10|1+1]]`; `--check` fails if a controller costs more
+//! than it may, `--packets` measures one pattern only.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context;
+use quinn::congestion::Controller;
+
+#[expect(dead_code, reason = "shared with benchmarks that use more of it")]
+mod common;
+
+use common::clock::PACKET;
+use common::drive::{Driver, Pattern, Quinn};
+use common::{estimator, subjects};
+
+/// ACK frames per measurement: some 200 µs, short enough that most are not interrupted.
+const FRAMES: u32 = 4_000;
+/// The dearest that a controller of ours may be: less than `BBRv2` in other stacks (85–93 ns), 4 % of a server's CPU.
+const MOST_NS: f64 = 60.0;
+/// `reno` against quinn's NewReno, which does next to nothing: what two clock conversions per ACK frame and one per burst, telemetry
+/// and the parts that every controller has cost on top; docs/benchmarks.md adds it up.
+const MOST_RENO: f64 = 3.0;
+/// `cubic` against quinn's Cubic.
+const MOST_CUBIC: f64 = 1.0;
+
+struct Subject {
+    name: String,
+    size: usize,
+    driver: Driver<Quinn>,
+    /// ns per packet, by round.
+    costs: Vec<f64>,
+}
+
+/// Median, and the values that a tenth lie below and above.
+struct Spread {
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+fn spread(mut values: Vec<f64>) -> Spread {
+    values.sort_by(f64::total_cmp);
+    let at = |tenth: usize| values[(values.len() - 1) * tenth / 10];
+    Spread {
+        low: at(1),
+        median: at(5),
+        high: at(9),
+    }
+}
+
+fn ratios(costs: &[f64], reference: &[f64]) -> Spread {
+    spread(costs.iter().zip(reference).map(|(cost, by)| cost / by).collect())
+}
+
+fn subjects(pattern: Pattern) -> anyhow::Result<Vec<Subject>> {
+    let origin = Instant::now();
+    let rtt = estimator::measured()?;
+    let quinns = subjects::quinns()
+        .map(|(name, factory)| (name.to_owned(), Arc::clone(&factory).build(origin, PACKET)));
+    let ours = subjects::specs();
+    let ours = ours
+        .iter()
+        .map(|choice| (choice.to_string(), subjects::adapted(choice, origin)));
+    let subject = |(name, controller): (String, Box<dyn Controller>)| Subject {
+        name,
+        size: size_of_val(&*controller),
+        driver: Driver::new(Quinn { controller, rtt }, origin, pattern),
+        costs: Vec::new(),
+    };
+    Ok(quinns.into_iter().chain(ours).map(subject).collect())
+}
+
+fn run(subjects: &mut [Subject], rounds: usize, pattern: Pattern) {
+    let packets = f64::from(FRAMES * pattern.packets());
+    for round in 0..rounds {
+        let count = subjects.len();
+        for place in 0..count {
+            // Another one begins each round, and every other round goes backwards.
+            let place = if round % 2 == 0 { place } else { count - 1 - place };
+            let subject = &mut subjects[(place + round) % count];
+            // The first frames bring its state back into the caches.
+            subject.driver.cycles(FRAMES / 10);
+            let began = Instant::now();
+            subject.driver.cycles(FRAMES);
+            subject.costs.push(began.elapsed().as_secs_f64() * 1e9 / packets);
+        }
+    }
+}
+
+/// Prints the table; gives the names of those that cost too much.
+fn report(subjects: &[Subject], pattern: Pattern) -> anyhow::Result<Vec<String>> {
+    let costs = |name: &str| {
+        let found = subjects.iter().find(|subject| subject.name == name);
+        found
+            .map(|subject| &subject.costs)
+            .context("quinn's controllers are measured too")
+    };
+    let (newreno, cubic) = (costs("quinn-newreno")?, costs("quinn-cubic")?);
+    println!("\n### {} packets per ACK frame\n", pattern.name());
+    println!("| controller | B | ns per packet | ÷ quinn-newreno | ÷ quinn-cubic |");
+    println!("| --- | ---: | ---: | ---: | ---: |");
+    let mut dear = Vec::new();
+    for Subject {
+        name, size, costs, ..
+    } in subjects
+    {
+        let ns = spread(costs.clone());
+        let (by_newreno, by_cubic) = (ratios(costs, newreno), ratios(costs, cubic));
+        let shown = |s: &Spread| format!("{:.2} [{:.2}–{:.2}]", s.median, s.low, s.high);
+        println!(
+            "| `{name}` | {size} | {:.1} [{:.1}–{:.1}] | {} | {} |",
+            ns.median,
+            ns.low,
+            ns.high,
+            shown(&by_newreno),
+            shown(&by_cubic)
+        );
+        // The bounds are for the usual pattern: two packets per burst and per frame.
+        let too_dear = match name.as_str() {
+            _ if pattern != Pattern::Bursts(2) || name.starts_with("quinn-") => false,
+            "reno" => by_newreno.median > MOST_RENO,
+            "cubic" => by_cubic.median > MOST_CUBIC,
+            _ => ns.median > MOST_NS,
+        };
+        if too_dear {
+            dear.push(name.clone());
+        }
+    }
+    Ok(dear)
+}
+
+fn value<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|argument| argument == flag)?;
+    arguments.get(at + 1).map(String::as_str)
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let rounds: usize = value(&arguments, "--rounds").map_or(Ok(60), str::parse)?;
+    anyhow::ensure!(rounds > 0, "--rounds takes a number of at least 1");
+    let wanted = value(&arguments, "--packets");
+    let patterns: Vec<Pattern> = Pattern::ALL
+        .into_iter()
+        .filter(|pattern| wanted.is_none_or(|wanted| wanted == pattern.name()))
+        .collect();
+    anyhow::ensure!(!patterns.is_empty(), "--packets takes 1, 2, 10 or 1+1");
+    println!("{FRAMES} frames × {rounds} rounds; median [a tenth lies below – a tenth lies above]");
+    let mut dear = Vec::new();
+    for pattern in patterns {
+        let mut subjects = subjects(pattern)?;
+        run(&mut subjects, rounds, pattern);
+        dear.extend(report(&subjects, pattern)?);
+    }
+    if dear.is_empty() {
+        println!(
+            "\nwithin bounds: reno ≤ {MOST_RENO} × quinn-newreno, cubic ≤ {MOST_CUBIC} × quinn-cubic, all ≤ {MOST_NS} ns"
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("\ndearer than it may be: {}", dear.join(", "));
+    Ok(if arguments.iter().any(|argument| argument == "--check") {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}

@@ -1,0 +1,52 @@
+//! How much memory a controller takes per connection. `cargo test --test state_size -- --nocapture` prints it.
+
+use std::sync::Arc;
+
+use allocation_counter::measure;
+use playrate::cc::registry::Key;
+use playrate::cc::{Bytes, Path, Registry, VideoKnowledge};
+
+/// More than enough for every estimator, and nothing beside the 225 kB that a streaming connection takes in all.
+const MOST: i64 = 2_048;
+
+#[test]
+fn every_controllers_state_is_at_most_two_kilobytes() {
+    let registry = Registry::builtin();
+    let mut names: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
+    for law in registry.controllers() {
+        // Every part beside every law, and the last part of every key at once: whatever has estimators is among them.
+        let mut all = law.name().to_owned();
+        for key in Key::ALL {
+            for part in registry.parts(key) {
+                names.push(format!("{}+{key}={}", law.name(), part.name()));
+            }
+            let fits = registry
+                .parts(key)
+                .map(|part| format!("{all}+{key}={}", part.name()))
+                .filter(|name| registry.parse(name).is_ok());
+            all = fits.last().unwrap_or(all);
+        }
+        names.push(all);
+    }
+    let specs: Vec<_> = names
+        .iter()
+        .filter_map(|name| registry.parse(name).ok())
+        .collect();
+    assert!(specs.len() > 20, "{names:?}");
+    let known = Arc::new(VideoKnowledge::new());
+    for spec in specs {
+        let mut kept = None;
+        let measured = measure(|| {
+            kept = Some(spec.build(&Path::new(Bytes::new(1_452)), Arc::clone(&known)));
+        });
+        println!("{} B: {spec}", measured.bytes_current);
+        // What is allocated and kept is the controller's box and whatever hangs on it.
+        assert!(measured.bytes_current > 0, "{spec}");
+        assert!(
+            measured.bytes_current <= MOST,
+            "{spec}: {} B",
+            measured.bytes_current
+        );
+        drop(kept);
+    }
+}
