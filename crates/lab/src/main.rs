@@ -84,7 +84,9 @@ fn list() -> ExitCode {
     for (name, _) in scenario::BUILT_IN {
         match scenario::open(name, Changes::default()) {
             Ok(scenario) => {
-                let about = scenario.about.lines().next().unwrap_or_default();
+                let about = scenario.about.replace('\n', " ");
+                // Its first sentence.
+                let about = about.split_inclusive(". ").next().unwrap_or_default().trim();
                 let source = scenario
                     .source
                     .map_or_else(String::new, |source| format!(" ({source})"));

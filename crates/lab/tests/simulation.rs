@@ -214,15 +214,21 @@ fn mathis(loss: f64) -> f64 {
     1.31 * 1_416.0 * 8.0 / (RTT.as_secs_f64() * loss.sqrt())
 }
 
+/// The law takes windows for continuous and recovery for free. At 1 % a window has some twelve packets and a cycle eight round
+/// trips, one of which goes to recovery; there it is an upper bound (Padhye et al. 1998, figure 8), so quinn's own NewReno is
+/// measured beside ours.
 #[test]
-#[ignore = "18 runs of 1200 virtual seconds: a minute in a release build"]
+#[ignore = "36 runs of 1200 virtual seconds: two minutes in a release build"]
 fn newreno_sends_at_the_rate_that_mathis_gives() {
-    for (loss, tolerance) in [("0.01%", 0.10), ("0.1%", 0.10), ("1%", 0.15)] {
+    let mut far = Vec::new();
+    for (loss, least, most) in [("1%", 0.75, 1.05), ("0.1%", 0.90, 1.10), ("0.01%", 0.90, 1.10)] {
         let p = loss.parse::<Probability>().unwrap().as_f64();
+        let mut means = Vec::new();
         for controller in ["reno", "quinn-newreno"] {
             let rates = (1..=6).map(|seed| {
                 let length = Duration::from_secs(1_200);
-                let run = saturated(controller, path(Bitrate::from_mbps(100), loss), 1, length, seed);
+                let path = path(Bitrate::from_mbps(100), loss);
+                let run = saturated(controller, path, 1, length, seed);
                 steady_rate(&run, 0, Duration::from_secs(20), length)
             });
             let spread = Spread::of(rates).unwrap();
@@ -233,9 +239,18 @@ fn newreno_sends_at_the_rate_that_mathis_gives() {
                 spread.sd / 1e6,
                 mathis(p) / 1e6
             );
-            assert!((ratio - 1.0).abs() <= tolerance, "{controller} p={loss}: {ratio}");
+            means.push(spread.mean);
+            if !(least..=most).contains(&ratio) {
+                far.push(format!("{controller} p={loss}: {ratio}"));
+            }
+        }
+        // Ours counts anew after a loss, as Linux does; quinn's goes on counting, worth half a round trip of growth a cycle.
+        let apart = means[0] / means[1];
+        if !(0.90..=1.05).contains(&apart) {
+            far.push(format!("ours and quinn's at p={loss}: {apart}"));
         }
     }
+    assert!(far.is_empty(), "{far:?}");
 }
 
 /// Jain's index: 1 if all have the same.
