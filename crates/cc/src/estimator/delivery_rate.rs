@@ -12,8 +12,8 @@ use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use super::bytes_per_second;
 use super::window_max::WindowMax;
 
-/// Marks that are kept: two round trips' worth.
-const MARKS: u8 = 16;
+/// Marks that are kept: one and a half round trips' worth. Sixteen would put the dearest controllers above 2 KiB.
+const MARKS: u8 = 12;
 /// Marks per round trip.
 const MARKS_PER_RTT: u64 = 8;
 /// A mark older than this is no start of an interval. The marks' clock wraps after 18 min.
