@@ -88,7 +88,7 @@ fn no_floor_under_stream(spec: &ControllerSpec) -> Result<(), &'static str> {
 }
 
 /// On a path that cannot hold the added window every round trip would lose packets whatever the law does: over a queue of one
-/// bandwidth-delay product CUBIC lost 17 % of its packets and a third of the link. The loss guard bounds the sum instead.
+/// bandwidth-delay product CUBIC lost a fifth of its packets and a third of the link. The loss guard bounds the sum instead.
 fn only_over_laws_that_hold(spec: &ControllerSpec) -> Result<(), &'static str> {
     match spec.law().name() {
         "vegas" | "compound" | "stream" => Err(

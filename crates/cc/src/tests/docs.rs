@@ -1,7 +1,9 @@
 //! `docs/controllers.md` tells all that the registry holds.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::SpecError;
 use crate::registry::{Entry, Registry};
 use crate::testing::examples;
 
@@ -55,4 +57,34 @@ fn every_example_is_drawn_and_shown() {
             "{file} is missing: run `cargo run --example controller_figures`"
         );
     }
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn the_combinations_that_are_refused_are_those_that_the_table_lists() {
+    let registry = Registry::builtin();
+    let mut refused = BTreeSet::new();
+    for law in registry.controllers().map(Entry::name) {
+        for part in registry.entries() {
+            let Some(key) = part.key() else { continue };
+            let part = format!("{key}={}", part.name());
+            if let Err(SpecError::Refused { .. }) = registry.parse(&format!("{law}+{part}")) {
+                refused.insert((law.to_owned(), part));
+            }
+        }
+    }
+    let table = DOCS.split_once("| combination |").expect("the table").1;
+    let mut listed = BTreeSet::new();
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let names = quoted(row.split('|').nth(1).expect("a cell"));
+        let (parts, laws): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| name.contains('='));
+        for part in &parts {
+            listed.extend(laws.iter().map(|law| ((*law).to_owned(), (*part).to_owned())));
+        }
+    }
+    assert_eq!(listed, refused);
 }
