@@ -6,6 +6,7 @@ use crate::registry::{Arguments, Entry, Parameter};
 use crate::{Reason, Timestamp};
 
 use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::segments::Fraction;
 use super::{Avoidance, Law};
 
 /// Growth of the delay window: `α·win^k − 1` segments per round trip (draft-sridharan-tcpm-ctcp-02 §3.1).
@@ -35,8 +36,7 @@ pub(crate) struct Compound {
     tuning: bool,
     /// Delay window, segments.
     delay: f64,
-    /// Part of the window below one byte.
-    fraction: f64,
+    fraction: Fraction,
     /// Queue that counts as congestion, segments.
     gamma: f64,
     /// Queue that the loss window alone would have, segments, as of the last round trip.
@@ -51,7 +51,7 @@ impl Compound {
         Self {
             tuning,
             delay: 0.0,
-            fraction: 0.0,
+            fraction: Fraction::default(),
             gamma: GAMMA_HIGH,
             reno_backlog: None,
             round: RoundRtt::default(),
@@ -61,18 +61,6 @@ impl Compound {
 
     fn from_arguments(arguments: &Arguments) -> Self {
         Self::new(arguments.is_on("tuning"))
-    }
-
-    /// Whole window, segments.
-    fn window(&self, core: &Core) -> f64 {
-        (core.window() as f64 + self.fraction) / core.mtu() as f64
-    }
-
-    fn set(&mut self, core: &mut Core, segments: f64) {
-        let bytes = segments * core.mtu() as f64;
-        let whole = floor_bytes(bytes);
-        self.fraction = bytes - whole as f64;
-        core.set_window(whole);
     }
 
     /// The delay window after a round trip whose smallest RTT was `rtt_ns`.
@@ -113,13 +101,13 @@ impl Law for Compound {
         if reason != Reason::RecoveryEnded {
             self.delay = 0.0;
         }
-        self.fraction = 0.0;
+        self.fraction.forget();
         self.round.restart();
-        self.round_window = self.window(core);
+        self.round_window = self.fraction.window(core);
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
-        let mut window = self.window(core);
+        let mut window = self.fraction.window(core);
         // Something else may have cut the window below what the delay part remembers.
         self.delay = self.delay.min(window);
         let end = self.round.on_batch(batch);
@@ -132,16 +120,16 @@ impl Law for Compound {
         if batch.credit > 0 {
             window += batch.credit as f64 / core.mtu() as f64 / window;
         }
-        self.set(core, window);
+        self.fraction.set(core, window, batch.credit > 0);
     }
 
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
         self.tune();
-        let (window, mtu) = (self.window(core), core.mtu() as f64);
+        let (window, mtu) = (self.fraction.window(core), core.mtu() as f64);
         let loss = (window - self.delay).max(0.0);
         let left = window * (1.0 - BETA);
         self.delay = (left - loss / 2.0).max(0.0);
-        self.fraction = 0.0;
+        self.fraction.forget();
         Some(Reduction {
             window: floor_bytes((loss / 2.0 + self.delay) * mtu),
             ssthresh: floor_bytes(left.max(2.0) * mtu),
@@ -155,9 +143,9 @@ impl Law for Compound {
 
     /// The delay window rests on an RTT that is out of date.
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
-        let loss = (self.window(core) - self.delay).max(0.0);
+        let loss = (self.fraction.window(core) - self.delay).max(0.0);
         self.delay = 0.0;
-        self.set(core, loss);
+        self.fraction.set(core, loss, false);
         self.round.restart();
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod compound;
 pub(crate) mod cubic;
 pub(crate) mod reno;
 pub(crate) mod round_rtt;
+mod segments;
 pub(crate) mod stream;
 pub(crate) mod vegas;
 

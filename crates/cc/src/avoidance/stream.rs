@@ -8,6 +8,7 @@ use crate::registry::Entry;
 use crate::{Facts, Reason, Timestamp};
 
 use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::segments::Fraction;
 use super::{Avoidance, Law};
 
 /// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, §III-B: α = 2 + N, β = 4 + N).
@@ -25,8 +26,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 pub(crate) struct Stream {
     /// Delay window, segments.
     delay: f64,
-    /// Part of the window below one byte.
-    fraction: f64,
+    fraction: Fraction,
     /// `N`, segments, for this round trip; `None` while the rate is unknown.
     enough: Option<f64>,
     round: RoundRtt,
@@ -44,18 +44,6 @@ pub(crate) fn segments_for(rate: Bitrate, rtt_ns: u64, mtu: u64) -> u64 {
 }
 
 impl Stream {
-    /// Whole window, segments.
-    fn window(&self, core: &Core) -> f64 {
-        (core.window() as f64 + self.fraction) / core.mtu() as f64
-    }
-
-    fn set(&mut self, core: &mut Core, segments: f64) {
-        let bytes = segments * core.mtu() as f64;
-        let whole = floor_bytes(bytes);
-        self.fraction = bytes - whole as f64;
-        core.set_window(whole);
-    }
-
     /// Takes `N` anew, once per round trip.
     fn refresh(&mut self, core: &Core) {
         self.enough = core
@@ -100,13 +88,13 @@ impl Law for Stream {
         if reason != Reason::RecoveryEnded {
             self.delay = 0.0;
         }
-        self.fraction = 0.0;
+        self.fraction.forget();
         self.refresh(core);
         self.round.restart();
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
-        let window = self.window(core);
+        let window = self.fraction.window(core);
         self.delay = self.delay.min(window);
         let mut loss = window - self.delay;
         if batch.new_round {
@@ -125,7 +113,7 @@ impl Law for Stream {
             let queued = queued_segments(window, base, rtt_ns);
             self.delay = self.delay_after(queued, loss, batch.credit > 0);
         }
-        self.set(core, loss + self.delay);
+        self.fraction.set(core, loss + self.delay, batch.credit > 0);
     }
 
     /// Slow start stops at `N` segments: from there on the delay window does the growing.
@@ -149,9 +137,9 @@ impl Law for Stream {
     /// Both windows halve. The paper says nothing of the delay window on a loss; halving it keeps to RFC 8085 §3.1.2.
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
         let mtu = core.mtu() as f64;
-        let loss = (self.window(core) - self.delay).max(0.0) / 2.0;
+        let loss = (self.fraction.window(core) - self.delay).max(0.0) / 2.0;
         self.delay /= 2.0;
-        self.fraction = 0.0;
+        self.fraction.forget();
         Some(Reduction {
             window: floor_bytes((loss + self.delay) * mtu),
             ssthresh: floor_bytes(loss.max(2.0) * mtu),
@@ -160,15 +148,15 @@ impl Law for Stream {
 
     fn on_persistent(&mut self, _core: &mut Core) {
         self.delay = 0.0;
-        self.fraction = 0.0;
+        self.fraction.forget();
         self.round.restart();
     }
 
     /// The delay window rests on an RTT that is out of date; the smallest RTT of the connection does not.
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
-        let loss = (self.window(core) - self.delay).max(0.0);
+        let loss = (self.fraction.window(core) - self.delay).max(0.0);
         self.delay = 0.0;
-        self.set(core, loss);
+        self.fraction.set(core, loss, false);
         self.round.restart();
     }
 

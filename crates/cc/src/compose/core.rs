@@ -291,7 +291,7 @@ impl Core {
 
     /// RFC 9002 §7.2: a smaller MTU found while the handshake runs sets the window to the new initial window; otherwise
     /// the window only has to stay at or above the new minimum.
-    pub(super) fn set_mtu(&mut self, mtu: Bytes) {
+    pub(crate) fn set_mtu(&mut self, mtu: Bytes) {
         let mtu = sane_mtu(mtu);
         let untouched = self.last_acked.is_none() && self.recovery_start.is_none();
         let shrinks = mtu < self.mtu;
