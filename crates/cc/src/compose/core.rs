@@ -334,10 +334,16 @@ fn sane_mtu(mtu: Bytes) -> u64 {
     mtu.as_u64().clamp(1, 65_535)
 }
 
-/// A size or a time as a float. Below 2⁶³, which sizes and times are, this is `value as f64` in a fifth of the instructions.
+/// A size or a time as a float, saturating at 2⁶³, which no size or time reaches: so it is `value as f64` in a fifth of the
+/// instructions.
 #[inline]
 pub(crate) const fn float(value: u64) -> f64 {
-    value.cast_signed() as f64
+    let value = if value > i64::MAX as u64 {
+        i64::MAX
+    } else {
+        value.cast_signed()
+    };
+    value as f64
 }
 
 /// A law's float window as whole bytes, rounded down; what is negative or no number is zero.
