@@ -82,8 +82,11 @@ async fn demonstrate(args: &DemoArgs) -> ExitCode {
 fn list() -> ExitCode {
     let mut text = String::new();
     for (name, _) in scenario::BUILT_IN {
-        match scenario::open(name, Changes::default()) {
-            Ok(scenario) => {
+        match scenario::open(name, &Changes::default()) {
+            Ok(cases) => {
+                let Some(scenario) = cases.into_iter().next() else {
+                    continue;
+                };
                 let about = scenario.about.replace('\n', " ");
                 // Its first sentence.
                 let about = about.split_inclusive(". ").next().unwrap_or_default().trim();
@@ -100,8 +103,8 @@ fn list() -> ExitCode {
 }
 
 fn show(name: &str) -> ExitCode {
-    match scenario::open(name, Changes::default()) {
-        Ok(scenario) => print(&scenario.explain()),
+    match scenario::open(name, &Changes::default()) {
+        Ok(cases) => print(&scenario::explain(&cases)),
         Err(error) => complain(&error, true),
     }
 }

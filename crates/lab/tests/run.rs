@@ -121,3 +121,37 @@ fn scenarios_are_listed_and_explained() {
         );
     }
 }
+
+#[test]
+fn cases_are_run_together_or_one_by_one_and_named_in_the_rows() {
+    let directory = scenario();
+    let here = directory.path();
+    let cases = "[[case]]\nname = \"near\"\nset = { \"path.rtt\" = \"10ms\" }\n\
+                 [[case]]\nname = \"far\"\nset = { \"path.rtt\" = \"80ms\" }\n";
+    fs::write(here.join("cases.toml"), format!("{SCENARIO}{cases}")).unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let base = ["run", "./cases.toml", "--trials", "1", "--series", "--out", out];
+        lab(here, &[&base, more].concat())
+    };
+    let made = run("all", &[]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(
+        text(&made.stdout).contains("cases far\n"),
+        "{}",
+        text(&made.stdout)
+    );
+    let rows = |out: &str| text(&fs::read(here.join(out).join("runs.jsonl")).unwrap());
+    assert_eq!(rows("all").lines().count(), 6);
+    let one = run("one", &["--case", "far"]);
+    assert!(one.status.success(), "{}", text(&one.stderr));
+    let far: String = rows("all").split_inclusive('\n').skip(3).collect();
+    assert_eq!(rows("one"), far);
+    assert!(far.contains("\"scenario\":\"cases\",\"case\":\"far\""), "{far}");
+    assert!(
+        here.join("one/series/cases/far/reno-seed1-viewer0-queue.csv")
+            .exists()
+    );
+    let unknown = run("none", &["--case", "nowhere"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("cases near, cases far"));
+}

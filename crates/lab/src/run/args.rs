@@ -12,6 +12,10 @@ pub struct RunArgs {
     #[arg(value_name = "SCENARIO", required = true)]
     pub scenarios: Vec<String>,
 
+    /// Only these cases of the scenarios; all if not given
+    #[arg(long = "case", value_name = "NAME")]
+    pub cases: Vec<String>,
+
     /// Runs of each controller, instead of what the scenario says
     #[arg(long, value_name = "N")]
     pub trials: Option<NonZeroU32>,

@@ -77,27 +77,38 @@ impl RunFailure {
     }
 }
 
-/// Reads the scenarios that `args` name.
+/// Reads the scenarios that `args` name, each case as a scenario of its own.
 ///
 /// # Errors
-/// If one is no good.
+/// If one is no good, or none has a case that was asked for.
 pub fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
     let changes = Changes {
         quick: args.quick,
         trials: args.trials.map(std::num::NonZeroU32::get),
         seed: args.seed,
+        settings: Vec::new(),
     };
-    let mut all: Vec<Arc<Scenario>> = Vec::new();
+    let mut all: Vec<Scenario> = Vec::new();
     for name in &args.scenarios {
-        let scenario = scenario::open(name, changes)?;
-        if all
-            .iter()
-            .all(|known| known.name != scenario.name || known.hash != scenario.hash)
-        {
-            all.push(Arc::new(scenario));
+        for scenario in scenario::open(name, &changes)? {
+            let same = |known: &Scenario| {
+                (&known.name, &known.case, &known.hash) == (&scenario.name, &scenario.case, &scenario.hash)
+            };
+            if !all.iter().any(same) {
+                all.push(scenario);
+            }
         }
     }
-    Ok(all)
+    for name in &args.cases {
+        if all.iter().all(|scenario| scenario.case != *name) {
+            return Err(ScenarioError::UnknownCase {
+                name: name.clone(),
+                known: all.iter().map(Scenario::full_name).collect::<Vec<_>>().join(", "),
+            });
+        }
+    }
+    let wanted = |scenario: &Scenario| args.cases.is_empty() || args.cases.contains(&scenario.case);
+    Ok(all.into_iter().filter(wanted).map(Arc::new).collect())
 }
 
 /// Makes the runs that `args` ask for, shows progress on stderr, keeps the results and prints a summary to `out`. When `stop`
@@ -198,7 +209,9 @@ impl Tally {
                     |key| {
                         format!(
                             "{} under {} with seed {}: {why}",
-                            key.scenario, key.controller, key.seed
+                            key.full_name(),
+                            key.controller,
+                            key.seed
                         )
                     },
                 ));

@@ -38,7 +38,7 @@ impl Job {
     }
 }
 
-/// All runs of these scenarios, in order: by scenario, by controller, by trial. The ideal comes first.
+/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. The ideal comes first.
 pub fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for scenario in scenarios {
@@ -48,6 +48,7 @@ pub fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
                 controller: controller.cloned(),
                 key: Key {
                     scenario: scenario.name.clone(),
+                    case: scenario.case.clone(),
                     scenario_hash: scenario.hash.clone(),
                     controller: controller.map_or_else(|| IDEAL.to_owned(), ToString::to_string),
                     trial,

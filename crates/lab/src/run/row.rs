@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use video_client::playout::PlayoutReport;
 use video_client::report::Outcome;
 
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, full_name};
 use crate::sim::{Ideal, Simulated, SimulatedViewer};
 
 /// Name of the format.
@@ -65,6 +65,9 @@ pub struct Row {
 pub struct Key {
     /// Name of the scenario.
     pub scenario: String,
+    /// Which of its cases; empty if it has none.
+    #[serde(default)]
+    pub case: String,
     /// What of the scenario a run depends on.
     pub scenario_hash: String,
     /// The controller's canonical spec, or [`IDEAL`].
@@ -73,6 +76,13 @@ pub struct Key {
     pub trial: u32,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+impl Key {
+    /// Scenario and case, for people: `p12-3 n10`.
+    pub fn full_name(&self) -> String {
+        full_name(&self.scenario, &self.case)
+    }
 }
 
 /// What the viewer saw.

@@ -13,7 +13,7 @@ pub(super) fn files(key: &Key, run: &Simulated) -> Vec<(String, String)> {
     for (number, viewer) in run.viewers.iter().enumerate() {
         let stem = format!(
             "{}/{}-seed{}-viewer{number}",
-            slug(&key.scenario),
+            directory(key),
             slug(&key.controller),
             key.seed
         );
@@ -23,6 +23,15 @@ pub(super) fn files(key: &Key, run: &Simulated) -> Vec<(String, String)> {
         files.push((format!("{stem}-queue.csv"), queue(record)));
     }
     files
+}
+
+/// The directory of a scenario's files; that of a case is in it.
+fn directory(key: &Key) -> String {
+    if key.case.is_empty() {
+        slug(&key.scenario)
+    } else {
+        format!("{}/{}", slug(&key.scenario), slug(&key.case))
+    }
 }
 
 /// A text as part of a file name: what is not a letter, a digit, `-` or `.` becomes `_`.

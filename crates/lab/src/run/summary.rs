@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::plan::Job;
 use super::row::{IDEAL, Row};
+use crate::scenario::full_name;
 
 /// Mean, standard deviation of the sample, smallest and largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,33 +82,36 @@ const MEASURES: &[Measure] = &[
     ),
 ];
 
-/// The rows of one controller in one scenario.
+/// The rows of one controller in one scenario or case of it.
 struct Group<'a> {
     scenario: &'a str,
+    case: &'a str,
     controller: &'a str,
     rows: Vec<&'a Row>,
 }
 
-/// Tables of mean ± standard deviation (smallest to largest), one for each scenario, controllers in the order of `plan`.
+/// Tables of mean ± standard deviation (smallest to largest), one for each scenario or case, controllers in the order of `plan`.
 pub fn tables<'a>(plan: &'a [Job], rows: impl Fn(&Job) -> Option<&'a [Row]>) -> String {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for job in plan {
         let key = &job.key;
-        let known = groups
-            .iter_mut()
-            .find(|group| group.scenario == key.scenario && group.controller == key.controller);
+        let known = groups.iter_mut().find(|group| {
+            (group.scenario, group.case, group.controller)
+                == (key.scenario.as_str(), key.case.as_str(), key.controller.as_str())
+        });
         let found = rows(job).unwrap_or_default();
         match known {
             Some(group) => group.rows.extend(found),
             None => groups.push(Group {
                 scenario: &key.scenario,
+                case: &key.case,
                 controller: &key.controller,
                 rows: found.iter().collect(),
             }),
         }
     }
     let mut text = String::new();
-    for scenario in groups.chunk_by(|one, other| one.scenario == other.scenario) {
+    for scenario in groups.chunk_by(|one, other| (one.scenario, one.case) == (other.scenario, other.case)) {
         let Some(first) = scenario.first() else { continue };
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -121,7 +125,7 @@ pub fn tables<'a>(plan: &'a [Job], rows: impl Fn(&Job) -> Option<&'a [Row]>) -> 
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        text.push_str(first.scenario);
+        text.push_str(&full_name(first.scenario, first.case));
         text.push('\n');
         text.push_str(&table.to_string());
         text.push_str("\n\n");

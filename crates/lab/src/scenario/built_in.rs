@@ -22,11 +22,11 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "p13-10",
 ];
 
-/// The scenario called `name`: one that comes with the lab, or a file if it has a `/` or ends in `.toml`.
+/// The scenario called `name`, with all its cases: one that comes with the lab, or a file if it has a `/` or ends in `.toml`.
 ///
 /// # Errors
 /// If there is no such scenario, or something in it is wrong.
-pub fn open(name: &str, changes: Changes) -> Result<Scenario, ScenarioError> {
+pub fn open(name: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
     if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         let file = format!("scenarios/{name}.toml");
         return Scenario::parse(name, &file, text, Path::new("scenarios"), changes);

@@ -4,6 +4,8 @@
 //! a file is said with file, line, key and mend ([`ScenarioError`]).
 
 mod built_in;
+mod cases;
+mod changes;
 mod error;
 mod file;
 mod text;
@@ -25,10 +27,13 @@ use video_client::playout::{
 };
 
 pub use built_in::{BUILT_IN, open};
-pub use error::ScenarioError;
+pub use changes::{Setting, SettingError};
+pub use error::{Origin, ScenarioError};
 pub use titles::TRACES;
+pub use words::explain;
 
 use crate::sim::{Played, Setup, Viewer};
+use cases::Case;
 use error::Blame;
 use file::{File, PathTable, TitleTable, ViewerTable};
 
@@ -39,12 +44,18 @@ const QUICK_TRIALS: u32 = 2;
 /// Viewers of one run at most; beyond that a run has more sockets than ports are worth.
 const MOST_VIEWERS: u32 = 1_000;
 
-/// An experiment.
+/// An experiment, or one case of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scenario {
     /// Its name: the file's, without `.toml`.
     pub name: String,
+    /// Which of the scenario's cases it is; empty if it has none.
+    pub case: String,
+    /// What this case is about.
+    pub case_about: Option<String>,
+    /// What this case sets, such as `path.rate = "10Mbit/s"`.
+    pub case_sets: Vec<Setting>,
     /// What it is about.
     pub about: String,
     /// Where it comes from.
@@ -78,7 +89,7 @@ pub struct Scenario {
 }
 
 /// What of a scenario is changed from outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// Fewer trials and a shorter title, as the scenario's `quick` table says.
     pub quick: bool,
@@ -86,11 +97,13 @@ pub struct Changes {
     pub trials: Option<u32>,
     /// Another first seed.
     pub seed: Option<u64>,
+    /// Other values for its keys, after those of its cases.
+    pub settings: Vec<Setting>,
 }
 
 impl Scenario {
-    /// Reads the text of a scenario called `name`. `file` stands in errors, and files that it names are looked for
-    /// from `base`.
+    /// Reads the text of a scenario called `name`: its cases, or the one that it is itself. `file` stands in errors, and
+    /// files that it names are looked for from `base`.
     ///
     /// # Errors
     /// If something in it is wrong.
@@ -99,13 +112,37 @@ impl Scenario {
         file: &str,
         text: &str,
         base: &Path,
-        changes: Changes,
+        changes: &Changes,
+    ) -> Result<Vec<Self>, ScenarioError> {
+        let blame = Blame::new(file, text);
+        let read = |case: &Case| {
+            if case.applied.is_empty() {
+                return Self::parse_case(name, blame, case, base, changes);
+            }
+            let effective = cases::effective(blame, case)?;
+            let blame = Blame {
+                text: &effective,
+                written: Some(text),
+                applied: &case.applied,
+                case: &case.name,
+                ..blame
+            };
+            Self::parse_case(name, blame, case, base, changes)
+        };
+        cases::cases(blame, changes)?.iter().map(read).collect()
+    }
+
+    fn parse_case(
+        name: &str,
+        blame: Blame<'_>,
+        case: &Case,
+        base: &Path,
+        changes: &Changes,
     ) -> Result<Self, ScenarioError> {
-        let blame = Blame { file, text };
-        let read: File = toml::from_str(text).map_err(|error| blame.toml(&error))?;
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| blame.toml(&error))?;
+        let read: File = toml::from_str(blame.text).map_err(|error| blame.toml(&error))?;
+        let mut table: toml::Table = toml::from_str(blame.text).map_err(|error| blame.toml(&error))?;
         let title_span = read.title.span();
-        let mut title_table = read.title.into_inner();
+        let title_table = read.title.into_inner();
         let mut trials = read.trials.as_ref().map_or(1, |trials| *trials.get_ref());
         if let Some(asked) = &read.trials
             && *asked.get_ref() == 0
@@ -113,16 +150,7 @@ impl Scenario {
             return Err(blame.at(asked.span(), "no trial has no result: write at least 1"));
         }
         if changes.quick {
-            trials = read.quick.trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
-            if let Some(shorter) = &read.quick.duration {
-                let span = title_table
-                    .duration
-                    .as_ref()
-                    .map_or(title_span.clone(), Spanned::span);
-                title_table.duration = Some(Spanned::new(span, shorter.clone()));
-            }
-        } else {
-            table.remove("quick");
+            trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
         }
         let title = title(blame, title_span, &title_table, base)?;
         let path = path(blame, &read.path, title.source().title().average_rate())?;
@@ -145,12 +173,19 @@ impl Scenario {
             "trials",
             "seed",
             "ideal",
+            "case",
+            "quick",
         ] {
             table.remove(key);
         }
         let viewer = viewer.get_ref();
+        let sets = case.applied.iter();
+        let sets = sets.filter(|one| matches!(one.origin, Origin::Case(_)));
         Ok(Self {
             name: name.to_owned(),
+            case: case.name.clone(),
+            case_about: case.about.clone(),
+            case_sets: sets.map(|one| one.setting.clone()).collect(),
             about: read.about.trim().to_owned(),
             source: read.source,
             claims: read.claims,
@@ -167,6 +202,11 @@ impl Scenario {
             leaves_after: viewer.leaves_after.as_ref().map(|time| time.0.0),
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
         })
+    }
+
+    /// Its name with that of the case, for people: `p12-3 n10`.
+    pub fn full_name(&self) -> String {
+        full_name(&self.name, &self.case)
     }
 
     /// The seed of trial `trial`, from 1.
@@ -191,6 +231,15 @@ impl Scenario {
     /// Average rate of the title.
     pub fn title_rate(&self) -> Bitrate {
         self.title.source().title().average_rate()
+    }
+}
+
+/// The name of a scenario and of its case, if it has any.
+pub fn full_name(scenario: &str, case: &str) -> String {
+    if case.is_empty() {
+        scenario.to_owned()
+    } else {
+        format!("{scenario} {case}")
     }
 }
 

@@ -25,13 +25,19 @@ trials = 1
 duration = "10s"
 "#;
 
-fn parse(text: &str, changes: Changes) -> Result<Scenario, ScenarioError> {
+fn parse(text: &str, changes: &Changes) -> Result<Scenario, ScenarioError> {
+    let cases = all(text, changes)?;
+    assert_eq!(cases.len(), 1);
+    Ok(cases.into_iter().next().unwrap())
+}
+
+fn all(text: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
     Scenario::parse("test", "test.toml", text, Path::new("."), changes)
 }
 
 #[test]
 fn a_scenario_is_what_its_file_says() {
-    let scenario = parse(GOOD, Changes::default()).unwrap();
+    let scenario = parse(GOOD, &Changes::default()).unwrap();
     assert_eq!(scenario.title_rate(), Bitrate::from_kbps(5_240));
     assert_eq!(scenario.path.forward.rate.mean(), Some(Bitrate::from_kbps(4_978)));
     assert_eq!(scenario.path.round_trip(), Duration::from_millis(100));
@@ -52,7 +58,7 @@ fn the_hash_tells_what_a_run_depends_on_and_nothing_else() {
             quick,
             ..Changes::default()
         };
-        parse(text, changes).unwrap().hash
+        parse(text, &changes).unwrap().hash
     };
     let base = hash(GOOD, false);
     for same in [
@@ -73,7 +79,7 @@ fn quick_has_fewer_trials_of_a_shorter_title_and_asking_for_trials_wins() {
         quick: true,
         ..Changes::default()
     };
-    let scenario = parse(GOOD, quick).unwrap();
+    let scenario = parse(GOOD, &quick).unwrap();
     assert_eq!(scenario.trials, 1);
     assert_eq!(
         scenario.title.source().title().duration(),
@@ -84,14 +90,14 @@ fn quick_has_fewer_trials_of_a_shorter_title_and_asking_for_trials_wins() {
         seed: Some(100),
         ..quick
     };
-    let scenario = parse(GOOD, changes).unwrap();
+    let scenario = parse(GOOD, &changes).unwrap();
     assert_eq!((scenario.trials, scenario.seed), (9, 100));
 }
 
 #[test]
 fn a_small_multiple_of_the_bdp_is_still_a_queue_of_32_packets() {
     let small = GOOD.replace("\"100ms\"", "\"10ms\"");
-    let path = parse(&small, Changes::default()).unwrap().path;
+    let path = parse(&small, &Changes::default()).unwrap().path;
     assert_eq!(path.forward.queue, QueueLimit::Bytes(Bytes::new(48_000)));
 }
 
@@ -116,7 +122,7 @@ fn what_is_wrong_is_said_with_file_line_key_and_mend(
 ) {
     assert!(GOOD.contains(good));
     let text = GOOD.replacen(good, bad, 1);
-    let error = parse(&text, Changes::default()).unwrap_err().to_string();
+    let error = parse(&text, &Changes::default()).unwrap_err().to_string();
     assert!(
         error.starts_with(&format!("test.toml, line {line}, `{key}`: ")),
         "{error}"
@@ -129,7 +135,7 @@ fn a_title_is_a_trace_or_a_file_and_not_both() {
     let neither = GOOD.replace("trace = \"film-1080p\"\n", "");
     let both = GOOD.replace("trace =", "file = \"embedded\"\ntrace =");
     for text in [neither, both] {
-        let error = parse(&text, Changes::default()).unwrap_err().to_string();
+        let error = parse(&text, &Changes::default()).unwrap_err().to_string();
         assert!(error.contains("either a `trace` or a `file`"), "{error}");
     }
 }
@@ -152,15 +158,11 @@ fn every_scenario_of_the_directory_is_built_in_and_can_be_read_and_explained() {
     assert_eq!(files, BUILT_IN.len());
     for (name, _) in BUILT_IN {
         for quick in [false, true] {
-            let scenario = open(
-                name,
-                Changes {
-                    quick,
-                    ..Changes::default()
-                },
-            )
-            .unwrap();
-            let text = scenario.explain();
+            let changes = Changes {
+                quick,
+                ..Changes::default()
+            };
+            let text = explain(&open(name, &changes).unwrap());
             assert!(text.contains(name) && text.contains("──▶"), "{text}");
         }
     }
@@ -168,10 +170,127 @@ fn every_scenario_of_the_directory_is_built_in_and_can_be_read_and_explained() {
 
 #[test]
 fn a_name_that_is_none_is_answered_with_those_there_are() {
-    let error = open("p13-99", Changes::default()).unwrap_err().to_string();
+    let error = open("p13-99", &Changes::default()).unwrap_err().to_string();
     assert!(error.contains("`p13-99`") && error.contains("p13-9,"), "{error}");
-    let error = open("./no-such.toml", Changes::default())
+    let error = open("./no-such.toml", &Changes::default())
         .unwrap_err()
         .to_string();
     assert!(error.contains("./no-such.toml"), "{error}");
+}
+
+const CASES: &str = r#"
+[[case]]
+name = "short"
+about = "Near the viewer."
+set = { "path.rtt" = "10ms", trials = 2 }
+
+[[case]]
+name = "slow"
+set = { path.rate = "2Mbit/s", title = { rate = "1Mbit/s" } }
+"#;
+
+fn with_cases() -> String {
+    format!("{GOOD}cases = [\"slow\"]\nset = {{ \"viewer.leaves_after\" = \"5s\" }}\n{CASES}")
+}
+
+#[test]
+fn a_case_is_the_scenario_with_some_values_in_place_of_others() {
+    let cases = all(&with_cases(), &Changes::default()).unwrap();
+    let [short, slow] = cases.as_slice() else {
+        panic!("{cases:?}")
+    };
+    assert_eq!((short.case.as_str(), slow.case.as_str()), ("short", "slow"));
+    assert_eq!(short.path.round_trip(), Duration::from_millis(10));
+    assert_eq!(slow.path.round_trip(), Duration::from_millis(100));
+    assert_eq!(slow.path.forward.rate.mean(), Some(Bitrate::from_mbps(2)));
+    assert_eq!(slow.title_rate(), Bitrate::from_mbps(1));
+    assert_eq!((short.trials, slow.trials), (2, 3));
+    assert_eq!(short.full_name(), "test short");
+    let text = explain(&cases);
+    for part in [
+        "Near the viewer.",
+        "path.rtt = \"10ms\"",
+        "10 ms there and back",
+        "seeds 7 to 8",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}
+
+#[test]
+fn the_hash_of_a_case_is_that_of_the_scenario_it_makes() {
+    let cases = all(&with_cases(), &Changes::default()).unwrap();
+    let short = GOOD.replace("rtt = \"100ms\"", "rtt = \"10ms\"");
+    assert_eq!(cases[0].hash, parse(&short, &Changes::default()).unwrap().hash);
+    assert_ne!(cases[0].hash, cases[1].hash);
+}
+
+#[test]
+fn quick_runs_the_cases_it_names_with_its_own_values_and_whoever_asks_has_the_last_word() {
+    let mut changes = Changes {
+        quick: true,
+        ..Changes::default()
+    };
+    let cases = all(&with_cases(), &changes).unwrap();
+    assert_eq!(cases.len(), 1);
+    assert_eq!(
+        (cases[0].case.as_str(), cases[0].leaves_after),
+        ("slow", Some(Duration::from_secs(5)))
+    );
+    assert_eq!(
+        cases[0].title.source().title().duration(),
+        Duration::from_secs(10)
+    );
+    changes.settings = vec!["title.duration=12s".parse().unwrap()];
+    let cases = all(&with_cases(), &changes).unwrap();
+    assert_eq!(
+        cases[0].title.source().title().duration(),
+        Duration::from_secs(12)
+    );
+}
+
+#[rstest]
+#[case::value("\"10ms\"", "\"10\"", "line 24, case `short`, `path.rtt`", "100ms")]
+#[case::key("path.rtt", "path.rrt", "line 24, case `short`, `path.rrt`", "unknown field")]
+#[case::not_a_table(
+    "path.rtt",
+    "path.rtt.x",
+    "line 24, case `short`, `path.rtt.x`",
+    "not a table"
+)]
+#[case::elsewhere("\"1Mbit/s\"", "\"1bit/s\"", "line 29, case `slow`, `title.rate`", "byte")]
+#[case::name("name = \"slow\"", "name = \"a b\"", "line 30, `case.name`", "letters")]
+#[case::twice("name = \"slow\"", "name = \"short\"", "line 30, `case.name`", "already")]
+#[case::quick("[\"slow\"]", "[\"fast\"]", "line 21, `quick.cases`", "short, slow")]
+#[case::in_the_scenario(
+    "queue = \"1bdp\"",
+    "queue = \"100B\"",
+    "line 15, case `short`, `path.queue`",
+    "1bdp"
+)]
+fn what_is_wrong_in_a_case_is_said_with_file_case_and_key(
+    #[case] good: &str,
+    #[case] bad: &str,
+    #[case] place: &str,
+    #[case] mend: &str,
+) {
+    let text = with_cases();
+    assert!(text.contains(good));
+    let wrong = all(&text.replacen(good, bad, 1), &Changes::default());
+    let error = wrong.unwrap_err().to_string();
+    assert!(error.starts_with(&format!("test.toml, {place}: ")), "{error}");
+    assert!(error.contains(mend), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_a_value_asked_for_is_not_blamed_on_the_file() {
+    let changes = Changes {
+        settings: vec!["path.queue=tiny".parse().unwrap()],
+        ..Changes::default()
+    };
+    let error = all(GOOD, &changes).unwrap_err().to_string();
+    assert!(
+        error.starts_with("test.toml, as asked for, `path.queue`: "),
+        "{error}"
+    );
 }

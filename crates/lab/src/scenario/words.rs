@@ -8,23 +8,56 @@ use video_client::playout::{Clock, Fill, Start};
 use super::Scenario;
 use crate::words::{count, grouped, rate, size, time};
 
+/// What a scenario does, for people: what its cases have in common, then each of them.
+pub fn explain(cases: &[Scenario]) -> String {
+    let Some(first) = cases.first() else {
+        return String::new();
+    };
+    let mut text = format!("{}\n\n{}\n\n", first.name, first.about);
+    let all: Vec<Vec<Line>> = cases.iter().map(Scenario::lines).collect();
+    let common = |line: &Line| all.iter().all(|lines| lines.contains(line));
+    // Writing to a String cannot fail, here and below.
+    let put = |text: &mut String, (label, value): &Line| {
+        let _ = writeln!(text, "{label:<12}{value}");
+    };
+    let shared = all.first().into_iter().flatten();
+    shared
+        .filter(|line| common(line))
+        .for_each(|line| put(&mut text, line));
+    if first.case.is_empty() {
+        return format!("{text}\n{}", first.diagram());
+    }
+    for (case, lines) in cases.iter().zip(&all) {
+        let about = case.case_about.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "\nCase {}: {about}", case.case);
+        for setting in &case.case_sets {
+            put(
+                &mut text,
+                &("Sets", format!("{} = {}", setting.key, setting.value)),
+            );
+        }
+        let own = lines.iter().filter(|line| !common(line));
+        own.for_each(|line| put(&mut text, line));
+        let _ = write!(text, "\n{}", case.diagram());
+    }
+    text
+}
+
+/// A label and what there is to say.
+type Line = (&'static str, String);
+
 impl Scenario {
-    /// What the scenario does, for people.
-    pub fn explain(&self) -> String {
-        let mut text = format!("{}\n\n{}\n", self.name, self.about);
-        let mut line = |label: &str, value: &str| {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{label:<12}{value}");
-        };
-        line("", "");
+    /// What there is to say of it, line by line.
+    fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
         if let Some(source) = &self.source {
-            line("Source", source);
+            lines.push(("Source", source.clone()));
         }
         if !self.claims.is_empty() {
-            line("Claims", &self.claims.join(", "));
+            lines.push(("Claims", self.claims.join(", ")));
         }
         let names: Vec<_> = self.controllers.iter().map(ToString::to_string).collect();
-        line("Controllers", &names.join(", "));
+        lines.push(("Controllers", names.join(", ")));
         let extra = if self.ideal {
             ", and once the best that any sender could do"
         } else {
@@ -36,23 +69,19 @@ impl Scenario {
             self.seed,
             self.seed_of(self.trials)
         );
-        line("Trials", &trials);
-        line("Title", &self.title_words());
-        line("Player", &self.player_words());
+        lines.push(("Trials", trials));
+        lines.push(("Title", self.title_words()));
+        lines.push(("Player", self.player_words()));
         if self.viewers > 1 {
             let every = time(self.join_every);
-            line(
-                "Viewers",
-                &format!("{} at one bottleneck, one more every {every}", self.viewers),
-            );
+            let viewers = format!("{} at one bottleneck, one more every {every}", self.viewers);
+            lines.push(("Viewers", viewers));
         }
         if let Some(after) = self.leaves_after {
-            line("Ends", &format!("after {}", time(after)));
+            lines.push(("Ends", format!("after {}", time(after))));
         }
-        line("Hash", &self.hash);
-        text.push('\n');
-        text.push_str(&self.diagram());
-        text
+        lines.push(("Hash", self.hash.clone()));
+        lines
     }
 
     fn title_words(&self) -> String {
