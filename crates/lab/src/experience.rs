@@ -1,6 +1,7 @@
 //! The table of what each viewer experienced: one source for the terminal, the report and their marks.
 
 use crate::facts::Facts;
+use crate::metric::Better;
 use crate::record::{Comparison, Outcome, RunRecord};
 use crate::words::{grouped, percent, rate, size, time};
 
@@ -36,14 +37,6 @@ impl Group {
             Self::Transport => "What the network noticed",
         }
     }
-}
-
-/// Which way is better.
-#[derive(Clone, Copy)]
-enum Better {
-    Lower,
-    Higher,
-    Neither,
 }
 
 /// The rows for all runs of `comparison`.

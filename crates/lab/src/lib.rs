@@ -7,6 +7,7 @@
 //! - [`facts`] measures it, [`explain`] says why viewers fared differently, [`experience`] makes the table.
 //! - [`figure`] draws, [`report`] puts everything on one page.
 //! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many.
+//! - [`metric`] names every number of a result.
 //! - [`demo`] makes a comparison over real UDP.
 
 pub mod demo;
@@ -14,6 +15,7 @@ pub mod experience;
 pub mod explain;
 pub mod facts;
 pub mod figure;
+pub mod metric;
 pub mod record;
 pub mod report;
 pub mod run;

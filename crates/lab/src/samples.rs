@@ -8,6 +8,7 @@ use crate::record::{
     Comparison, LinkCounts, Outcome, PathFacts, PlayoutSample, QueueSample, RunRecord, Sender, Span,
     TitleFacts, TransportSample, Viewer, WindowCut,
 };
+use crate::run::{IDEAL, Row};
 
 /// Seconds from a whole number of milliseconds.
 fn ms(millis: u64) -> Duration {
@@ -125,4 +126,28 @@ pub(crate) fn run(spec: &str, kept: f64) -> RunRecord {
 )]
 fn bytes(value: f64) -> Bytes {
     Bytes::new(value as u64)
+}
+
+/// The row of a run; `ideal` has no sender and no link.
+pub(crate) fn row(controller: &str, trial: u32) -> Row {
+    let mut row = serde_json::json!({
+        "format": "lab-run", "version": 1, "program": "0.1.0", "scenario": "s", "scenario_hash": "00",
+        "controller": controller, "trial": trial, "seed": trial, "viewer": 0, "outcome": "complete", "error": null,
+        "startup_delay_s": 1.25, "ended_s": 61.5, "frames": 1_800, "frames_shown": 1_790, "frames_discarded": 10,
+        "frames_missing": 0, "underflow_events": 2, "frozen_s": 0.5, "rebases": 0, "rebuffer_ratio": 0.01,
+        "mean_bitrate_bps": 4_000_000, "received_bytes": 30_000_000, "download_s": 48.0, "throughput_bps": 5_000_000,
+        "title_rate_bps": 4_000_000, "link_rate_bps": 5_500_000, "wire_hash": null,
+    });
+    let counted = serde_json::json!({
+        "sent_packets": 22_000, "sent_bytes": 31_500_000, "lost_packets": 44, "lost_bytes": 62_000,
+        "congestion_events": 4, "min_rtt_s": 0.1, "last_srtt_s": 0.12, "link_packets": 21_960, "link_bytes": 31_600_000,
+        "queue_drops": 40, "random_losses": 3, "max_queue_bytes": 48_000, "mean_queue_delay_s": 0.01,
+        "max_queue_delay_s": 0.06,
+    });
+    if controller != IDEAL
+        && let (Some(row), Some(counted)) = (row.as_object_mut(), counted.as_object())
+    {
+        row.extend(counted.clone());
+    }
+    serde_json::from_value(row).unwrap()
 }

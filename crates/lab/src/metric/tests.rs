@@ -1,0 +1,70 @@
+//! Names, values, pools.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::samples::row;
+
+#[test]
+fn names_are_unique_and_found() {
+    let names: BTreeSet<_> = METRICS.iter().map(|metric| metric.name).collect();
+    assert_eq!(names.len(), METRICS.len());
+    for metric in METRICS {
+        assert_eq!(Measure::find(metric.name).unwrap().name(), metric.name);
+        let excess = Measure::find(&format!("excess_{}", metric.name)).unwrap();
+        assert!(excess.over_ideal && excess.metric.name == metric.name);
+    }
+    assert!(Measure::find("excess_").is_none() && Measure::find("discards").is_none());
+}
+
+#[test]
+fn a_metric_of_a_fields_name_is_that_field() {
+    let row = row("reno", 1);
+    let json = serde_json::to_value(&row).unwrap();
+    for metric in METRICS {
+        if let Some(field) = json.get(metric.name).and_then(serde_json::Value::as_f64) {
+            assert_eq!(metric.value(&row), Some(field), "{}", metric.name);
+        }
+    }
+}
+
+#[test]
+fn every_number_of_a_row_is_a_metric() {
+    let about_the_run = ["version", "trial", "seed", "viewer"];
+    let json = serde_json::to_value(row("reno", 1)).unwrap();
+    for (name, value) in json.as_object().unwrap() {
+        if value.is_number() && !about_the_run.contains(&name.as_str()) {
+            assert!(Metric::find(name).is_some(), "{name} is no metric");
+        }
+    }
+}
+
+#[test]
+fn the_ideal_is_taken_off_what_a_controller_has() {
+    let (mut one, mut ideal) = (row("reno", 1), row("ideal", 1));
+    (one.seen.frames_discarded, ideal.seen.frames_discarded) = (30, 232);
+    let excess = Measure::find("excess_frames_discarded").unwrap();
+    assert_eq!(excess.value(&one, Some(&ideal)), Some(-202.0));
+    assert_eq!(excess.value(&one, None), None);
+    assert_eq!(Metric::find("frames_discarded").unwrap().value(&one), Some(30.0));
+}
+
+#[test]
+fn flows_are_pooled_by_their_packets_and_not_by_their_ratios() {
+    let mut flows = [row("reno", 1), row("reno", 1)];
+    for (flow, (sent, lost)) in flows.iter_mut().zip([(1_000, 10), (9_000, 0)]) {
+        let sender = flow.sender.as_mut().unwrap();
+        (sender.sent_packets, sender.lost_packets) = (sent, lost);
+    }
+    let pooled = |name| Metric::find(name).unwrap().pooled(&flows);
+    assert_eq!(pooled("loss_ratio"), Some(0.001));
+    assert_eq!(pooled("lost_packets"), Some(5.0));
+    assert_eq!(Metric::find("loss_ratio").unwrap().pooled([]), None);
+}
+
+#[test]
+fn what_one_flow_does_not_have_its_pool_has_not_either() {
+    let mut flows = [row("reno", 1), row("reno", 1)];
+    flows[1].seen.startup_delay_s = None;
+    assert_eq!(Metric::find("startup_delay_s").unwrap().pooled(&flows), None);
+}
