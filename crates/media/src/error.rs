@@ -141,6 +141,12 @@ pub enum MediaError {
         /// Why it cannot be.
         problem: String,
     },
+    /// A ladder of representations cannot be read or made.
+    #[error("the ladder cannot be made: {problem}")]
+    Ladder {
+        /// What is wrong, and where.
+        problem: String,
+    },
     /// The file cannot be opened or read.
     #[error("{problem}")]
     Io {

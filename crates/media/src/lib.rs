@@ -3,6 +3,7 @@
 //! - [`StreamParser`] reads a progressive or fragmented MP4 file as its bytes arrive and tells the frames (sans-IO);
 //! - [`Title`] is the whole index of a file: frames, average and peak rate, segments;
 //! - [`MediaSource`] is what a server serves: a file, memory, or payload generated from a [`FrameTrace`];
+//! - [`Ladder`] is a title in several representations, cut into segments of equal length, for adaptive players;
 //! - `assets` holds the title that comes with the project (feature `embedded-title`).
 //!
 //! Files are taken to be hostile: what they may ask for is bounded by [`Limits`], and a bad one gives a [`MediaError`]
@@ -19,6 +20,7 @@ mod error;
 mod fragment;
 mod frame;
 mod index;
+mod ladder;
 mod limits;
 mod movie;
 mod rates;
@@ -31,6 +33,7 @@ mod trace;
 
 pub use error::{BoxName, MediaError};
 pub use frame::{Frame, Layout, TitleInfo};
+pub use ladder::{Ladder, Representation, SegmentSizes};
 pub use limits::Limits;
 pub use segments::Segment;
 pub use source::{FileSource, MAX_READ, MediaSource, MemorySource, TraceSource};

@@ -133,21 +133,10 @@ impl FrameTrace {
         if total == 0 {
             return Err(fail("its frames are all empty"));
         }
-        // One byte each is set aside, the rest is shared by size.
-        let shared = target - count;
-        let mut before = 0_u128;
-        let mut seen = 0_u128;
-        let mut frames = Vec::with_capacity(self.frames.len());
-        for frame in &self.frames {
-            seen += u128::from(frame.size);
-            let until = seen
-                .checked_mul(shared)
-                .ok_or_else(|| fail("the sizes become too large"))?
-                / total;
-            let size = u64::try_from(until - before + 1).map_err(|_| fail("the sizes become too large"))?;
-            before = until;
-            frames.push(TraceFrame { size, ..*frame });
-        }
+        let frames = u64::try_from(target)
+            .ok()
+            .and_then(|target| scale(&self.frames, target))
+            .ok_or_else(|| fail("the sizes become too large"))?;
         Ok(Self {
             frames,
             duration: self.duration,
@@ -183,6 +172,51 @@ impl FrameTrace {
             start = start.saturating_add(self.duration);
         }
         Ok(Self { frames, duration })
+    }
+
+    /// The trace cut into segments of `duration`, as many as there are `sizes`, and its frames scaled so that each segment has
+    /// the size of that number: a real encode's sizes with the trace's pattern of frames within. Every segment begins
+    /// on the multiple of `duration` with its only key frame, so [`Title::segments`](crate::Title::segments) gives them back.
+    ///
+    /// # Errors
+    /// If a segment would have no frames, or fewer bytes than frames.
+    pub fn with_segments(&self, duration: Duration, sizes: &[u64]) -> Result<Self, MediaError> {
+        let fail = |problem: String| MediaError::TraceLength {
+            asked: format!(
+                "cut into segments of {}",
+                playrate_units::duration::display(duration)
+            ),
+            problem,
+        };
+        let count = u32::try_from(sizes.len()).map_err(|_| fail("too many segments".to_owned()))?;
+        let title = self.repeat_to(duration.saturating_mul(count))?;
+        let mut pieces: Vec<Vec<TraceFrame>> = vec![Vec::new(); sizes.len()];
+        for frame in title.frames {
+            // Written times are rounded: what is just short of a boundary belongs behind it.
+            let at = frame.pts.saturating_add(ROUNDING).as_nanos() / duration.as_nanos().max(1);
+            let at = usize::try_from(at).unwrap_or(usize::MAX);
+            if let Some(piece) = pieces.get_mut(at) {
+                piece.push(frame);
+            }
+        }
+        let mut frames = Vec::new();
+        for (at, (piece, &size)) in pieces.into_iter().zip(sizes).enumerate() {
+            let scaled = scale(&piece, size).ok_or_else(|| {
+                let held = piece.len();
+                fail(format!("segment {at} would have {held} frames in {size} bytes"))
+            })?;
+            let begins = duration.saturating_mul(u32::try_from(at).unwrap_or(u32::MAX));
+            let earliest = scaled.iter().map(|frame| frame.pts).min().unwrap_or_default();
+            frames.extend(scaled.into_iter().enumerate().map(|(at, frame)| TraceFrame {
+                pts: begins.saturating_add(frame.pts.saturating_sub(earliest)),
+                key: at == 0,
+                ..frame
+            }));
+        }
+        Ok(Self {
+            frames,
+            duration: title.duration,
+        })
     }
 
     /// The frames, laid end to end from offset 0. Decode times are the presentation times in order, brought forward
@@ -224,6 +258,27 @@ impl FromStr for FrameTrace {
     fn from_str(text: &str) -> Result<Self, MediaError> {
         Self::parse(text)
     }
+}
+
+/// Presentation times in traces have six decimals.
+const ROUNDING: Duration = Duration::from_micros(500);
+
+/// The same frames with `target` bytes in all: one byte each, the rest shared by size. `None` if that cannot be.
+fn scale(frames: &[TraceFrame], target: u64) -> Option<Vec<TraceFrame>> {
+    let shared = u128::from(target).checked_sub(frames.len() as u128)?;
+    let total = frames.iter().map(|frame| u128::from(frame.size)).sum::<u128>();
+    let (mut seen, mut before) = (0_u128, 0_u128);
+    frames
+        .iter()
+        .map(|frame| {
+            seen += u128::from(frame.size);
+            let until = seen.checked_mul(shared)?.checked_div(total)?;
+            let size = u64::try_from(until - before + 1).ok()?;
+            before = until;
+            Some(TraceFrame { size, ..*frame })
+        })
+        .collect::<Option<Vec<_>>>()
+        .filter(|scaled| !scaled.is_empty())
 }
 
 fn trace_frame(line: &str) -> Result<TraceFrame, String> {

@@ -15,5 +15,6 @@ mod common;
 #[cfg(feature = "embedded-title")]
 mod embedded;
 mod hostile;
+mod ladders;
 mod sources;
 mod traces;

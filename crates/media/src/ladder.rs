@@ -1,0 +1,273 @@
+//! [`Ladder`]: a title in several representations, for players that choose one anew for each segment.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+
+use crate::error::MediaError;
+use crate::source::{MediaSource, TraceSource};
+use crate::trace::FrameTrace;
+
+/// Segment sizes of one film in several real encodes.
+///
+/// Text form, as in `assets/ladders/`: lines of fields with commas between them. `segment_duration_s,3`, then
+/// `encode_kbps,230,331,…` with the nominal rate of each encode, then one line for each segment: its number from 0 and its
+/// size in bytes in each encode. Lines that begin with `#` are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentSizes {
+    duration: Duration,
+    encodes: Vec<Encode>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Encode {
+    rate: Bitrate,
+    /// Bytes of each segment.
+    sizes: Vec<u64>,
+}
+
+impl SegmentSizes {
+    /// Playing time of every segment.
+    pub fn segment_duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// How many segments the film has.
+    pub fn len(&self) -> usize {
+        self.encodes.first().map_or(0, |encode| encode.sizes.len())
+    }
+
+    /// Whether it has none, which the text form cannot say.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The sizes of `count` segments at an average rate of `rate`: those of the encode whose nominal rate is nearest (by ratio),
+    /// from the beginning again after the film's end, and scaled. To the byte over all segments.
+    ///
+    /// # Errors
+    /// If the rate is so low that segments would be empty.
+    pub fn at_rate(&self, rate: Bitrate, count: usize) -> Result<Vec<u64>, MediaError> {
+        let asked = rate.as_bits_per_second().max(1);
+        // Ratios above one, in thousandths, so that 2 and ½ are equally far.
+        let distance = |encode: &&Encode| {
+            let has = encode.rate.as_bits_per_second().max(1);
+            u128::from(has.max(asked)) * 1_000 / u128::from(has.min(asked))
+        };
+        let nearest = self.encodes.iter().min_by_key(distance);
+        let sizes = nearest.map(|encode| encode.sizes.as_slice()).unwrap_or_default();
+        let real: Vec<u64> = sizes.iter().copied().cycle().take(count).collect();
+        let total: u128 = real.iter().map(|&size| u128::from(size)).sum();
+        let time = self.duration.as_nanos().saturating_mul(count as u128);
+        let target = (u128::from(asked) * time).div_ceil(8_000_000_000);
+        let (mut seen, mut before) = (0_u128, 0_u128);
+        let scaled: Option<Vec<u64>> = real
+            .iter()
+            .map(|&size| {
+                seen += u128::from(size);
+                let until = seen.checked_mul(target)?.checked_div(total)?;
+                let size = u64::try_from(until - before).ok().filter(|&size| size > 0);
+                before = until;
+                size
+            })
+            .collect();
+        scaled
+            .filter(|sizes| !sizes.is_empty())
+            .ok_or_else(|| MediaError::Ladder {
+                problem: format!("{count} segments at {rate} would be empty or too large"),
+            })
+    }
+}
+
+impl FromStr for SegmentSizes {
+    type Err = MediaError;
+
+    fn from_str(text: &str) -> Result<Self, MediaError> {
+        let mut duration = None;
+        let mut encodes: Vec<Encode> = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            let fail = |problem: &str| MediaError::Ladder {
+                problem: format!("line {}: {problem}: `{line}`", at + 1),
+            };
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (head, values) = line.split_once(',').ok_or_else(|| fail("there is no comma"))?;
+            if head == "segment_duration_s" {
+                let time = playrate_units::duration::parse(&format!("{}s", values.trim())).ok();
+                let time = time.filter(|time| !time.is_zero());
+                duration = Some(time.ok_or_else(|| fail("no time in seconds"))?);
+                continue;
+            }
+            let values: Vec<u64> = values
+                .split(',')
+                .map(|value| value.trim().parse::<u32>().ok().filter(|&value| value > 0))
+                .map(|value| value.map(u64::from))
+                .collect::<Option<_>>()
+                .ok_or_else(|| fail("whole numbers above zero, with commas between them, are needed"))?;
+            if head == "encode_kbps" {
+                encodes = values
+                    .into_iter()
+                    .map(|kbps| Encode {
+                        rate: Bitrate::from_kbps(kbps),
+                        sizes: Vec::new(),
+                    })
+                    .collect();
+                continue;
+            }
+            if values.len() != encodes.len() {
+                return Err(fail("as many sizes as there are encodes are needed"));
+            }
+            for (encode, size) in encodes.iter_mut().zip(values) {
+                encode.sizes.push(size);
+            }
+        }
+        let sizes = Self {
+            duration: duration.ok_or_else(|| MediaError::Ladder {
+                problem: "there is no line `segment_duration_s,3`".to_owned(),
+            })?,
+            encodes,
+        };
+        if sizes.is_empty() {
+            return Err(MediaError::Ladder {
+                problem: "there is no segment".to_owned(),
+            });
+        }
+        Ok(sizes)
+    }
+}
+
+/// One encode of a title, cut into segments where all its other encodes are cut.
+#[derive(Clone)]
+pub struct Representation {
+    name: String,
+    rate: Bitrate,
+    source: Arc<dyn MediaSource>,
+}
+
+impl Representation {
+    /// What it is called, such as `720p`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rate that a player is told (`@bandwidth` of a DASH manifest): here the average rate.
+    pub fn rate(&self) -> Bitrate {
+        self.rate
+    }
+
+    /// Its bytes: the segments one after the other, as in DASH's on-demand profile.
+    pub fn source(&self) -> &Arc<dyn MediaSource> {
+        &self.source
+    }
+}
+
+impl fmt::Debug for Representation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Representation")
+            .field("name", &self.name)
+            .field("rate", &self.rate)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A title in several representations, the lowest rate first.
+///
+/// ```
+/// use playrate_media::{FrameTrace, Ladder, SegmentSizes};
+/// use playrate_units::Bitrate;
+/// use std::time::Duration;
+///
+/// let sizes: SegmentSizes = "segment_duration_s,3\nencode_kbps,500,1000\n0,190000,380000\n1,180000,370000\n".parse()?;
+/// let frames: FrameTrace = "0.0,60000,K\n0.5,9000,_\n1.0,9000,_\n".parse()?;
+/// let rates = [("low".to_owned(), Bitrate::from_kbps(440)), ("high".to_owned(), Bitrate::from_kbps(2_640))];
+/// let ladder = Ladder::generate(&sizes, &frames, &rates, Duration::from_secs(12))?;
+/// let high = &ladder.representations()[1];
+/// assert_eq!(high.source().title().segments().len(), 4);
+/// assert_eq!(high.source().title().average_rate(), high.rate());
+/// # Ok::<(), playrate_media::MediaError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    segment_duration: Duration,
+    segments: usize,
+    representations: Vec<Representation>,
+}
+
+impl Ladder {
+    /// A ladder of generated payload: for each of `rates` (a name and an average rate), segments with the sizes of a real
+    /// encode scaled to that rate, and within a segment the pattern of frames of `frames`. It plays for `duration`, rounded up to
+    /// whole segments.
+    ///
+    /// # Errors
+    /// If there are no rates, two of them are equal, or one cannot be reached.
+    pub fn generate(
+        sizes: &SegmentSizes,
+        frames: &FrameTrace,
+        rates: &[(String, Bitrate)],
+        duration: Duration,
+    ) -> Result<Self, MediaError> {
+        let mut rates = rates.to_vec();
+        rates.sort_by_key(|(_, rate)| *rate);
+        for pair in rates.windows(2) {
+            if let [(one, rate), (other, same)] = pair
+                && (rate == same || one == other)
+            {
+                return Err(MediaError::Ladder {
+                    problem: format!("{one} at {rate} and {other} at {same}: names and rates differ"),
+                });
+            }
+        }
+        if rates.is_empty() {
+            return Err(MediaError::Ladder {
+                problem: "it has no rates".to_owned(),
+            });
+        }
+        let count = duration.as_nanos().div_ceil(sizes.duration.as_nanos().max(1));
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(MOST_SEGMENTS);
+        let mut representations = Vec::with_capacity(rates.len());
+        for (name, rate) in rates {
+            let scaled = sizes.at_rate(rate, count)?;
+            let trace = frames.with_segments(sizes.duration, &scaled)?;
+            representations.push(Representation {
+                name,
+                rate,
+                source: Arc::new(TraceSource::new(&trace)),
+            });
+        }
+        Ok(Self {
+            segment_duration: sizes.duration,
+            segments: count,
+            representations,
+        })
+    }
+
+    /// The representations, the lowest rate first.
+    pub fn representations(&self) -> &[Representation] {
+        &self.representations
+    }
+
+    /// Playing time of every segment.
+    pub fn segment_duration(&self) -> Duration {
+        self.segment_duration
+    }
+
+    /// How many segments each representation has.
+    pub fn segment_count(&self) -> usize {
+        self.segments
+    }
+
+    /// Bytes of all representations.
+    pub fn size(&self) -> Bytes {
+        let sources = self.representations.iter();
+        sources
+            .map(|representation| Bytes::new(representation.source.len()))
+            .sum()
+    }
+}
+
+/// Segments of a generated title at most: a day in segments of 3 s.
+const MOST_SEGMENTS: usize = 28_800;
