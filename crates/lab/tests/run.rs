@@ -52,6 +52,11 @@ fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() 
     }
     assert_eq!(rows("one"), rows("many"));
     assert_eq!(text(&rows("one")).lines().count(), 5);
+    for row in text(&rows("one")).lines() {
+        let ideal = row.contains("\"controller\":\"ideal\"");
+        assert_eq!(row.contains("\"window_mean_bytes\":"), !ideal, "{row}");
+        assert!(row.contains("\"role\":\"viewer\""), "{row}");
+    }
 
     // As if it had been interrupted after three runs, in the middle of writing the fourth.
     let whole = text(&rows("one"));

@@ -4,6 +4,7 @@
 //! they were interrupted.
 
 mod args;
+mod control;
 mod plan;
 mod pool;
 mod progress;
@@ -20,9 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use thiserror::Error;
 
 pub use args::RunArgs;
+pub use control::Control;
 pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
-pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION};
+pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER};
 pub use store::{Store, read};
 pub use summary::{Spread, tables};
 

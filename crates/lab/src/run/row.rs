@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use video_client::playout::PlayoutReport;
 use video_client::report::Outcome;
 
+use super::control::Control;
 use crate::scenario::{Scenario, full_name};
 use crate::sim::{Ideal, Simulated, SimulatedViewer};
 
@@ -18,6 +19,13 @@ pub const FORMAT: &str = "lab-run";
 pub const VERSION: u32 = 1;
 /// What stands for the controller in the row of the best that any sender could do.
 pub const IDEAL: &str = "ideal";
+
+/// Role of whoever watches a title.
+pub const VIEWER: &str = "viewer";
+
+fn viewer() -> String {
+    VIEWER.to_owned()
+}
 
 /// One viewer's session in numbers. Times are seconds since the viewer asked for the title.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +41,9 @@ pub struct Row {
     pub key: Key,
     /// Which of the run's viewers, from 0.
     pub viewer: u32,
+    /// What it is there for: [`VIEWER`].
+    #[serde(default = "viewer")]
+    pub role: String,
     /// `complete`, `stopped` or `failed`.
     pub outcome: String,
     /// Why it failed.
@@ -53,6 +64,9 @@ pub struct Row {
     /// What the server's transport counted; absent in ideal rows.
     #[serde(flatten)]
     pub sender: Option<SenderCounts>,
+    /// What the server's window, RTT and estimates did; absent in ideal rows and in those of older programs.
+    #[serde(flatten)]
+    pub control: Option<Control>,
     /// What the bottleneck counted, of all viewers together; absent in ideal rows.
     #[serde(flatten)]
     pub link: Option<LinkTotals>,
@@ -129,7 +143,7 @@ pub struct LinkTotals {
 }
 
 /// Seconds to the microsecond, which print as short as they are.
-fn seconds(time: Duration) -> f64 {
+pub(super) fn seconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6
 }
 
@@ -211,6 +225,7 @@ impl Row {
             outcome: outcome.to_owned(),
             error,
             sender: seen.totals.map(SenderCounts::from),
+            control: seen.measured.as_ref().map(Control::from),
             link: Some(run.forward.into()),
             wire_hash: Some(format!("{:016x}", run.wire_hash)),
             ..Self::bare(
@@ -242,6 +257,7 @@ impl Row {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             key: key.clone(),
             viewer: 0,
+            role: viewer(),
             outcome: if whole { "complete" } else { "stopped" }.to_owned(),
             error: None,
             seen: Seen::of(seen),
@@ -251,6 +267,7 @@ impl Row {
             title_rate_bps: scenario.title_rate().as_bits_per_second(),
             link_rate_bps: bps(scenario.path.forward.rate.mean()),
             sender: None,
+            control: None,
             link: None,
             wire_hash: None,
         }

@@ -145,3 +145,26 @@ pub fn read(file: &Path) -> io::Result<Vec<Row>> {
     }
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row as the first program of this version wrote it: without case, role and congestion control.
+    const OLD: &str = r#"{"format":"lab-run","version":1,"program":"0.1.0","scenario":"p13-9","scenario_hash":"00","controller":"reno","trial":1,"seed":1,"viewer":0,"outcome":"complete","error":null,"startup_delay_s":1.5,"ended_s":60.0,"frames":1800,"frames_shown":1800,"frames_discarded":0,"frames_missing":0,"underflow_events":0,"frozen_s":0.0,"rebases":0,"rebuffer_ratio":0.0,"mean_bitrate_bps":4000000,"received_bytes":30000000,"download_s":50.0,"throughput_bps":4800000,"title_rate_bps":4000000,"link_rate_bps":5000000,"sent_packets":21000,"sent_bytes":31000000,"lost_packets":14,"lost_bytes":20000,"congestion_events":9,"min_rtt_s":0.1,"last_srtt_s":0.12,"link_packets":21000,"link_bytes":31600000,"queue_drops":4,"random_losses":10,"max_queue_bytes":31000,"mean_queue_delay_s":0.01,"max_queue_delay_s":0.05,"wire_hash":"0123456789abcdef"}"#;
+
+    #[test]
+    fn rows_of_older_programs_are_read_and_new_fields_survive_being_written() {
+        let row: Row = serde_json::from_str(OLD).unwrap();
+        assert_eq!((row.key.case.as_str(), row.role.as_str()), ("", "viewer"));
+        assert_eq!(row.control, None);
+        assert_eq!(row.sender.as_ref().unwrap().lost_packets, 14);
+        let control = crate::run::Control::from(&crate::sim::Measured::default());
+        let new = Row {
+            control: Some(control),
+            ..row
+        };
+        let read: Row = serde_json::from_str(&line(&new).unwrap()).unwrap();
+        assert_eq!(read, new);
+    }
+}

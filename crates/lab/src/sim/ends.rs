@@ -19,6 +19,7 @@ use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
 use super::collect::{LinkTap, record};
+use super::meter::Measured;
 use super::{Recording, Setup, SimError, SimulatedViewer, Viewer, Viewing, Watch};
 
 /// The name in a simulated server's certificate.
@@ -109,6 +110,7 @@ pub struct Ended {
     pub(super) samples: Vec<(Duration, Sample)>,
     pub(super) totals: Option<Totals>,
     pub(super) min_rtt: Option<Duration>,
+    pub(super) measured: Option<Measured>,
     pub(super) viewing: Viewing,
     /// From the beginning of the run to the beginning of the session.
     pub(super) joined: Duration,
@@ -176,6 +178,7 @@ impl Session {
             samples: self.recording.samples(began),
             totals: self.recording.totals(),
             min_rtt: self.recording.min_rtt(),
+            measured: self.recording.measured(),
             viewing: self.viewing,
             joined,
         })
@@ -206,6 +209,7 @@ impl Ended {
         let (totals, min_rtt) = (self.totals, self.min_rtt);
         let record = record(&viewer.controller.to_string(), &self, link);
         SimulatedViewer {
+            measured: self.measured,
             report: self.report,
             record,
             totals,

@@ -12,6 +12,7 @@ use video_client::playout::{Event, Happening};
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
 use super::Watch;
+use super::meter::{Measured, Meter};
 use crate::record::Span;
 
 /// Samples kept of a connection: every 20 ms for 80 s, thinned out beyond that.
@@ -24,12 +25,15 @@ pub struct Recording {
     runtime: Arc<dyn Runtime>,
     start: Instant,
     series: AtomicBool,
+    bdp: Option<Bytes>,
+    round_trip: Duration,
     heard: Mutex<Heard>,
 }
 
 #[derive(Debug, Default)]
 struct Heard {
     series: Option<(Instant, Arc<TimeSeries>)>,
+    meter: Option<Arc<Meter>>,
     totals: Option<Totals>,
     min_rtt: Option<Duration>,
 }
@@ -42,7 +46,20 @@ impl Recording {
             runtime,
             start,
             series: AtomicBool::new(true),
+            bdp: None,
+            round_trip: Duration::ZERO,
             heard: Mutex::default(),
+        }
+    }
+
+    /// Tells what the path is, for what is measured against it: its bandwidth-delay product, if it has one, and its
+    /// propagation RTT.
+    #[must_use]
+    pub fn with_path(self, bdp: Option<Bytes>, round_trip: Duration) -> Self {
+        Self {
+            bdp,
+            round_trip,
+            ..self
         }
     }
 
@@ -72,6 +89,12 @@ impl Recording {
             .collect()
     }
 
+    /// What the window and the estimates did.
+    pub fn measured(&self) -> Option<Measured> {
+        let meter = self.heard(|heard| heard.meter.clone());
+        meter.and_then(|meter| meter.measured())
+    }
+
     /// What the transport counted, once the connection is over.
     pub fn totals(&self) -> Option<Totals> {
         self.heard(|heard| heard.totals)
@@ -95,13 +118,15 @@ impl Sink for Ear {
 
 impl Observer for Recording {
     fn connecting(&self, _: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
+        let meter = Arc::new(Meter::new(self.bdp, self.round_trip));
+        self.heard(|heard| heard.meter = Some(Arc::clone(&meter)));
         if !self.series.load(Relaxed) {
-            return Vec::new();
+            return vec![meter];
         }
         let series = Arc::new(TimeSeries::new(SAMPLES));
         let now = self.runtime.now();
         self.heard(|heard| heard.series = Some((now, Arc::clone(&series))));
-        vec![Arc::new(Ear(series))]
+        vec![meter, Arc::new(Ear(series))]
     }
 
     fn finished(&self, session: &SessionSummary) {

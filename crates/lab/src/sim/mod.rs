@@ -28,7 +28,9 @@ mod error;
 mod ideal;
 mod identity;
 mod listen;
+mod meter;
 mod setup;
+mod spread;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -45,6 +47,7 @@ pub use error::SimError;
 pub use ideal::{Ideal, ideal};
 pub use identity::identity;
 pub use listen::{Recording, Viewing};
+pub use meter::{Measured, Meter, RttSpread, WindowSpread};
 pub use setup::{Played, Setup, Viewer};
 
 use crate::record::RunRecord;
@@ -88,6 +91,8 @@ pub struct SimulatedViewer {
     pub totals: Option<playrate_transport::telemetry::Totals>,
     /// Smallest RTT that the server saw, from its samples.
     pub min_rtt: Option<Duration>,
+    /// What the server's window and estimates did; `None` if nothing was ever acknowledged.
+    pub measured: Option<Measured>,
 }
 
 /// How far a run is, for whoever looks from another thread.
@@ -210,7 +215,9 @@ fn stage(
     let runtime: Arc<dyn Runtime> = simulation.runtime();
     let socket = simulation.bind(server_host, PORT)?;
     let address = socket.address();
-    let recording = Arc::new(Recording::new(Arc::clone(&runtime)));
+    let round_trip = setup.path.round_trip();
+    let bdp = setup.path.forward.rate.mean().map(|rate| rate * round_trip);
+    let recording = Arc::new(Recording::new(Arc::clone(&runtime)).with_path(bdp, round_trip));
     let (identity, pin) = identity(seed)?;
     let server = server(
         viewer,

@@ -1,0 +1,157 @@
+//! Distributions in bounded memory: a histogram of magnitudes, and mean with standard deviation.
+
+/// Parts of an octave: neighbouring bins are 1.1 % apart.
+const PARTS: u64 = 64;
+const PARTS_LOG2: u32 = PARTS.ilog2();
+/// Bins: below [`PARTS`] one for each number, then [`PARTS`] for each octave of 64 bits.
+const BINS: usize = (65 - PARTS_LOG2 as usize) << PARTS_LOG2;
+
+/// How much weight which numbers have, to 1.1 % of each number. Mean and largest are exact.
+#[derive(Clone, Debug)]
+pub(super) struct Histogram {
+    bins: Vec<u64>,
+    sum: u128,
+    weight: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            bins: vec![0; BINS],
+            sum: 0,
+            weight: 0,
+            max: 0,
+        }
+    }
+}
+
+impl Histogram {
+    pub(super) fn add(&mut self, value: u64, weight: u64) {
+        if weight == 0 {
+            return;
+        }
+        if let Some(bin) = self.bins.get_mut(bin(value)) {
+            *bin = bin.saturating_add(weight);
+        }
+        self.sum = self
+            .sum
+            .saturating_add(u128::from(value).saturating_mul(weight.into()));
+        self.weight = self.weight.saturating_add(weight);
+        self.max = self.max.max(value);
+    }
+
+    /// `None` if nothing was added.
+    pub(super) fn mean(&self) -> Option<u64> {
+        let mean = self.sum.checked_div(self.weight.into())?;
+        Some(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The number below which `percent` of the weight is; `None` if nothing was added.
+    pub(super) fn percentile(&self, percent: u32) -> Option<u64> {
+        if self.weight == 0 {
+            return None;
+        }
+        let wanted = u128::from(self.weight) * u128::from(percent);
+        let mut below = 0_u128;
+        for (index, weight) in self.bins.iter().enumerate() {
+            below += u128::from(*weight) * 100;
+            if *weight > 0 && below >= wanted {
+                return Some(middle(index).min(self.max));
+            }
+        }
+        Some(self.max)
+    }
+}
+
+fn bin(value: u64) -> usize {
+    let bin = if value < PARTS {
+        value
+    } else {
+        let shift = value.ilog2() - PARTS_LOG2;
+        u64::from(shift) * PARTS + (value >> shift)
+    };
+    usize::try_from(bin).unwrap_or(BINS)
+}
+
+/// The number in the middle of a bin.
+fn middle(bin: usize) -> u64 {
+    let bin = bin as u64;
+    if bin < PARTS {
+        return bin;
+    }
+    let shift = (bin - PARTS) / PARTS;
+    let low = (PARTS + (bin - PARTS) % PARTS) << shift;
+    low.saturating_add((1_u64 << shift) / 2)
+}
+
+/// Mean and standard deviation of numbers as they come (Welford's recurrence, with weights as of West 1979).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moments {
+    weight: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
+        if weight > 0.0 {
+            self.weight += weight;
+            let off = value - self.mean;
+            self.mean += off * weight / self.weight;
+            self.squares += weight * off * (value - self.mean);
+        }
+    }
+
+    pub(super) fn mean(&self) -> Option<f64> {
+        (self.weight > 0.0).then_some(self.mean)
+    }
+
+    /// Of the population; `None` if nothing was added.
+    pub(super) fn sd(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| (self.squares / self.weight).max(0.0).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_right_to_one_in_sixty_four_from_one_byte_to_the_largest() {
+        for exponent in 0..64 {
+            for value in [1_u64 << exponent, (1_u64 << exponent) / 3 * 4] {
+                let mut histogram = Histogram::default();
+                histogram.add(value, 5);
+                histogram.add(u64::MAX, 1);
+                let found = histogram.percentile(50).unwrap();
+                assert!(found.abs_diff(value) <= value / 64, "{value}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_decide_where_the_percentiles_are() {
+        let mut histogram = Histogram::default();
+        histogram.add(10, 94);
+        histogram.add(50, 6);
+        let percentiles = [5, 50, 94, 95, 100].map(|percent| histogram.percentile(percent));
+        assert_eq!(percentiles, [Some(10), Some(10), Some(10), Some(50), Some(50)]);
+        assert_eq!((histogram.mean(), histogram.max()), (Some(12), 50));
+        assert_eq!(Histogram::default().percentile(50), None);
+    }
+
+    #[test]
+    fn moments_are_those_of_the_numbers_repeated_by_their_weight() {
+        let mut moments = Moments::default();
+        moments.add(2.0, 3.0);
+        moments.add(6.0, 1.0);
+        assert!((moments.mean().unwrap() - 3.0).abs() < 1e-12);
+        assert!((moments.sd().unwrap() - 3.0_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(Moments::default().mean(), None);
+    }
+}
