@@ -7,7 +7,7 @@
 //! - [`facts`] measures it, [`explain`] says why viewers fared differently, [`experience`] makes the table.
 //! - [`figure`] draws, [`report`] puts everything on one page.
 //! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many.
-//! - [`metric`] names every number of a result.
+//! - [`metric`] names every number of a result, [`statistics`] says how sure many of them are.
 //! - [`demo`] makes a comparison over real UDP.
 
 pub mod demo;
@@ -23,4 +23,5 @@ pub mod run;
 mod samples;
 pub mod scenario;
 pub mod sim;
+pub mod statistics;
 pub mod words;

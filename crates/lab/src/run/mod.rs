@@ -26,7 +26,9 @@ pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
 pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER};
 pub use store::{Store, read};
-pub use summary::{Spread, tables};
+pub use summary::tables;
+
+pub use crate::statistics::Spread;
 
 use crate::scenario::{self, Changes, Scenario, ScenarioError};
 use progress::Display;

@@ -1,0 +1,169 @@
+//! Known values, and how often intervals hold what they should.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use rstest::rstest;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::bootstrap::{quantile, resample};
+use super::interval::tail;
+use super::*;
+
+fn close(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-6 * other.abs().max(1.0)
+}
+
+#[test]
+fn few_trials_have_students_interval() {
+    // Tables: t(0.975) = 12.70620, 4.302653, 3.182446 with 1, 2 and 3 degrees of freedom.
+    for (values, half) in [
+        (vec![1.0, 3.0], 12.706_204_736),
+        (vec![1.0, 2.0, 3.0], 4.302_652_730 / 3_f64.sqrt()),
+        (
+            vec![1.0, 1.0, 3.0, 3.0],
+            3.182_446_305 * (4.0_f64 / 3.0 / 4.0).sqrt(),
+        ),
+    ] {
+        let interval = Interval::of(&values).unwrap();
+        assert_eq!(interval.method, Method::StudentT);
+        assert!(close(interval.high - interval.mean, half), "{interval:?} {half}");
+        assert!(close(interval.mean - interval.low, half), "{interval:?} {half}");
+    }
+}
+
+#[test]
+fn one_trial_says_nothing_and_equal_trials_say_all() {
+    let one = Interval::of(&[3.0]).unwrap();
+    assert_eq!((one.low, one.high), (f64::NEG_INFINITY, f64::INFINITY));
+    // The sum of ten times 0.1 is not 1.
+    let same = Interval::of(&[0.1; 10]).unwrap();
+    assert_eq!((same.low, same.mean, same.high), (0.1, 0.1, 0.1));
+    assert!(same.is_constant());
+    assert_eq!(Interval::of(&[]), None);
+    assert_eq!(Interval::of(&[1.0, f64::NAN]), None);
+}
+
+#[test]
+fn the_bootstrap_is_the_same_every_time_and_as_wide_as_students_interval() {
+    let values: Vec<f64> = (0..20_u32).map(|i| f64::from(i * 7 % 20)).collect();
+    let interval = Interval::of(&values).unwrap();
+    assert_eq!(interval.method, Method::Bootstrap);
+    assert_eq!(Some(interval), Interval::of(&values));
+    // sd = √35, t(0.975; 19) = 2.093024.
+    let half = 2.093_024 * (35.0_f64 / 20.0).sqrt();
+    let width = interval.high - interval.low;
+    assert!((width / (2.0 * half) - 1.0).abs() < 0.04, "{width} {half}");
+    assert!((f64::midpoint(interval.high, interval.low) - 9.5).abs() < 0.1 * half);
+}
+
+#[test]
+fn percentiles_are_expanded_by_few_trials() {
+    // Φ(−t(0.975; n − 1) · √(n / (n − 1))) with t from tables: 2.262, 2.093.
+    for (count, share) in [(10, 0.0086), (20, 0.0159)] {
+        assert!((tail(count) - share).abs() < 0.000_2, "{count}: {}", tail(count));
+    }
+}
+
+#[test]
+fn quantiles_lie_between_neighbours() {
+    let sorted = [1.0, 2.0, 4.0, 8.0];
+    assert_eq!(
+        [0.0, 0.5, 1.0].map(|share| quantile(&sorted, share)),
+        [1.0, 3.0, 8.0]
+    );
+    assert!(quantile(&[], 0.5).is_nan());
+}
+
+#[test]
+fn every_trial_is_drawn_as_often_as_another() {
+    let mut drawn = [0_u32; 7];
+    resample(7, 10_000, 1, |indices| {
+        for index in indices {
+            drawn[*index] += 1;
+        }
+        0.0
+    });
+    // Binomial with mean 10,000 and standard deviation 93.
+    assert!(
+        drawn.iter().all(|count| (9_600..10_400).contains(count)),
+        "{drawn:?}"
+    );
+}
+
+/// How often of 2,000 experiments the interval of `count` draws holds their true mean.
+fn coverage(count: usize, draw: impl Fn(f64) -> f64, mean: f64) -> f64 {
+    let mut generator = Pcg32::new(1, 1);
+    let mut held = 0_u32;
+    for experiment in 0..2_000 {
+        let values: Vec<f64> = (0..count)
+            .map(|_| draw((f64::from(generator.next_u32()) + 0.5) / 4_294_967_296.0))
+            .collect();
+        let interval = Interval::with(&values, 500, experiment).unwrap();
+        held += u32::from(interval.low <= mean && mean <= interval.high);
+    }
+    f64::from(held) / 2_000.0
+}
+
+#[rstest]
+#[case::two(2)]
+#[case::four(4)]
+#[case::five(5)]
+#[case::eight(8)]
+#[case::ten(10)]
+#[case::twenty(20)]
+fn of_normal_trials_nineteen_intervals_in_twenty_hold_the_mean(#[case] count: usize) {
+    let normal = Normal::standard();
+    let share = coverage(count, |uniform| normal.inverse_cdf(uniform), 0.0);
+    assert!((0.92..=0.97).contains(&share), "{count} trials: {share}");
+}
+
+#[rstest]
+#[case::five(5, 0.86)]
+#[case::eight(8, 0.88)]
+#[case::ten(10, 0.89)]
+#[case::twenty(20, 0.91)]
+fn of_skewed_trials_nearly_as_many_do(#[case] count: usize, #[case] least: f64) {
+    let share = coverage(count, |uniform| -uniform.ln(), 1.0);
+    assert!((least..=0.97).contains(&share), "{count} trials: {share}");
+}
+
+#[test]
+fn controllers_are_compared_seed_by_seed() {
+    // The seeds differ far more than the controllers do.
+    let sample = |extra: f64| -> Sample {
+        (1..=10_u32)
+            .map(|seed| (u64::from(seed), f64::from(seed) * 10.0 + extra))
+            .collect()
+    };
+    let (mut one, other) = (sample(2.0), sample(0.0));
+    one.insert(99, 1e9);
+    let paired = Paired::of(&one, &other).unwrap();
+    assert_eq!((paired.difference.mean, paired.difference.low), (2.0, 2.0));
+    assert!(paired.difference.is_constant());
+    let ratio = paired.ratio.unwrap();
+    assert!(close(ratio.value, 570.0 / 550.0));
+    let (low, high) = ratio.ends.unwrap();
+    assert!(low > 1.0 && low < ratio.value && ratio.value < high && high < 1.2);
+    assert_eq!(Paired::of(&one, &Sample::new()), None);
+}
+
+#[test]
+fn a_ratio_to_nothing_is_none() {
+    let sample = |value: f64| -> Sample { (1..=5).map(|seed| (seed, value)).collect() };
+    assert!(Paired::of(&sample(1.0), &sample(0.0)).unwrap().ratio.is_none());
+    let ratio = Paired::of(&sample(3.0), &sample(2.0)).unwrap().ratio.unwrap();
+    assert_eq!((ratio.value, ratio.ends), (1.5, Some((1.5, 1.5))));
+}
+
+#[test]
+fn an_effect_is_how_often_one_has_more() {
+    assert_eq!(cliffs_delta(&[4.0, 5.0], &[1.0, 2.0, 3.0]), Some(1.0));
+    assert_eq!(cliffs_delta(&[1.0, 2.0], &[1.0, 2.0]), Some(0.0));
+    // 9 pairs: 1 more, 6 less, 2 equal.
+    assert_eq!(cliffs_delta(&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0]), Some(-5.0 / 9.0));
+    assert_eq!(cliffs_delta(&[], &[1.0]), None);
+    assert_eq!(
+        (Effect::of(-0.2), Effect::of(0.5).name()),
+        (Effect::Small, "large")
+    );
+}
