@@ -5,6 +5,7 @@ use std::ops::Range;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
+use super::axis::{axis_number, nice_step};
 use super::canvas::{
     AXIS, Area, FAINT, FigureError, GRID, INK, LEFT, RIGHT, WIDTH, draw, fine, px, stroke, text_style,
     text_width,
@@ -254,31 +255,6 @@ fn dashed(area: &Area<'_>, y: i32) -> Result<(), FigureError> {
         area.draw(&PathElement::new(vec![(px(x), y), (px(end), y)], style))?;
     }
     Ok(())
-}
-
-/// The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `least`.
-fn nice_step(least: f64) -> f64 {
-    if !least.is_finite() || least <= 0.0 {
-        return 1.0;
-    }
-    let power = 10_f64.powf(least.log10().floor());
-    [1.0, 2.0, 2.5, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|&step| step >= least * 0.999_999)
-        .unwrap_or(10.0 * power)
-}
-
-/// A number with as many decimals as its axis needs.
-fn axis_number(value: f64, step: f64) -> String {
-    let decimals = [0_usize, 1, 2, 3]
-        .into_iter()
-        .find(|&decimals| {
-            let scaled = step * 10_f64.powi(i32::try_from(decimals).unwrap_or(0));
-            (scaled - scaled.round()).abs() < 1e-6
-        })
-        .unwrap_or(3);
-    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]

@@ -1,0 +1,122 @@
+//! Names of colours and dashes, in lines below a figure: outside the data, however many there are.
+
+use super::Style;
+use super::canvas::text_width;
+use super::pen::{Anchor, FAINT, INK, Pen, Stroke, Type};
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Entry {
+    /// A line of a controller.
+    Line(String, Style),
+    /// A block of a controller.
+    Block(String, Style),
+    /// A line that data is compared with; the number chooses its dashes.
+    Guide(String, usize),
+}
+
+/// Height of a line of the legend.
+const LINE: f64 = 18.0;
+const SAMPLE: f64 = 24.0;
+
+impl Entry {
+    fn name(&self) -> &str {
+        match self {
+            Self::Line(name, _) | Self::Block(name, _) | Self::Guide(name, _) => name,
+        }
+    }
+
+    fn width(&self) -> f64 {
+        SAMPLE + 6.0 + text_width(self.name(), 11.5) * 1.08 + 18.0
+    }
+}
+
+/// How a guide is drawn.
+pub(super) const fn guide_stroke(number: usize) -> Stroke {
+    let dash: &[f64] = match number % 3 {
+        0 => &[4.0, 3.0],
+        1 => &[1.5, 2.5],
+        _ => &[8.0, 3.0, 1.5, 3.0],
+    };
+    Stroke::dashed(FAINT, 1.1, dash)
+}
+
+/// Which entries stand in which line.
+fn lines(entries: &[Entry], width: f64) -> Vec<&[Entry]> {
+    let mut lines = Vec::new();
+    let mut rest = entries;
+    while !rest.is_empty() {
+        let mut used = 0.0;
+        let fit = rest
+            .iter()
+            .take_while(|entry| {
+                used += entry.width();
+                used <= width
+            })
+            .count()
+            .max(1);
+        let (line, after) = rest.split_at(fit);
+        lines.push(line);
+        rest = after;
+    }
+    lines
+}
+
+/// Height of the legend at this width.
+pub(super) fn height(entries: &[Entry], width: f64) -> f64 {
+    LINE * lines(entries, width).len() as f64
+}
+
+/// Draws the legend with its top left corner at `at`.
+pub(super) fn draw(pen: &mut Pen, entries: &[Entry], at: (f64, f64), width: f64) {
+    for (number, line) in lines(entries, width).into_iter().enumerate() {
+        let y = at.1 + LINE * (number as f64 + 0.5);
+        let mut x = at.0;
+        for entry in line {
+            match entry {
+                Entry::Line(_, style) => {
+                    let stroke = Stroke::dashed(style.colour, 2.4, style.dashes());
+                    pen.line((x, y), (x + SAMPLE, y), stroke);
+                }
+                Entry::Block(_, style) => block(pen, (x + 6.0, y - 6.0), (14.0, 12.0), *style),
+                Entry::Guide(_, number) => pen.line((x, y), (x + SAMPLE, y), guide_stroke(*number)),
+            }
+            let kind = Type::new(11.5, INK, Anchor::Start);
+            pen.text((x + SAMPLE + 6.0, y), kind, entry.name());
+            x += entry.width();
+        }
+    }
+}
+
+/// A filled box; that of a dashed style is pale with an outline.
+pub(super) fn block(pen: &mut Pen, at: (f64, f64), size: (f64, f64), style: Style) {
+    if style.dash == 0 {
+        pen.rect(at, size, style.colour, 0.85);
+    } else {
+        pen.rect(at, size, style.colour, 0.3);
+        pen.frame(at, size, Stroke::dashed(style.colour, 1.2, style.dashes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::styles;
+
+    #[test]
+    fn entries_that_do_not_fit_go_to_the_next_line() {
+        let names: Vec<String> = (0..20).map(|i| format!("ccpd(kd={i}ms)+loss=ignore")).collect();
+        let entries: Vec<Entry> = names
+            .iter()
+            .cloned()
+            .zip(styles(&names))
+            .map(|(name, style)| Entry::Line(name, style))
+            .collect();
+        let lines = lines(&entries, 900.0);
+        assert!(lines.len() > 3);
+        assert_eq!(lines.iter().map(|line| line.len()).sum::<usize>(), 20);
+        for line in lines {
+            assert!(line.iter().map(Entry::width).sum::<f64>() <= 900.0);
+        }
+    }
+}
