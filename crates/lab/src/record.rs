@@ -197,6 +197,12 @@ pub struct TransportSample {
     /// Smoothed RTT.
     #[serde(with = "seconds::optional")]
     pub rtt: Option<Duration>,
+    /// Last sample of the RTT, with the viewer's acknowledgement delay in it.
+    #[serde(with = "seconds::optional", default)]
+    pub latest_rtt: Option<Duration>,
+    /// The controller's estimate of the path's capacity, if it has one.
+    #[serde(default)]
+    pub capacity: Option<Bitrate>,
 }
 
 /// The bottleneck at one moment.

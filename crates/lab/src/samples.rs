@@ -67,6 +67,8 @@ pub(crate) fn run(spec: &str, kept: f64) -> RunRecord {
             window: bytes(window),
             ssthresh: None,
             rtt: Some(ms(200 + (i % 50))),
+            latest_rtt: None,
+            capacity: None,
         });
         window += 1_000.0;
     }

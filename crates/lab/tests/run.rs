@@ -83,7 +83,10 @@ fn time_series_are_kept_when_asked_for() {
     );
     assert!(made.status.success(), "{}", text(&made.stderr));
     for (kind, head) in [
-        ("transport", "at_s,window_bytes,ssthresh_bytes,srtt_s"),
+        (
+            "transport",
+            "at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps",
+        ),
         ("playout", "at_s,held_s,received_bytes"),
         ("queue", "at_s,max_queue_bytes"),
     ] {

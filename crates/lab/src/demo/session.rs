@@ -207,6 +207,8 @@ fn transport(samples: &[(Duration, Sample)]) -> (Vec<TransportSample>, Vec<Windo
         window: sample.snapshot.window,
         ssthresh: sample.snapshot.ssthresh,
         rtt: sample.smoothed_rtt,
+        latest_rtt: sample.latest_rtt,
+        capacity: sample.snapshot.capacity,
     });
     let cuts = samples.windows(2).filter_map(|pair| {
         let ((_, before), (at, after)) = (&pair[0], &pair[1]);

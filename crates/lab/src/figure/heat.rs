@@ -60,9 +60,13 @@ pub fn heat_colour(shade: f64) -> Colour {
     };
     let at = shade * (SCALE.len() - 1) as f64;
     let low = (at as usize).min(SCALE.len() - 2);
-    let (one, other, share) = (SCALE[low], SCALE[low + 1], at - low as f64);
-    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
-    Colour(mix(one.0, other.0), mix(one.1, other.1), mix(one.2, other.2))
+    let (below, above, part) = (SCALE[low], SCALE[low + 1], at - low as f64);
+    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * part).round() as u8;
+    Colour(
+        mix(below.0, above.0),
+        mix(below.1, above.1),
+        mix(below.2, above.2),
+    )
 }
 
 /// Black or white, whichever can be read on `ground`.

@@ -251,7 +251,10 @@ pub fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
     let mut corners = Vec::with_capacity(sorted.len() * 2);
     let mut below = 0.0;
     for (index, value) in sorted.iter().enumerate() {
-        if sorted.get(index + 1).is_some_and(|next| next == value) {
+        if sorted
+            .get(index + 1)
+            .is_some_and(|next| next.total_cmp(value).is_eq())
+        {
             continue;
         }
         let share = (index + 1) as f64 / count;

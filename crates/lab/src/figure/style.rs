@@ -34,7 +34,7 @@ pub const IDEAL_STYLE: Style = Style {
 /// Short names with a colour of their own, the same in every figure of every report.
 ///
 /// The first seven are Okabe and Ito's palette ("Color Universal Design", 2008), then Paul Tol's muted scheme, then
-/// ColorBrewer's Dark2 and darker shades of kin. Nobody can tell more than a dozen colours apart, so figures with many
+/// `ColorBrewer`'s Dark2 and darker shades of kin. Nobody can tell more than a dozen colours apart, so figures with many
 /// controllers also name each where it is drawn.
 pub(super) const NAMED: [(&str, Colour); 26] = [
     ("reno", Colour(0x00, 0x72, 0xB2)),

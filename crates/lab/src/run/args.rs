@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// What `lab run` is told.
 #[derive(Args, Clone, Debug)]
@@ -32,9 +32,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub quick: bool,
 
-    /// Keep time series as well: window, RTT, playout buffer and queue of every run as CSV files
-    #[arg(long)]
-    pub series: bool,
+    /// Keep time series as well, as CSV files: window, RTT, capacity estimate, playout buffer and queue of each controller's first
+    /// trial, or of all of them
+    #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "first")]
+    pub series: Option<SeriesOf>,
 
     /// Directory for the results
     #[arg(long, value_name = "DIR", default_value = "lab-runs")]
@@ -43,6 +44,22 @@ pub struct RunArgs {
     /// Keep the results that are in the directory and make what is missing
     #[arg(long)]
     pub resume: bool,
+}
+
+/// Of which runs time series are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SeriesOf {
+    /// Of each controller's first trial.
+    First,
+    /// Of all.
+    All,
+}
+
+impl SeriesOf {
+    /// Whether those of trial `trial`, from 1, are kept.
+    pub(super) const fn takes(self, trial: u32) -> bool {
+        matches!(self, Self::All) || trial == 1
+    }
 }
 
 impl RunArgs {

@@ -20,12 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use thiserror::Error;
 
-pub use args::RunArgs;
+pub use args::{RunArgs, SeriesOf};
 pub use control::Control;
 pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
 pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER};
-pub use store::{Store, read};
+pub use series::series_stem;
+pub use store::{SCENARIOS, Store, read};
 pub use summary::tables;
 
 pub use crate::statistics::Spread;
@@ -132,6 +133,9 @@ pub fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<Pa
         },
     };
     let mut store = Store::open(&directory, args.resume).map_err(kept)?;
+    for scenario in &scenarios {
+        store.add_scenario(scenario).map_err(kept)?;
+    }
     let todo: Vec<(usize, &Job)> = jobs
         .iter()
         .enumerate()

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::args::SeriesOf;
 use super::plan::Job;
 use super::row::Row;
 use super::series;
@@ -30,8 +31,8 @@ pub struct Done {
 pub struct PoolOptions {
     /// How many jobs at once.
     pub threads: usize,
-    /// Whether time series are kept.
-    pub series: bool,
+    /// Of which jobs time series are kept.
+    pub series: Option<SeriesOf>,
 }
 
 /// Does `jobs`, and calls `done` with each that is over and `tick` ten times a second with the bytes received by those
@@ -52,7 +53,7 @@ pub fn work(
                 while let Some(&(index, job)) = jobs.get(next.fetch_add(1, Relaxed)) {
                     let fresh = Arc::new(Watch::default());
                     *lock(watch) = Arc::clone(&fresh);
-                    let Some(over) = perform(index, job, options.series, &fresh) else {
+                    let Some(over) = perform(index, job, options, &fresh) else {
                         break;
                     };
                     // The bytes of a finished job are counted by its weight.
@@ -97,7 +98,8 @@ fn attend(
 }
 
 /// Does one job; `None` if it was given up.
-fn perform(index: usize, job: &Job, series: bool, watch: &Arc<Watch>) -> Option<Done> {
+fn perform(index: usize, job: &Job, options: PoolOptions, watch: &Arc<Watch>) -> Option<Done> {
+    let series = options.series.is_some_and(|of| of.takes(job.key.trial));
     let made = catch_unwind(AssertUnwindSafe(|| make(job, series, watch)));
     let (result, series) = match made {
         Ok(Ok((rows, series))) => (Ok(rows), series),

@@ -7,16 +7,21 @@ use super::row::Key;
 use crate::record::RunRecord;
 use crate::sim::Simulated;
 
+/// What the files of a viewer begin with, below the `series` directory.
+pub fn series_stem(key: &Key, viewer: usize) -> String {
+    format!(
+        "{}/{}-seed{}-viewer{viewer}",
+        directory(key),
+        slug(&key.controller),
+        key.seed
+    )
+}
+
 /// The files of a run: path below the `series` directory, and content.
 pub(super) fn files(key: &Key, run: &Simulated) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for (number, viewer) in run.viewers.iter().enumerate() {
-        let stem = format!(
-            "{}/{}-seed{}-viewer{number}",
-            directory(key),
-            slug(&key.controller),
-            key.seed
-        );
+        let stem = series_stem(key, number);
         let record = &viewer.record;
         files.push((format!("{stem}-transport.csv"), transport(record)));
         files.push((format!("{stem}-playout.csv"), playout(record)));
@@ -59,15 +64,17 @@ fn cell<T: std::fmt::Display>(value: Option<T>) -> String {
 // Writing to a String cannot fail, hence the ignored results below.
 
 fn transport(record: &RunRecord) -> String {
-    let mut text = String::from("at_s,window_bytes,ssthresh_bytes,srtt_s\n");
+    let mut text = String::from("at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps\n");
     for sample in &record.transport {
         let _ = writeln!(
             text,
-            "{},{},{},{}",
+            "{},{},{},{},{},{}",
             seconds(sample.at),
             sample.window.as_u64(),
             cell(sample.ssthresh.map(playrate_units::Bytes::as_u64)),
             cell(sample.rtt.map(seconds)),
+            cell(sample.latest_rtt.map(seconds)),
+            cell(sample.capacity.map(playrate_units::Bitrate::as_bits_per_second)),
         );
     }
     text

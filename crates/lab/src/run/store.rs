@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::plan::Job;
 use super::row::{FORMAT, Key, Row, VERSION};
+use crate::scenario::Scenario;
 
 const ROWS: &str = "runs.jsonl";
+/// Directory of the texts of scenarios.
+pub const SCENARIOS: &str = "scenarios";
 const PART: &str = "runs.part.jsonl";
 
 /// Results of runs, on disk and in memory.
@@ -96,6 +99,19 @@ impl Store {
             fs::create_dir_all(parent)?;
         }
         fs::write(path, text)
+    }
+
+    /// Keeps the text of a scenario, so that what was run can be explained wherever the results are.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add_scenario(&self, scenario: &Scenario) -> io::Result<()> {
+        let directory = self.directory.join(SCENARIOS);
+        fs::create_dir_all(&directory)?;
+        fs::write(
+            directory.join(format!("{}.toml", scenario.name)),
+            scenario.text.as_bytes(),
+        )
     }
 
     /// Writes all rows in the order of `plan`, and after them those of other scenarios that the directory held before.

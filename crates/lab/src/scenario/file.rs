@@ -34,6 +34,9 @@ pub(super) struct File {
     /// As `quick`.
     #[expect(dead_code, reason = "a known key that this reader has no use for")]
     case: Option<IgnoredAny>,
+    /// As `quick`.
+    #[expect(dead_code, reason = "a known key that this reader has no use for")]
+    figure: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]

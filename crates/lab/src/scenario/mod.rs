@@ -7,6 +7,7 @@ mod built_in;
 mod cases;
 mod changes;
 mod error;
+mod figures;
 mod file;
 mod text;
 mod titles;
@@ -29,6 +30,7 @@ use video_client::playout::{
 pub use built_in::{BUILT_IN, open};
 pub use changes::{Setting, SettingError};
 pub use error::{Origin, ScenarioError};
+pub use figures::{CURVES, ESTIMATES, FigureKind, FigureSpec, figures_of};
 pub use titles::TRACES;
 pub use words::explain;
 
@@ -84,6 +86,10 @@ pub struct Scenario {
     pub leaves_after: Option<Duration>,
     /// Whether the servers are told the size of the playout buffer.
     pub server_knows_buffer: bool,
+    /// What is drawn of its results; if empty, what suits them.
+    pub figures: Vec<FigureSpec>,
+    /// The file as it was written, all cases in it.
+    pub text: std::sync::Arc<str>,
     /// Tells what a run depends on besides controller and seed; comments, controllers and trials left out.
     pub hash: String,
 }
@@ -175,6 +181,7 @@ impl Scenario {
             "ideal",
             "case",
             "quick",
+            "figure",
         ] {
             table.remove(key);
         }
@@ -193,6 +200,8 @@ impl Scenario {
             trials: changes.trials.unwrap_or(trials),
             seed: changes.seed.or(read.seed).unwrap_or(1),
             ideal: read.ideal.unwrap_or(true),
+            figures: figures::figures(Blame::new(blame.file, blame.written.unwrap_or(blame.text)))?,
+            text: blame.written.unwrap_or(blame.text).into(),
             hash: hash(&table, title.source().as_ref()),
             title,
             path,

@@ -89,6 +89,8 @@ fn transport(samples: &[(Duration, Sample)]) -> (Vec<TransportSample>, Vec<Windo
         window: sample.snapshot.window,
         ssthresh: sample.snapshot.ssthresh,
         rtt: sample.smoothed_rtt,
+        latest_rtt: sample.latest_rtt,
+        capacity: sample.snapshot.capacity,
     });
     let pairs = samples.iter().zip(samples.iter().skip(1));
     let cuts = pairs.filter_map(|((_, before), (at, after))| {
