@@ -69,6 +69,38 @@ fn an_echo_takes_at_least_the_round_trip() {
 }
 
 #[test]
+fn servers_behind_one_relay_share_its_path_and_hear_only_their_own_clients() {
+    let (first, second, client) = (socket(), socket(), socket());
+    let config = RelayConfig::new(
+        first.local_addr().unwrap(),
+        PathConfig {
+            forward: free(Duration::from_millis(1)),
+            backward: free(Duration::from_millis(1)),
+        },
+    )
+    .with_server(second.local_addr().unwrap());
+    let relay = Relay::start(&config).unwrap();
+    assert_eq!(relay.addresses().len(), 2);
+    assert_eq!(relay.addresses()[0], relay.local_addr());
+    let mut buffer = [0; 64];
+    // The same client talks to both from one socket, and each answers it.
+    for (n, (server, &address)) in [&first, &second].into_iter().zip(relay.addresses()).enumerate() {
+        client.send_to(&[u8::try_from(n).unwrap(); 10], address).unwrap();
+        let (length, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!((length, usize::from(buffer[0])), (10, n));
+        server.send_to(&buffer[..length], from).unwrap();
+        let (length, from) = client.recv_from(&mut buffer).unwrap();
+        assert_eq!((length, from, usize::from(buffer[0])), (10, address, n));
+    }
+    let report = stop(relay);
+    assert_eq!(report.totals.clients, 2);
+    assert_eq!(
+        (report.totals.forward.forwarded, report.totals.backward.forwarded),
+        (2, 2)
+    );
+}
+
+#[test]
 fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
     let (server, client) = (socket(), socket());
     let rate = Bitrate::from_mbps(20);

@@ -1,7 +1,8 @@
 //! [`Relay`]: a real-time UDP relay that treats live traffic as the path says.
 //!
 //! Clients talk to the relay's address as if it were the server's. Each client gets a socket of its own towards the
-//! server, so the server tells them apart; all of them share the same two links. The relay runs on a thread of its own
+//! server, so the server tells them apart; all of them share the same two links. Several servers may share them too, each
+//! behind an address of its own. The relay runs on a thread of its own
 //! and needs no privilege.
 //!
 //! What it cannot do: carry ECN codepoints (they are lost at its sockets, so a sender sees a path that clears them), or
@@ -28,7 +29,7 @@ use thiserror::Error;
 pub use report::{Lateness, MAX_LATENESS, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot};
 
 use crate::{ConfigError, LinkSeries, PathConfig, Seed};
-use worker::Worker;
+use worker::{Door, Worker};
 
 /// A relay as it is asked for.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct RelayConfig {
     pub listen: SocketAddr,
     /// Where the real server is.
     pub server: SocketAddr,
+    /// Servers that share the path with it. The relay listens for the clients of each at a free port beside `listen`'s.
+    pub more_servers: Vec<SocketAddr>,
     /// What lies between them.
     pub path: PathConfig,
     /// The seed of the path's losses.
@@ -58,12 +61,20 @@ impl RelayConfig {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             server,
+            more_servers: Vec::new(),
             path,
             seed: Seed::new(1),
             max_clients: 64,
             memory: Bytes::from_mib(64),
             series: (Duration::from_millis(10), 1_024),
         }
+    }
+
+    /// The same relay with one more server on the same path; see [`RelayHandle::addresses`].
+    #[must_use]
+    pub fn with_server(mut self, server: SocketAddr) -> Self {
+        self.more_servers.push(server);
+        self
     }
 
     /// The same relay with this seed.
@@ -142,33 +153,26 @@ impl Relay {
         let series = LinkSeries::new(config.series.0, config.series.1);
         let forward = path.forward.with_series(series.clone());
         let backward = path.backward.with_series(series);
-        let listener = socket::listen(config.listen).map_err(|source| RelayError::Listen {
-            address: config.listen,
-            source,
-        })?;
-        let local_addr = listener
-            .socket
-            .local_addr()
-            .map_err(|source| RelayError::Listen {
-                address: config.listen,
-                source,
-            })?;
+        let beside = SocketAddr::new(config.listen.ip(), 0);
+        let servers = std::iter::once((config.listen, config.server));
+        let servers = servers.chain(config.more_servers.iter().map(|&server| (beside, server)));
+        let doors = servers
+            .map(|(address, server)| {
+                Door::open(address, server).map_err(|source| RelayError::Listen { address, source })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let addresses: Vec<_> = doors.iter().map(|door| door.address).collect();
+        let local_addr = addresses.first().copied().unwrap_or(config.listen);
         let (stop, stopped) = UnixStream::pair().map_err(RelayError::Thread)?;
         let snapshot = Arc::new(Mutex::new(RelaySnapshot::default()));
-        let worker = Worker::new(
-            config,
-            listener,
-            forward,
-            backward,
-            stopped,
-            Arc::clone(&snapshot),
-        );
+        let worker = Worker::new(config, doors, forward, backward, stopped, Arc::clone(&snapshot));
         let thread = std::thread::Builder::new()
             .name("playrate-relay".into())
             .spawn(move || worker.run())
             .map_err(RelayError::Thread)?;
         Ok(RelayHandle {
             local_addr,
+            addresses,
             stop: Some(stop),
             snapshot,
             thread: Some(thread),
@@ -180,6 +184,7 @@ impl Relay {
 #[derive(Debug)]
 pub struct RelayHandle {
     local_addr: SocketAddr,
+    addresses: Vec<SocketAddr>,
     /// Closing this end wakes the thread and tells it to stop.
     stop: Option<UnixStream>,
     snapshot: Arc<Mutex<RelaySnapshot>>,
@@ -187,9 +192,14 @@ pub struct RelayHandle {
 }
 
 impl RelayHandle {
-    /// Where clients find the relay.
+    /// Where clients find the relay, and behind it the first server.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// Where clients find the relay for each of the servers, in their order.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// What the relay has done so far, at most 20 ms old while there is traffic. For progress displays and taps.

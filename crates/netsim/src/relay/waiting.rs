@@ -15,13 +15,21 @@ pub(super) enum Way {
     Backward,
 }
 
+/// A client of one of the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Client {
+    /// Which server's door it came to.
+    pub(super) door: usize,
+    pub(super) address: SocketAddr,
+}
+
 /// A datagram inside the relay.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) at: Time,
     pub(super) order: u64,
     pub(super) way: Way,
-    pub(super) client: SocketAddr,
+    pub(super) client: Client,
     pub(super) data: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::report::LatenessSum;
 use super::socket::{self, Buffered};
-use super::waiting::{Waiting, Way, cost};
+use super::waiting::{Client, Waiting, Way, cost};
 use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
 use crate::{Link, LinkSeries, Packet, Time};
 
@@ -62,8 +62,30 @@ impl Direction {
     }
 }
 
+/// Where the clients of one server come to.
 #[derive(Debug)]
-struct Client {
+pub(super) struct Door {
+    listener: UdpSocket,
+    pub(super) address: SocketAddr,
+    server: SocketAddr,
+    socket_buffer: Bytes,
+}
+
+impl Door {
+    pub(super) fn open(listen: SocketAddr, server: SocketAddr) -> io::Result<Self> {
+        let Buffered { socket, granted } = socket::listen(listen)?;
+        Ok(Self {
+            address: socket.local_addr()?,
+            listener: socket,
+            server,
+            socket_buffer: granted,
+        })
+    }
+}
+
+/// What the relay keeps for a client.
+#[derive(Debug)]
+struct Line {
     upstream: UdpSocket,
     last_seen: Time,
 }
@@ -71,12 +93,11 @@ struct Client {
 #[derive(Debug)]
 pub(super) struct Worker {
     started: Instant,
-    server: SocketAddr,
     max_clients: usize,
     memory: u64,
 
-    listener: UdpSocket,
-    clients: BTreeMap<SocketAddr, Client>,
+    doors: Vec<Door>,
+    clients: BTreeMap<Client, Line>,
     stopped: UnixStream,
 
     forward: Direction,
@@ -100,7 +121,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         config: &RelayConfig,
-        listener: Buffered,
+        doors: Vec<Door>,
         forward: Link,
         backward: Link,
         stopped: UnixStream,
@@ -108,10 +129,14 @@ impl Worker {
     ) -> Self {
         Self {
             started: Instant::now(),
-            server: config.server,
             max_clients: config.max_clients,
             memory: config.memory.as_u64(),
-            listener: listener.socket,
+            socket_buffer: doors
+                .iter()
+                .map(|door| door.socket_buffer)
+                .min()
+                .unwrap_or(Bytes::ZERO),
+            doors,
             clients: BTreeMap::new(),
             stopped,
             forward: Direction::new(forward),
@@ -123,7 +148,6 @@ impl Worker {
             lateness: LatenessSum::default(),
             turned_away: 0,
             server_unreachable: 0,
-            socket_buffer: listener.granted,
             kernel_drops: Some(0),
             last_traffic: Time::ZERO,
             published: Time::ZERO,
@@ -144,8 +168,8 @@ impl Worker {
                 return Ok(self.report());
             }
             self.release();
-            if ready.listener {
-                self.read_clients(&mut buffer);
+            for door in ready.doors {
+                self.read_clients(door, &mut buffer);
             }
             for client in ready.upstreams {
                 self.release();
@@ -167,14 +191,13 @@ impl Worker {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        let mut fds = vec![
-            PollFd::new(&self.stopped, PollFlags::IN),
-            PollFd::new(&self.listener, PollFlags::IN),
-        ];
+        let listeners = self.doors.iter().map(|door| &door.listener);
+        let upstreams = self.clients.values().map(|line| &line.upstream);
+        let mut fds = vec![PollFd::new(&self.stopped, PollFlags::IN)];
         fds.extend(
-            self.clients
-                .values()
-                .map(|client| PollFd::new(&client.upstream, PollFlags::IN)),
+            listeners
+                .chain(upstreams)
+                .map(|socket| PollFd::new(socket, PollFlags::IN)),
         );
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -183,11 +206,15 @@ impl Worker {
         let happened = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let ready = Ready {
             stopped: fds.first().is_some_and(happened),
-            listener: fds.get(1).is_some_and(happened),
+            doors: (0..self.doors.len())
+                .zip(fds.iter().skip(1))
+                .filter(|(_, fd)| happened(fd))
+                .map(|(door, _)| door)
+                .collect(),
             upstreams: self
                 .clients
                 .keys()
-                .zip(fds.iter().skip(2))
+                .zip(fds.iter().skip(1 + self.doors.len()))
                 .filter(|(_, fd)| happened(fd))
                 .map(|(client, _)| *client)
                 .collect(),
@@ -198,10 +225,14 @@ impl Worker {
         Ok(ready)
     }
 
-    fn read_clients(&mut self, buffer: &mut [u8]) {
+    fn read_clients(&mut self, door: usize, buffer: &mut [u8]) {
         for _ in 0..READS_AT_A_TIME {
-            match self.listener.recv_from(buffer) {
-                Ok((length, client)) => {
+            let Some(listener) = self.doors.get(door).map(|door| &door.listener) else {
+                return;
+            };
+            match listener.recv_from(buffer) {
+                Ok((length, address)) => {
+                    let client = Client { door, address };
                     if self.admit(client) {
                         self.take(Way::Backward, client, buffer.get(..length).unwrap_or_default());
                     } else {
@@ -217,7 +248,7 @@ impl Worker {
         }
     }
 
-    fn read_server(&mut self, client: SocketAddr, buffer: &mut [u8]) {
+    fn read_server(&mut self, client: Client, buffer: &mut [u8]) {
         for _ in 0..READS_AT_A_TIME {
             let Some(socket) = self.clients.get(&client).map(|client| &client.upstream) else {
                 return;
@@ -238,7 +269,7 @@ impl Worker {
     }
 
     /// Whether `client` has a place; finds one if it can.
-    fn admit(&mut self, client: SocketAddr) -> bool {
+    fn admit(&mut self, client: Client) -> bool {
         let now = self.now();
         if let Some(known) = self.clients.get_mut(&client) {
             known.last_seen = now;
@@ -247,12 +278,15 @@ impl Worker {
         if self.clients.len() >= self.max_clients && !self.evict(now) {
             return false;
         }
-        match socket::connect(self.server) {
+        let Some(server) = self.doors.get(client.door).map(|door| door.server) else {
+            return false;
+        };
+        match socket::connect(server) {
             Ok(opened) => {
                 self.socket_buffer = self.socket_buffer.min(opened.granted);
                 self.clients.insert(
                     client,
-                    Client {
+                    Line {
                         upstream: opened.socket,
                         last_seen: now,
                     },
@@ -260,7 +294,10 @@ impl Worker {
                 true
             }
             Err(error) => {
-                tracing::warn!("no socket towards {} for client {client}: {error}", self.server);
+                tracing::warn!(
+                    "no socket towards {server} for client {}: {error}",
+                    client.address
+                );
                 false
             }
         }
@@ -281,7 +318,7 @@ impl Worker {
         true
     }
 
-    fn take(&mut self, way: Way, client: SocketAddr, data: &[u8]) {
+    fn take(&mut self, way: Way, client: Client, data: &[u8]) {
         let now = self.now();
         self.last_traffic = now;
         let direction = match way {
@@ -344,7 +381,10 @@ impl Worker {
         for _ in 0..2 {
             let result = match (waiting.way, self.clients.get(&waiting.client)) {
                 (_, None) => return false,
-                (Way::Forward, _) => self.listener.send_to(&waiting.data, waiting.client),
+                (Way::Forward, _) => match self.doors.get(waiting.client.door) {
+                    Some(door) => door.listener.send_to(&waiting.data, waiting.client.address),
+                    None => return false,
+                },
                 (Way::Backward, Some(client)) => client.upstream.send(&waiting.data),
             };
             match result {
@@ -354,7 +394,7 @@ impl Worker {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    tracing::debug!("sending for client {}: {error}", waiting.client);
+                    tracing::debug!("sending for client {}: {error}", waiting.client.address);
                     return false;
                 }
             }
@@ -399,7 +439,7 @@ impl Worker {
             .clients
             .values()
             .map(|client| &client.upstream)
-            .chain([&self.listener]);
+            .chain(self.doors.iter().map(|door| &door.listener));
         let open = sockets.map(socket::kernel_drops).sum::<Option<u64>>();
         RelayReport {
             totals,
@@ -414,8 +454,8 @@ impl Worker {
 /// What a wait ended with.
 struct Ready {
     stopped: bool,
-    listener: bool,
-    upstreams: Vec<SocketAddr>,
+    doors: Vec<usize>,
+    upstreams: Vec<Client>,
 }
 
 fn log_unexpected(doing: &str, error: &io::Error) {
