@@ -7,6 +7,7 @@ use playrate_netsim::ConfigError;
 use thiserror::Error;
 
 use crate::figure::FigureError;
+use crate::sim::SimError;
 
 /// Why the demo could not be shown.
 #[derive(Debug, Error)]
@@ -15,6 +16,9 @@ pub enum DemoError {
     /// There can be no such path.
     #[error(transparent)]
     Path(#[from] ConfigError),
+    /// A session could not be had.
+    #[error(transparent)]
+    Session(#[from] SimError),
     /// A part of it could not be set up.
     #[error("cannot set up {part}: {reason}")]
     Setup {
@@ -60,6 +64,9 @@ impl DemoError {
 
     /// Whether the user asked for something that cannot be.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Path(_) | Self::Directory { .. })
+        matches!(
+            self,
+            Self::Path(_) | Self::Session(SimError::Path(_)) | Self::Directory { .. }
+        )
     }
 }

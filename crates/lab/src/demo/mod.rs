@@ -5,10 +5,8 @@
 
 mod args;
 mod error;
-mod listen;
 mod output;
 mod progress;
-mod session;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,15 +15,15 @@ use std::time::Duration;
 use playrate_media::{MediaSource, assets};
 use playrate_netsim::{PathConfig, QueueLimit, Seed};
 use playrate_units::Bytes;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
+use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 
 pub use args::{Controllers, DemoArgs};
 pub use error::DemoError;
 
-use crate::record::{Comparison, Outcome, PathFacts, TitleFacts};
-use progress::{Display, Watch};
-use session::Setup;
+use crate::record::{Comparison, Outcome, PathFacts, RunRecord, TitleFacts};
+use crate::sim::{self, LiveOptions, Played, Seat, Setup, Viewer, Watch};
+use progress::Display;
 
 /// How often progress is shown.
 const REFRESH: Duration = Duration::from_millis(120);
@@ -58,30 +56,25 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<Comparison, De
 async fn compare(args: &DemoArgs, source: Arc<dyn MediaSource>, name: &str) -> Result<Comparison, DemoError> {
     let path_config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
     let path = facts(args, &path_config)?;
-    let (stop, stopped) = watch::channel(false);
     let specs: Vec<String> = args.controllers.0.iter().map(ToString::to_string).collect();
-    let watches: Vec<Watch> = specs.iter().map(|_| Watch::default()).collect();
+    let seats: Vec<Seat> = specs.iter().map(|_| Seat::default()).collect();
+    let watch = Arc::new(Watch::default());
 
     let mut sessions = JoinSet::new();
-    for ((index, choice), watch) in args.controllers.0.iter().enumerate().zip(&watches) {
-        let setup = Setup {
-            choice: choice.clone(),
-            source: Arc::clone(&source),
-            name: name.to_owned(),
-            path: path_config.clone(),
-            seed: Seed::new(args.seed),
-            playout_buffer: args.playout_buffer,
-            watch: watch.clone(),
-            stopped: stopped.clone(),
-        };
-        sessions.spawn(async move { (index, session::play(setup).await) });
+    let played = Played::mp4(name, Arc::clone(&source));
+    for ((index, choice), seat) in args.controllers.0.iter().enumerate().zip(&seats) {
+        let mut viewer = Viewer::new(choice.clone(), played.clone());
+        viewer.playout = PlayoutConfig::new(args.playout_buffer, Clock::CatchUp(CatchUp::default()));
+        let setup = Setup::new(path_config.clone(), Seed::new(args.seed)).with_viewer(viewer);
+        let (seat, watch) = (seat.clone(), Arc::clone(&watch));
+        sessions.spawn(async move { (index, play(&setup, seat, &watch).await) });
     }
 
     let title = describe(source.as_ref(), name);
     if !args.json {
         announce(&title, &path, &specs);
     }
-    let mut display = Display::new(specs.into_iter().zip(watches).collect(), args.json);
+    let mut display = Display::new(specs.into_iter().zip(seats).collect(), args.json);
     let mut runs = Vec::new();
     let mut tick = tokio::time::interval(REFRESH);
     let deadline = tokio::time::sleep(LONGEST);
@@ -94,8 +87,8 @@ async fn compare(args: &DemoArgs, source: Arc<dyn MediaSource>, name: &str) -> R
                 Some(Err(error)) => return Err(DemoError::setup("a session", &error)),
                 None => break,
             },
-            _ = tokio::signal::ctrl_c() => { stop.send_replace(true); }
-            () = &mut deadline, if !*stop.borrow() => { stop.send_replace(true); }
+            _ = tokio::signal::ctrl_c() => watch.stop(),
+            () = &mut deadline, if !watch.is_stopped() => watch.stop(),
             _ = tick.tick() => display.refresh(),
         }
     }
@@ -108,6 +101,19 @@ async fn compare(args: &DemoArgs, source: Arc<dyn MediaSource>, name: &str) -> R
         playout_buffer: args.playout_buffer,
         runs: runs.into_iter().map(|(_, run)| run).collect(),
     })
+}
+
+/// Plays the title once.
+async fn play(setup: &Setup, seat: Seat, watch: &Arc<Watch>) -> Result<RunRecord, DemoError> {
+    let options = LiveOptions {
+        seats: vec![seat],
+        ..LiveOptions::default()
+    };
+    let live = sim::run_live(setup, options, watch).await?;
+    let viewer = live.run.viewers.into_iter().next();
+    viewer
+        .map(|viewer| viewer.record)
+        .ok_or_else(|| DemoError::setup("a session", &"it has no viewer"))
 }
 
 /// Whether every session went to its end or was stopped on purpose.

@@ -1,12 +1,12 @@
 //! What the viewers see while they see it: live bars on a terminal, plain lines elsewhere. On stderr.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 
+use crate::sim::{Moment, Seat, Sight};
 use crate::words::{count, rate, size};
 
 /// Distance of plain lines where there is no terminal.
@@ -14,64 +14,6 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// A full bar.
 const BAR: Duration = Duration::from_secs(8);
-
-/// What a viewer sees now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// Nothing yet.
-    #[default]
-    Waiting,
-    /// The title.
-    Playing,
-    /// A picture that stands still.
-    Frozen,
-    /// The end.
-    Ended,
-}
-
-impl Sight {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Playing => "playing",
-            Self::Frozen => "FROZEN",
-            Self::Ended => "done",
-        }
-    }
-}
-
-/// One session at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moment {
-    /// Since the request.
-    pub(super) at: Duration,
-    /// What the viewer sees.
-    pub(super) sight: Sight,
-    /// Playing time that is in and not shown.
-    pub(super) ahead: Duration,
-    /// Bytes of the title delivered.
-    pub(super) delivered: Bytes,
-    /// Congestion window, once known.
-    pub(super) window: Option<Bytes>,
-    /// Freezes so far.
-    pub(super) freezes: u64,
-    /// Pictures discarded so far.
-    pub(super) discarded: u64,
-}
-
-/// Where a session leaves its newest moment for whoever looks.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<Mutex<Moment>>);
-
-impl Watch {
-    pub(super) fn set(&self, moment: Moment) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = moment;
-    }
-
-    pub(super) fn get(&self) -> Moment {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Shows all sessions. The owner calls [`Display::refresh`] several times a second.
 pub(super) struct Display {
@@ -81,7 +23,7 @@ pub(super) struct Display {
 
 struct Shown {
     spec: String,
-    watch: Watch,
+    seat: Seat,
     before: Moment,
     rate: Bitrate,
 }
@@ -94,7 +36,7 @@ enum Style {
 
 impl Display {
     /// For sessions named by their specs. `quiet` shows nothing.
-    pub(super) fn new(sessions: Vec<(String, Watch)>, quiet: bool) -> Self {
+    pub(super) fn new(sessions: Vec<(String, Seat)>, quiet: bool) -> Self {
         let style = if quiet {
             Style::Silent
         } else if stderr().is_terminal() {
@@ -102,9 +44,9 @@ impl Display {
         } else {
             Style::Lines { next: LINE_EVERY }
         };
-        let shown = |(spec, watch)| Shown {
+        let shown = |(spec, seat)| Shown {
             spec,
-            watch,
+            seat,
             before: Moment::default(),
             rate: Bitrate::ZERO,
         };
@@ -117,11 +59,11 @@ impl Display {
     /// Looks at every session and shows what is new.
     pub(super) fn refresh(&mut self) {
         let due = match self.style {
-            Style::Lines { next } => self.sessions.iter().any(|shown| shown.watch.get().at >= next),
+            Style::Lines { next } => self.sessions.iter().any(|shown| shown.seat.get().at >= next),
             _ => false,
         };
         for (i, shown) in self.sessions.iter_mut().enumerate() {
-            let now = shown.watch.get();
+            let now = shown.seat.get();
             let span = now.at.saturating_sub(shown.before.at);
             let enough = Duration::from_millis(if due { 1 } else { 700 });
             if span >= enough {
@@ -167,7 +109,7 @@ impl Display {
     }
 }
 
-fn bars(sessions: &[(String, Watch)]) -> Vec<ProgressBar> {
+fn bars(sessions: &[(String, Seat)]) -> Vec<ProgressBar> {
     let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
     let width = sessions
         .iter()
@@ -214,6 +156,7 @@ fn describe(moment: &Moment, rate_now: Bitrate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_units::Bytes;
 
     #[test]
     fn a_line_says_what_the_viewer_sees() {
@@ -230,16 +173,5 @@ mod tests {
             describe(&moment, Bitrate::from_kbps(1_250)),
             "FROZEN   0.0 s buffered, 1.25 Mbit/s, cwnd 42 kB, 1 freeze, 7 discarded"
         );
-    }
-
-    #[test]
-    fn the_newest_moment_wins() {
-        let watch = Watch::default();
-        let other = watch.clone();
-        other.set(Moment {
-            discarded: 3,
-            ..Moment::default()
-        });
-        assert_eq!(watch.get().discarded, 3);
     }
 }

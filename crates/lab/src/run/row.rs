@@ -227,7 +227,7 @@ impl Row {
             sender: seen.totals.map(SenderCounts::from),
             control: seen.measured.as_ref().map(Control::from),
             link: Some(run.forward.into()),
-            wire_hash: Some(format!("{:016x}", run.wire_hash)),
+            wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
             ..Self::bare(
                 scenario,
                 key,

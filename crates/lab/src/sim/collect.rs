@@ -19,6 +19,10 @@ pub struct LinkTap<'a> {
     pub stats: LinkStats,
     /// Its series, if it kept one, on the clock of the run.
     pub series: Option<&'a LinkSeries>,
+    /// Worst delay of a packet beyond what the model asked for.
+    pub lateness: Duration,
+    /// Why the path was not what it was asked to be, in words.
+    pub flaws: &'a [String],
 }
 
 /// The record of a session under the controller `spec`. What the link counted is of all viewers together.
@@ -35,8 +39,8 @@ pub fn record(spec: &str, ended: &Ended, link: &LinkTap<'_>) -> RunRecord {
             forwarded: link.stats.delivered.packets,
             overflowed: link.stats.dropped.queue_full.packets,
             lost: link.stats.dropped.loss.packets,
-            lateness: Duration::ZERO,
-            flaws: Vec::new(),
+            lateness: link.lateness,
+            flaws: link.flaws.to_vec(),
         },
         playout: playout(&ended.report),
         transport,

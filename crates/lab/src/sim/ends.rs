@@ -1,10 +1,11 @@
 //! Server and client of one viewer, on whatever runtime and sockets they are given.
 
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use playrate_netsim::Seed;
 use playrate_transport::telemetry::{Sample, Totals};
@@ -20,9 +21,9 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::collect::{LinkTap, record};
 use super::meter::Measured;
-use super::{Recording, Setup, SimError, SimulatedViewer, Viewer, Viewing, Watch};
+use super::{Recording, Seat, Setup, SimError, SimulatedViewer, Viewer, Viewing, Watch, identity};
 
-/// The name in a simulated server's certificate.
+/// The name in the certificate of a run's server.
 pub const SERVER_NAME: &str = "server";
 
 /// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
@@ -90,6 +91,21 @@ pub fn client(
     Client::new(runtime, socket, options).map_err(|error| SimError::setup("the client", &error))
 }
 
+/// Where a session takes place.
+#[derive(Debug)]
+pub struct Place {
+    /// Time, timers and tasks.
+    pub runtime: Arc<dyn Runtime>,
+    /// The server's socket.
+    pub server: Arc<dyn AsyncUdpSocket>,
+    /// The client's socket.
+    pub client: Arc<dyn AsyncUdpSocket>,
+    /// Where the client finds the server.
+    pub address: SocketAddr,
+    /// When the run began, on the runtime's clock.
+    pub start: Instant,
+}
+
 /// One viewer's server and client, about to begin.
 #[derive(Debug)]
 pub struct Session {
@@ -117,6 +133,34 @@ pub struct Ended {
 }
 
 impl Session {
+    /// Sets up server and client of `viewer`, the run's `index`th, at `place`.
+    ///
+    /// # Errors
+    /// If a part cannot be set up.
+    pub fn stage(setup: &Setup, index: usize, viewer: &Viewer, place: Place) -> Result<Self, SimError> {
+        let seed = setup.seed.child(&format!("viewer {index}"));
+        let runtime = place.runtime;
+        let round_trip = setup.path.round_trip();
+        let bdp = setup.path.forward.rate.mean().map(|rate| rate * round_trip);
+        let recording = Recording::since(place.start, Arc::clone(&runtime)).with_path(bdp, round_trip);
+        let recording = Arc::new(recording);
+        let (identity, pin) = identity(seed)?;
+        let server = server(
+            viewer,
+            setup,
+            seed,
+            Arc::clone(&runtime),
+            place.server,
+            identity,
+            &recording,
+        )?;
+        let client = client(setup, seed, Arc::clone(&runtime), place.client, pin)?;
+        let target = Target::at(SERVER_NAME, place.address);
+        Ok(Self::new(
+            runtime, server, client, target, viewer, setup.taps, recording,
+        ))
+    }
+
     /// A session of `viewer`, who finds the server at `target`.
     pub fn new(
         runtime: Arc<dyn Runtime>,
@@ -151,6 +195,13 @@ impl Session {
         }
     }
 
+    /// Leaves every moment at `seat`.
+    #[must_use]
+    pub fn with_seat(mut self, seat: Seat) -> Self {
+        self.viewing.sit(seat, Arc::clone(&self.recording));
+        self
+    }
+
     /// Gives the server so long to see that its client has left.
     #[must_use]
     pub fn with_farewell(self, farewell: Duration) -> Self {
@@ -173,6 +224,8 @@ impl Session {
             .map_err(|error| SimError::setup("the player", &error))?;
         self.client.wait_idle().await;
         self.server.shutdown(self.farewell).await;
+        let seen = &played.report.playout;
+        self.viewing.close(seen.ended.unwrap_or(seen.at));
         Ok(Ended {
             report: played.report,
             samples: self.recording.samples(began),
@@ -185,7 +238,7 @@ impl Session {
     }
 }
 
-/// Resolves when the viewer has had enough, or when the run is stopped: whenever anything happens in it, it looks.
+/// Resolves when the viewer has had enough, or when the run is stopped.
 async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, watch: Arc<Watch>) {
     let enough = async {
         match after {
@@ -193,11 +246,14 @@ async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, watch: Arc<Wa
             None => std::future::pending().await,
         }
     };
-    let mut enough = pin!(enough);
+    let (mut enough, mut stopped) = (pin!(enough), pin!(watch.stopped()));
+    let mut listens = false;
     poll_fn(|cx| {
-        if watch.is_stopped() {
+        // Once is enough to be woken, and after that a look costs less than listening again.
+        if watch.is_stopped() || (!listens && stopped.as_mut().poll(cx).is_ready()) {
             return Poll::Ready(());
         }
+        listens = true;
         enough.as_mut().poll(cx)
     })
     .await;

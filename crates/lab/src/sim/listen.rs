@@ -13,6 +13,7 @@ use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
 use super::Watch;
 use super::meter::{Measured, Meter};
+use super::seat::{Moment, Seat, Sight};
 use crate::record::Span;
 
 /// Samples kept of a connection: every 20 ms for 80 s, thinned out beyond that.
@@ -39,9 +40,14 @@ struct Heard {
 }
 
 impl Recording {
-    /// Hears nothing yet; `runtime` tells when a connection begins.
+    /// Hears nothing yet; `runtime` tells when a connection begins. The run begins now.
     pub fn new(runtime: Arc<dyn Runtime>) -> Self {
         let start = runtime.now();
+        Self::since(start, runtime)
+    }
+
+    /// As [`new`](Self::new), in a run that began at `start`.
+    pub fn since(start: Instant, runtime: Arc<dyn Runtime>) -> Self {
         Self {
             runtime,
             start,
@@ -95,6 +101,11 @@ impl Recording {
         meter.and_then(|meter| meter.measured())
     }
 
+    /// The connection's newest sample.
+    pub(super) fn latest(&self) -> Option<Sample> {
+        self.heard(|heard| heard.series.clone())?.1.latest()
+    }
+
     /// What the transport counted, once the connection is over.
     pub fn totals(&self) -> Option<Totals> {
         self.heard(|heard| heard.totals)
@@ -137,14 +148,16 @@ impl Observer for Recording {
     }
 }
 
-/// Notes when the picture stood still and when pictures were discarded.
+/// Notes when the picture stood still and when pictures were discarded, and passes on how things stand.
 #[derive(Debug)]
 pub struct Viewing {
     /// How long a picture is shown when nothing goes wrong.
     picture: Duration,
     watch: Option<Arc<Watch>>,
+    seat: Option<(Seat, Arc<Recording>)>,
     told: Bytes,
     last_shown: Option<Duration>,
+    underflows: u64,
     freezes: Vec<Span>,
     discards: Vec<Duration>,
 }
@@ -155,8 +168,10 @@ impl Viewing {
         Self {
             picture,
             watch: None,
+            seat: None,
             told: Bytes::ZERO,
             last_shown: None,
+            underflows: 0,
             freezes: Vec::new(),
             discards: Vec::new(),
         }
@@ -164,6 +179,16 @@ impl Viewing {
 
     pub(super) fn tell(&mut self, watch: Arc<Watch>) {
         self.watch = Some(watch);
+    }
+
+    /// Passes on every moment to whoever looks at `seat`, with the window of the connection that `recording` hears.
+    pub(super) fn sit(&mut self, seat: Seat, recording: Arc<Recording>) {
+        self.seat = Some((seat, recording));
+    }
+
+    /// The session ended at `end`: a picture that stood still until then was a freeze too.
+    pub(super) fn close(&mut self, end: Duration) {
+        self.shown(end);
     }
 
     /// When the picture stood still, and when pictures were discarded.
@@ -189,6 +214,18 @@ impl Watcher for Viewing {
         match event.what {
             Happening::Shown { .. } => self.shown(event.at),
             Happening::Discarded { .. } => self.discards.push(event.at),
+            Happening::UnderflowBegan => self.underflows += 1,
+            Happening::Ended => {
+                if let Some((seat, _)) = &self.seat {
+                    seat.set(Moment {
+                        at: seat.get().at,
+                        sight: Sight::Ended,
+                        freezes: self.underflows,
+                        discarded: self.discards.len() as u64,
+                        ..Moment::default()
+                    });
+                }
+            }
             _ => {}
         }
     }
@@ -198,5 +235,101 @@ impl Watcher for Viewing {
             watch.add((now.received - self.told).as_u64());
             self.told = now.received;
         }
+        let Some((seat, recording)) = &self.seat else {
+            return;
+        };
+        let still = self.last_shown.map(|last| now.at.saturating_sub(last));
+        let sight = match still {
+            None => Sight::Waiting,
+            Some(still) if still > self.picture.saturating_mul(3) => Sight::Frozen,
+            Some(_) => Sight::Playing,
+        };
+        seat.set(Moment {
+            at: now.at,
+            sight,
+            ahead: now.held_time,
+            delivered: now.received,
+            window: recording.latest().map(|sample| sample.snapshot.window),
+            freezes: now.seen.underflows,
+            discarded: now.seen.discarded,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(millis: u64, what: Happening) -> Event {
+        Event {
+            at: Duration::from_millis(millis),
+            what,
+        }
+    }
+
+    fn viewing(events: &[Event]) -> Viewing {
+        let mut viewing = Viewing::new(Duration::from_millis(40));
+        for event in events {
+            viewing.event(event);
+        }
+        viewing
+    }
+
+    #[test]
+    fn a_picture_that_stays_longer_than_its_time_is_a_freeze() {
+        let shown = Happening::Shown {
+            pts: Duration::ZERO,
+            late: Duration::ZERO,
+        };
+        let mut viewing = viewing(&[
+            event(100, shown),
+            event(140, shown),
+            event(600, shown),
+            event(620, shown),
+        ]);
+        viewing.close(Duration::from_millis(660));
+        assert_eq!(
+            viewing.parts().0,
+            [Span {
+                from: Duration::from_millis(180),
+                to: Duration::from_millis(600)
+            }]
+        );
+    }
+
+    #[test]
+    fn rounding_of_presentation_times_is_no_freeze() {
+        let shown = Happening::Shown {
+            pts: Duration::ZERO,
+            late: Duration::ZERO,
+        };
+        let mut viewing = viewing(&[event(0, shown), event(41, shown), event(80, shown)]);
+        viewing.close(Duration::from_millis(120));
+        assert!(viewing.parts().0.is_empty(), "{viewing:?}");
+    }
+
+    #[test]
+    fn a_picture_that_stands_still_to_the_end_is_a_freeze_too() {
+        let shown = Happening::Shown {
+            pts: Duration::ZERO,
+            late: Duration::ZERO,
+        };
+        let mut viewing = viewing(&[event(0, shown)]);
+        viewing.close(Duration::from_secs(2));
+        let span = Span {
+            from: Duration::from_millis(40),
+            to: Duration::from_secs(2),
+        };
+        assert_eq!(viewing.parts().0, [span]);
+    }
+
+    #[test]
+    fn discarded_pictures_are_noted_with_their_time() {
+        let discarded = Happening::Discarded {
+            pts: Duration::ZERO,
+            late: Duration::from_millis(300),
+        };
+        let viewing = viewing(&[event(7, discarded)]);
+        assert_eq!(viewing.parts().1, [Duration::from_millis(7)]);
     }
 }

@@ -1,4 +1,5 @@
-//! One run: the product's server and client, TLS and HTTP/3 included, over a modelled path in virtual time.
+//! One run: the product's server and client, TLS and HTTP/3 included, over a modelled path, in virtual time ([`run`]) or
+//! over real UDP ([`run_live`]).
 //!
 //! A run has one or more viewers behind one bottleneck. Each has a server and a connection of its own, so each may be
 //! sent to by another controller. Nothing is global: runs on several threads do not know of each other, and the same
@@ -28,7 +29,9 @@ mod error;
 mod ideal;
 mod identity;
 mod listen;
+mod live;
 mod meter;
+mod seat;
 mod setup;
 mod spread;
 
@@ -37,17 +40,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use playrate_netsim::{HostConfig, LinkSeries, LinkStats, NetworkStats, Path, RunLimits, Simulation};
-use playrate_transport::Target;
-use quinn::Runtime;
-use tokio::sync::mpsc;
+use quinn::Runtime as _;
+use tokio::sync::{Notify, mpsc};
 use video_client::report::QualityReport;
 
-pub use ends::{Ended, SERVER_NAME, Session, client, server};
+pub use ends::{Ended, Place, SERVER_NAME, Session, client, server};
 pub use error::SimError;
 pub use ideal::{Ideal, ideal};
 pub use identity::identity;
 pub use listen::{Recording, Viewing};
+pub use live::{Live, LiveOptions, run_live};
 pub use meter::{Measured, Meter, RttSpread, WindowSpread};
+pub use seat::{Moment, Seat, Sight};
 pub use setup::{Played, Setup, Viewer};
 
 use crate::record::RunRecord;
@@ -72,11 +76,11 @@ pub struct Simulated {
     pub forward: LinkStats,
     /// The direction of requests and acknowledgements.
     pub backward: LinkStats,
-    /// What became of datagrams beside the links.
+    /// What became of datagrams beside the links; over real UDP only the relay's flaws say it.
     pub network: NetworkStats,
-    /// A hash of every packet's time, size and fate.
-    pub wire_hash: u64,
-    /// Virtual time from the beginning until every server and client had gone.
+    /// A hash of every packet's time, size and fate; `None` of a run over real UDP.
+    pub wire_hash: Option<u64>,
+    /// Time from the beginning until every server and client had gone.
     pub length: Duration,
 }
 
@@ -99,13 +103,15 @@ pub struct SimulatedViewer {
 #[derive(Debug, Default)]
 pub struct Watch {
     stop: AtomicBool,
+    stopped: Notify,
     received: AtomicU64,
 }
 
 impl Watch {
-    /// Ends the run as soon as its simulation does anything: [`run_watched`] gives [`SimError::Stopped`].
+    /// Ends the run: [`run_watched`] gives [`SimError::Stopped`], [`run_live`] what there is so far.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
+        self.stopped.notify_waiters();
     }
 
     /// Bytes of titles received so far by all viewers together.
@@ -117,8 +123,19 @@ impl Watch {
         self.received.fetch_add(bytes, Relaxed);
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Resolves when it is stopped.
+    pub(super) async fn stopped(&self) {
+        let mut told = std::pin::pin!(self.stopped.notified());
+        // From here on no stop is missed.
+        told.as_mut().enable();
+        if !self.is_stopped() {
+            told.await;
+        }
     }
 }
 
@@ -179,6 +196,8 @@ pub fn run_watched(setup: &Setup, watch: &Arc<Watch>) -> Result<Simulated, SimEr
             let link = LinkTap {
                 stats: forward,
                 series: tap.as_ref(),
+                lateness: Duration::ZERO,
+                flaws: &[],
             };
             played.collect(viewer, &link)
         })
@@ -188,7 +207,7 @@ pub fn run_watched(setup: &Setup, watch: &Arc<Watch>) -> Result<Simulated, SimEr
         forward,
         backward: simulation.link_stats(path.backward),
         network: simulation.network_stats(),
-        wire_hash: simulation.digest(),
+        wire_hash: Some(simulation.digest()),
         length,
     })
 }
@@ -208,28 +227,17 @@ fn stage(
     viewer: &Viewer,
     path: playrate_netsim::PathId,
 ) -> Result<Session, SimError> {
-    let seed = setup.seed.child(&format!("viewer {index}"));
     let server_host = simulation.add_host(HostConfig::default())?;
     let client_host = simulation.add_host(HostConfig::default())?;
     simulation.connect(server_host, client_host, &[path]);
-    let runtime: Arc<dyn Runtime> = simulation.runtime();
-    let socket = simulation.bind(server_host, PORT)?;
-    let address = socket.address();
-    let round_trip = setup.path.round_trip();
-    let bdp = setup.path.forward.rate.mean().map(|rate| rate * round_trip);
-    let recording = Arc::new(Recording::new(Arc::clone(&runtime)).with_path(bdp, round_trip));
-    let (identity, pin) = identity(seed)?;
-    let server = server(
-        viewer,
-        setup,
-        seed,
-        Arc::clone(&runtime),
-        socket,
-        identity,
-        &recording,
-    )?;
-    let socket = simulation.bind(client_host, 0)?;
-    let client = client(setup, seed, Arc::clone(&runtime), socket, pin)?;
-    let target = Target::at(SERVER_NAME, address);
-    Ok(Session::new(runtime, server, client, target, viewer, setup.taps, recording).with_farewell(FAREWELL))
+    let server = simulation.bind(server_host, PORT)?;
+    let runtime = simulation.runtime();
+    let place = Place {
+        start: runtime.now(),
+        runtime,
+        address: server.address(),
+        server,
+        client: simulation.bind(client_host, 0)?,
+    };
+    Ok(Session::stage(setup, index, viewer, place)?.with_farewell(FAREWELL))
 }

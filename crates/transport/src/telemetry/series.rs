@@ -42,6 +42,16 @@ impl TimeSeries {
         }
         samples
     }
+
+    /// The newest sample.
+    pub fn latest(&self) -> Option<Sample> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = state.tail;
+        if let Some(tail) = &mut tail {
+            tail.rate_since(state.kept.last());
+        }
+        tail.or(state.kept.last().copied())
+    }
 }
 
 impl Sink for TimeSeries {
@@ -107,6 +117,7 @@ mod tests {
         for step in 0..10_000 {
             series.take(&sample(step * 20));
             assert!(series.samples().len() <= 64);
+            assert_eq!(series.latest(), series.samples().pop());
         }
         let samples = series.samples();
         assert!(samples.len() >= 16, "{}", samples.len());
