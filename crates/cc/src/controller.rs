@@ -21,6 +21,14 @@ pub trait CongestionController: Debug + Send + Sync {
     /// An ACK frame has been read to its end.
     fn on_ack_batch(&mut self, event: &AckBatch);
 
+    /// An ACK frame whose packets are one run, which is what nearly all are: [`on_acked`](Self::on_acked),
+    /// [`on_ack_batch`](Self::on_ack_batch) and [`window`](Self::window) in one call.
+    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
+        self.on_acked(acked);
+        self.on_ack_batch(batch);
+        self.window()
+    }
+
     /// The path said that it is congested.
     fn on_congestion(&mut self, event: &Congestion);
 
@@ -40,6 +48,13 @@ pub trait CongestionController: Debug + Send + Sync {
     /// well, when the peer does not comply.
     fn wants_every_ack(&self) -> bool {
         false
+    }
+
+    /// Whether every burst has to be reported. If not, a burst that leaves while something is in flight
+    /// ([`AckBatch::in_flight`] less what was lost since) may go unreported; but the last of those that left since the last ACK
+    /// frame has to be, before the next congestion event.
+    fn needs_every_burst(&self) -> bool {
+        true
     }
 
     /// A copy, for a path change that keeps what was learnt.

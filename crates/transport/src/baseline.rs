@@ -10,7 +10,7 @@ use playrate_units::Bytes;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 
-use crate::telemetry::Recorder;
+use crate::telemetry::{Frame, Recorder};
 
 /// Which of quinn's own controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,6 +77,8 @@ pub(crate) struct Observed {
     min_rtt: Option<Duration>,
     rtt_measured: bool,
     batch_acked: bool,
+    newest_sent: Option<Instant>,
+    frame: Frame,
     reason: Reason,
     recorder: Recorder,
 }
@@ -97,6 +99,8 @@ impl Observed {
             min_rtt: None,
             rtt_measured: false,
             batch_acked: false,
+            newest_sent: None,
+            frame: Frame::default(),
             reason: Reason::Began,
             recorder,
         }
@@ -124,8 +128,8 @@ impl Observed {
 impl Drop for Observed {
     /// The path's last sample shows all that was counted.
     fn drop(&mut self) {
-        if let Some(at) = self.recorder.unsampled() {
-            self.recorder.sample(at, self.snapshot());
+        if let Some(at) = self.recorder.unsampled(&self.frame) {
+            self.recorder.sample(at, &self.frame, self.snapshot());
         }
     }
 }
@@ -137,7 +141,8 @@ impl Controller for Observed {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.recorder.acked(sent, bytes, 1);
+        self.recorder.acked(bytes, 1);
+        self.newest_sent = Some(sent);
         self.batch_acked = true;
         if self.rtt_measured {
             self.smoothed_rtt = Some(rtt.get());
@@ -157,11 +162,19 @@ impl Controller for Observed {
             .on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
         self.rtt_measured |= self.batch_acked;
         self.batch_acked = false;
-        if self
-            .recorder
-            .batch_ended(now, in_flight, app_limited, self.smoothed_rtt)
-        {
-            self.recorder.sample(now, self.snapshot());
+        self.frame = Frame {
+            ended: Some(now),
+            newest: self
+                .newest_sent
+                .take()
+                .map(|sent| (sent, now))
+                .or(self.frame.newest),
+            in_flight,
+            app_limited,
+            smoothed_rtt: self.smoothed_rtt,
+        };
+        if self.recorder.is_due(now) {
+            self.recorder.sample(now, &self.frame, self.snapshot());
         }
     }
 
@@ -180,7 +193,7 @@ impl Controller for Observed {
             (false, _) => Reason::Loss,
         };
         let snapshot = self.snapshot();
-        self.recorder.congestion(now, lost_bytes, snapshot);
+        self.recorder.congestion(now, lost_bytes, &self.frame, snapshot);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
@@ -202,6 +215,8 @@ impl Controller for Observed {
             min_rtt: self.min_rtt,
             rtt_measured: self.rtt_measured,
             batch_acked: self.batch_acked,
+            newest_sent: self.newest_sent,
+            frame: self.frame,
             reason: self.reason,
             recorder: self.recorder.clone(),
         })

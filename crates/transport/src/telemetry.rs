@@ -14,7 +14,7 @@ use playrate_units::{Bitrate, Bytes};
 mod recorder;
 mod series;
 
-pub(crate) use recorder::Recorder;
+pub(crate) use recorder::{Frame, Recorder};
 pub use series::TimeSeries;
 
 /// One look at a connection's congestion control. Totals count from the connection's beginning.

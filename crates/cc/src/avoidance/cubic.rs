@@ -1,6 +1,6 @@
 //! `cubic`: CUBIC as RFC 9438 has it.
 
-use crate::compose::{Batch, Core, GROWTH, Reduction, float, floor_bytes};
+use crate::compose::{Batch, Core, GROWTH, Needs, Reduction, float, floor_bytes};
 use crate::events::Congestion;
 use crate::registry::{Arguments, Entry, Parameter};
 use crate::{Reason, Timestamp};
@@ -90,6 +90,13 @@ impl Cubic {
 }
 
 impl Law for Cubic {
+    fn needs(&self) -> Needs {
+        Needs {
+            limited_time: true,
+            ..Needs::default()
+        }
+    }
+
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp) {
         let window = core.window() as f64;
         if reason != Reason::RecoveryEnded {

@@ -109,6 +109,7 @@ impl Avoidance {
         each!(self, law => law.begin(core, reason, now));
     }
 
+    #[inline]
     pub(crate) fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         each!(self, law => law.on_batch(core, batch));
     }

@@ -19,6 +19,7 @@ pub(crate) struct Reno {
 
 impl Reno {
     /// Counts `credit` bytes and grows the window by a packet once a whole window is acknowledged.
+    #[inline]
     fn count(&mut self, core: &mut Core, credit: u64) {
         // What was counted under a larger window must not grow a smaller one by itself.
         if credit == 0 {
@@ -39,6 +40,7 @@ impl Law for Reno {
         self.counted = 0;
     }
 
+    #[inline]
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         self.count(core, batch.credit);
     }

@@ -56,15 +56,19 @@ pub(crate) struct Composed {
     published: u64,
     /// Nothing stands between the law's window and the transport.
     plain: bool,
+    /// And nothing but slow start and law has to do with an ACK batch.
+    simple: bool,
 }
 
 impl Composed {
     pub(crate) fn new(path: &Path, parts: Parts, known: Arc<VideoKnowledge>) -> Self {
         let mut core = Core::new(path, parts.law.minimum_packets(), parts.needs(), known);
         core.set_growth(parts.growth);
+        let plain = parts.are_plain();
         let mut controller = Self {
+            simple: plain && matches!(parts.idle, Idle::Keep(_)) && !parts.growth.is_rate_limited(),
+            plain,
             published: core.window(),
-            plain: parts.are_plain(),
             core,
             parts,
         };
@@ -99,6 +103,7 @@ impl Composed {
     }
 
     /// An idle part changed the window: slow start again if it is below ssthresh now, else avoidance anew.
+    #[cold]
     fn restarted(&mut self, now: Timestamp) {
         self.core.reason = Reason::Idle;
         self.core.note_reduction();
@@ -158,7 +163,18 @@ impl Composed {
         }
     }
 
+    #[cold]
+    fn end_recovery(&mut self, now: Timestamp) {
+        self.parts.idle.on_recovery_end(&mut self.core);
+        self.enter(Phase::Avoidance, Reason::RecoveryEnded, now);
+    }
+
+    /// An ACK batch arrived in slow start or, which changes nothing, in recovery.
+    #[inline(never)]
     fn slow_start(&mut self, batch: &Batch) {
+        if !is_slow_start(self.core.phase) {
+            return;
+        }
         let parts = &mut self.parts;
         let mut step = parts.startup.on_batch(&mut self.core, batch);
         if step == Step::Stay {
@@ -172,6 +188,35 @@ impl Composed {
         }
     }
 
+    /// An ACK frame has been read: runs it through the parts. One function for both ways to be told, so that all that
+    /// is called here only once is part of it.
+    #[inline(never)]
+    fn end_frame(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        let Some(mut batch) = self.core.close_batch(last_run, event) else {
+            return;
+        };
+        if self.core.phase == Phase::Recovery && batch.after_recovery {
+            self.end_recovery(batch.now);
+        }
+        let simple = self.simple;
+        if !simple && self.parts.idle.on_batch(&mut self.core, &mut batch) {
+            self.restarted(batch.now);
+        }
+        let before = self.core.window();
+        if self.core.phase == Phase::Avoidance {
+            self.parts.law.on_batch(&mut self.core, &batch);
+        } else {
+            self.slow_start(&batch);
+        }
+        if simple {
+            self.published = self.core.window();
+            return;
+        }
+        self.core.bound_growth(before);
+        self.parts.loss.on_batch(&mut self.core, &batch);
+        self.publish();
+    }
+
     /// Works out what the transport may have in flight.
     #[inline]
     fn publish(&mut self) {
@@ -183,6 +228,7 @@ impl Composed {
         debug_assert!(self.core.minimum() <= self.published && u32::try_from(self.published).is_ok());
     }
 
+    #[inline(never)]
     fn publish_bounded(&mut self) {
         let core = &mut self.core;
         let shaped = core.bounded(self.parts.shape.apply(core));
@@ -206,25 +252,12 @@ impl CongestionController for Composed {
     }
 
     fn on_ack_batch(&mut self, event: &AckBatch) {
-        let Some(mut batch) = self.core.close_batch(event) else {
-            return;
-        };
-        if self.core.phase == Phase::Recovery && batch.after_recovery {
-            self.parts.idle.on_recovery_end(&mut self.core);
-            self.enter(Phase::Avoidance, Reason::RecoveryEnded, batch.now);
-        }
-        if self.parts.idle.on_batch(&mut self.core, &mut batch) {
-            self.restarted(batch.now);
-        }
-        let before = self.core.window();
-        if self.core.phase == Phase::Avoidance {
-            self.parts.law.on_batch(&mut self.core, &batch);
-        } else if is_slow_start(self.core.phase) {
-            self.slow_start(&batch);
-        }
-        self.core.bound_growth(before);
-        self.parts.loss.on_batch(&mut self.core, &batch);
-        self.publish();
+        self.end_frame(None, event);
+    }
+
+    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
+        self.end_frame(Some(acked), batch);
+        self.window()
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -294,6 +327,10 @@ impl CongestionController for Composed {
 
     fn wants_every_ack(&self) -> bool {
         self.core.needs.every_ack
+    }
+
+    fn needs_every_burst(&self) -> bool {
+        self.core.needs_every_burst()
     }
 
     fn clone_box(&self) -> Box<dyn CongestionController> {

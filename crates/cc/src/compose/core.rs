@@ -106,6 +106,11 @@ impl Core {
         }
     }
 
+    /// Whether bursts that leave while something is in flight matter.
+    pub(super) const fn needs_every_burst(&self) -> bool {
+        self.capacity.is_some()
+    }
+
     /// The law's window.
     pub(crate) const fn window(&self) -> u64 {
         self.window
@@ -211,7 +216,9 @@ impl Core {
         if let Some(capacity) = &mut self.capacity {
             capacity.on_sent(event);
         }
-        self.limited.on_sent(event.now);
+        if self.needs.limited_time {
+            self.limited.on_sent(event.now, self.last_acked);
+        }
         self.last_sent = Some(event.now);
     }
 
@@ -220,8 +227,13 @@ impl Core {
         if let Some(capacity) = &mut self.capacity {
             capacity.on_acked(event);
         }
+        self.gathered = self.gather(self.gathered, event);
+    }
+
+    /// What an ACK frame acknowledged, with these packets.
+    #[inline]
+    fn gather(&self, mut gathered: Gathered, event: &Acked) -> Gathered {
         let bytes = event.bytes.as_u64();
-        let gathered = &mut self.gathered;
         gathered.acked = gathered.acked.saturating_add(bytes);
         gathered.packets = gathered.packets.saturating_add(event.packets);
         gathered.newest_sent = gathered.newest_sent.max(event.sent);
@@ -231,33 +243,40 @@ impl Core {
                 gathered.credit = gathered.credit.saturating_add(bytes);
             }
         }
+        gathered
     }
 
-    /// Ends the ACK frame; `None` if it acknowledged nothing.
+    /// Ends the ACK frame; `None` if it acknowledged nothing. `last_run` is what has not been [noted](Self::note_acked), which for
+    /// nearly every frame is all of it.
     #[inline]
-    pub(super) fn close_batch(&mut self, event: &AckBatch) -> Option<Batch> {
+    pub(super) fn close_batch(&mut self, last_run: Option<&Acked>, event: &AckBatch) -> Option<Batch> {
+        let mut gathered = Gathered::default();
+        if self.gathered.packets > 0 {
+            gathered = core::mem::take(&mut self.gathered);
+        }
+        if let Some(acked) = last_run {
+            gathered = self.gather(gathered, acked);
+        }
         if let Some(capacity) = &mut self.capacity {
+            if let Some(acked) = last_run {
+                capacity.on_acked(acked);
+            }
             capacity.on_ack_batch(event);
         }
-        let gathered = core::mem::take(&mut self.gathered);
         let in_flight = event.in_flight.as_u64();
         let limited = event.app_limited || self.capped;
+        let last = self.last_acked.replace(event.now);
         self.in_flight = in_flight;
-        self.last_acked = Some(event.now);
-        self.growth.on_flight(in_flight.saturating_add(gathered.acked));
-        self.growth_bound = if limited {
-            self.growth.bound(is_slow_start(self.phase), self.mtu)
+        let credit = if self.growth.is_rate_limited() {
+            self.rate_limited_credit(gathered.acked, gathered.credit, limited)
         } else {
-            u64::MAX
-        };
-        let credit = if self.window < self.growth_bound {
             gathered.credit
-        } else {
-            0
         };
-        // Time in which the window grew although it was not used in full does count.
-        let unused = limited && !(self.growth.is_rate_limited() && credit > 0);
-        self.limited.on_batch(event.now, unused, in_flight);
+        if self.needs.limited_time {
+            // Time in which the window grew although it was not used in full does count.
+            let unused = limited && !(self.growth.is_rate_limited() && credit > 0);
+            self.limited.on_batch(event.now, last, unused, in_flight);
+        }
         if gathered.packets == 0 {
             return None;
         }
@@ -277,6 +296,22 @@ impl Core {
             new_round: self.rounds.on_batch(event.now, newest_sent),
             after_recovery: gathered.after_recovery,
         })
+    }
+
+    /// Bounds the growth of a window that may grow while it is not used in full; says what it gets.
+    #[inline(never)]
+    fn rate_limited_credit(&mut self, acked: u64, credit: u64, limited: bool) -> u64 {
+        self.growth.on_flight(self.in_flight.saturating_add(acked));
+        self.growth_bound = if limited {
+            self.growth.bound(is_slow_start(self.phase), self.mtu)
+        } else {
+            u64::MAX
+        };
+        if self.window < self.growth_bound {
+            credit
+        } else {
+            0
+        }
     }
 
     /// Takes lost bytes out of what is in flight, after the parts have seen the event.

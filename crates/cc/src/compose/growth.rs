@@ -46,6 +46,7 @@ impl Growth {
         self.rate_limited
     }
 
+    /// The flight before an ACK frame; kept for windows that [may grow](Self::is_rate_limited) all the same.
     #[inline]
     pub(super) fn on_flight(&mut self, flight: u64) {
         self.max_flight = self.max_flight.max(flight);
@@ -55,11 +56,9 @@ impl Growth {
         self.max_flight = 0;
     }
 
-    /// What a window that is not used in full may grow to. For `credit` there is no bound, as nothing earns growth.
+    /// What a window that is not used in full may grow to, if it [may](Self::is_rate_limited).
     pub(super) const fn bound(self, slow_start: bool, mtu: u64) -> u64 {
-        if !self.rate_limited {
-            u64::MAX
-        } else if slow_start {
+        if slow_start {
             self.max_flight.saturating_mul(2)
         } else {
             self.max_flight.saturating_add(mtu)

@@ -63,6 +63,8 @@ pub(crate) struct Needs {
     pub(crate) every_ack: bool,
     /// The capacity of the path's narrowest link.
     pub(crate) capacity: bool,
+    /// Time in which the window was not what held the sender back.
+    pub(crate) limited_time: bool,
     /// What they use of what is known of the video.
     pub(crate) knowledge: Facts,
 }
@@ -81,6 +83,7 @@ impl Needs {
         Self {
             every_ack: self.every_ack || other.every_ack,
             capacity: self.capacity || other.capacity,
+            limited_time: self.limited_time || other.limited_time,
             knowledge: self.knowledge.union(other.knowledge),
         }
     }

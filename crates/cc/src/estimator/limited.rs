@@ -9,28 +9,34 @@ use crate::Timestamp;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitedTime {
     total_ns: u64,
-    last_batch: Option<Timestamp>,
-    was_limited: bool,
-    /// Nothing has been in flight since this moment.
-    quiet_since: Option<Timestamp>,
     /// Time with nothing in flight since the last batch.
     quiet_ns: u64,
+    was_limited: bool,
+    /// Nothing has been in flight since the last batch.
+    is_quiet: bool,
 }
 
 impl LimitedTime {
-    /// A burst left: if nothing was in flight, nothing had been since the last batch.
+    /// A burst left: if nothing was in flight, nothing had been since the last batch, which arrived at `last`.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Timestamp) {
-        if let Some(since) = self.quiet_since.take() {
-            self.quiet_ns = now.nanos_since(since);
+    pub(crate) fn on_sent(&mut self, now: Timestamp, last: Option<Timestamp>) {
+        if self.is_quiet {
+            self.is_quiet = false;
+            self.quiet_ns = last.map_or(0, |last| now.nanos_since(last));
         }
     }
 
-    /// An ACK batch arrived. The time since the last one counts as limited if the sender was limited at either end,
-    /// else as far as nothing was in flight.
+    /// An ACK batch arrived. The time since the last one, at `last`, counts as limited if the sender was limited at either
+    /// end, else as far as nothing was in flight.
     #[inline]
-    pub(crate) fn on_batch(&mut self, now: Timestamp, limited: bool, in_flight: u64) {
-        if let Some(last) = self.last_batch {
+    pub(crate) fn on_batch(
+        &mut self,
+        now: Timestamp,
+        last: Option<Timestamp>,
+        limited: bool,
+        in_flight: u64,
+    ) {
+        if let Some(last) = last {
             let excluded = if limited || self.was_limited {
                 now.nanos_since(last)
             } else {
@@ -39,9 +45,8 @@ impl LimitedTime {
             self.total_ns = self.total_ns.saturating_add(excluded);
         }
         self.quiet_ns = 0;
-        self.quiet_since = (in_flight == 0).then_some(now);
+        self.is_quiet = in_flight == 0;
         self.was_limited = limited;
-        self.last_batch = Some(now);
     }
 
     /// All limited time of the connection so far, ns. It never falls.
@@ -64,8 +69,9 @@ mod tests {
     fn a_busy_sender_accumulates_nothing() {
         let mut time = LimitedTime::default();
         for ms in 0..100 {
-            time.on_batch(at(ms), false, 12_000);
-            time.on_sent(at(ms));
+            let now = at(ms);
+            time.on_batch(now, Some(at(ms.saturating_sub(1))), false, 12_000);
+            time.on_sent(now, Some(now));
         }
         assert_eq!(time.total_ns(), 0);
     }
@@ -73,20 +79,20 @@ mod tests {
     #[test]
     fn intervals_that_begin_or_end_limited_are_left_out() {
         let mut time = LimitedTime::default();
-        time.on_batch(at(0), false, 12_000);
-        time.on_batch(at(10), true, 12_000);
-        time.on_batch(at(30), false, 12_000);
-        time.on_batch(at(31), false, 12_000);
+        time.on_batch(at(0), None, false, 12_000);
+        time.on_batch(at(10), Some(at(0)), true, 12_000);
+        time.on_batch(at(30), Some(at(10)), false, 12_000);
+        time.on_batch(at(31), Some(at(30)), false, 12_000);
         assert_eq!(time.total_ns(), 30 * MS);
     }
 
     #[test]
     fn an_idle_gap_that_no_flag_marks_is_left_out() {
         let mut time = LimitedTime::default();
-        time.on_batch(at(0), false, 0);
-        time.on_sent(at(5_000));
-        time.on_sent(at(5_050));
-        time.on_batch(at(5_100), false, 0);
+        time.on_batch(at(0), None, false, 0);
+        time.on_sent(at(5_000), Some(at(0)));
+        time.on_sent(at(5_050), Some(at(0)));
+        time.on_batch(at(5_100), Some(at(0)), false, 0);
         assert_eq!(time.total_ns(), 5_000 * MS);
     }
 }

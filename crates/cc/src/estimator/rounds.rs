@@ -11,6 +11,7 @@ pub(crate) struct Rounds {
 impl Rounds {
     /// An ACK batch whose newest packet left at `newest_sent` arrived. Returns whether it ended a round; the batch
     /// itself then belongs to the new one.
+    #[inline]
     pub(crate) fn on_batch(&mut self, now: Timestamp, newest_sent: Timestamp) -> bool {
         let ended = newest_sent >= self.start;
         if ended {

@@ -46,6 +46,7 @@ struct Measured {
 
 impl Rtt {
     /// Takes the sample of one ACK batch. Returns it unless the batch's newest packet is older than one sampled before.
+    #[inline]
     pub(crate) fn on_batch(
         &mut self,
         now: Timestamp,
@@ -82,19 +83,20 @@ impl Rtt {
 
     /// A lone packet may have waited for the peer's timer. It did not if the next packet left right behind it and was
     /// acknowledged apart from it: then the peer acknowledges every packet.
+    #[inline]
     fn raise_max(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) {
-        let believed = self
-            .lone
-            .take()
-            .filter(|lone| sent.nanos_since(lone.sent) <= COMPANION_NS);
-        let mut largest = believed.map_or(0, |lone| lone.sample_ns);
+        let lone = self.lone;
         if packets >= 2 {
-            largest = largest.max(sample_ns);
+            self.max_ns = self.max_ns.max(Some(sample_ns));
         } else {
             self.lone = Some(Lone { sent, sample_ns });
         }
-        if largest > 0 && self.max_ns.is_none_or(|max| largest > max) {
-            self.max_ns = Some(largest);
+        let Some(lone) = lone else { return };
+        if packets >= 2 {
+            self.lone = None;
+        }
+        if sent.nanos_since(lone.sent) <= COMPANION_NS {
+            self.max_ns = self.max_ns.max(Some(lone.sample_ns));
         }
     }
 

@@ -44,11 +44,15 @@ impl Growth {
     }
 }
 
-/// A connection whose congestion controller is under test, with a twin that is told the same.
+/// A connection whose congestion controller is under test, with a twin that is told the same in as few words as may be.
 #[derive(Debug)]
 pub struct Connection {
     controller: Box<dyn CongestionController>,
     twin: Box<dyn CongestionController>,
+    /// The last burst since the last ACK frame, if the twin was not told.
+    unreported: Option<Sent>,
+    /// Bytes in flight as of the last ACK frame, less those lost since.
+    flight_known: u64,
     growth: Growth,
     /// Largest flight since congestion or a pause last reduced the law's window; at first the initial window.
     max_flight: u64,
@@ -79,6 +83,8 @@ impl Connection {
             max_flight: controller.initial_window().as_u64(),
             controller,
             twin: spec.build(path, Arc::clone(&known)),
+            unreported: None,
+            flight_known: 0,
             growth: Growth::of(spec),
             known,
             now: Timestamp::ZERO,
@@ -167,7 +173,15 @@ impl Connection {
         }
         let bytes = Bytes::from(packets) * size;
         self.in_flight += bytes.as_u64();
-        self.tell_of_reductions(|controller| controller.on_sent(&Sent { now, bytes }));
+        let event = Sent { now, bytes };
+        let before = self.law_window();
+        self.controller.on_sent(&event);
+        if self.flight_known > 0 && !self.twin.needs_every_burst() {
+            self.unreported = Some(event);
+        } else {
+            self.twin.on_sent(&event);
+        }
+        self.check_reduction(before);
     }
 
     /// Sends what the window lets go of `wanted` packets, in bursts; a lone probe goes if nothing is in flight.
@@ -223,15 +237,15 @@ impl Connection {
         let (now, app_limited) = (self.now, self.app_limited);
         self.max_flight = self.max_flight.max(self.in_flight().saturating_add(bytes));
         let most = self.most_while_limited();
+        let run = |packets: &[Packet]| Acked {
+            now,
+            sent: packets.first().map_or(now, |packet| packet.sent),
+            bytes: Bytes::new(packets.iter().map(|packet| packet.bytes).sum()),
+            packets: u32::try_from(packets.len()).unwrap_or(u32::MAX),
+            app_limited,
+        };
         for packet in acked {
-            let event = Acked {
-                now,
-                sent: packet.sent,
-                bytes: Bytes::new(packet.bytes),
-                packets: 1,
-                app_limited,
-            };
-            self.tell(|controller| controller.on_acked(&event));
+            self.controller.on_acked(&run(core::slice::from_ref(packet)));
         }
         let event = AckBatch {
             now,
@@ -239,7 +253,21 @@ impl Connection {
             app_limited,
             smoothed_rtt: self.smoothed_rtt,
         };
-        self.tell(|controller| controller.on_ack_batch(&event));
+        self.controller.on_ack_batch(&event);
+        let mut runs = acked
+            .chunk_by(|one, two| one.sent == two.sent)
+            .map(run)
+            .peekable();
+        while let Some(run) = runs.next() {
+            if runs.peek().is_some() {
+                self.twin.on_acked(&run);
+            } else {
+                let window = self.twin.on_ack_frame(&run, &event);
+                assert_eq!(window, self.twin.window(), "the window after a frame");
+            }
+        }
+        (self.unreported, self.flight_known) = (None, self.in_flight);
+        self.check();
         if app_limited {
             let window = self.law_window();
             assert!(
@@ -283,7 +311,8 @@ impl Connection {
             newest_sent: newest.sent,
             signal: Signal::Loss { bytes, persistent },
         };
-        self.tell_of_reductions(|controller| controller.on_congestion(&event));
+        self.tell_of_congestion(&event);
+        self.flight_known = self.flight_known.saturating_sub(bytes.as_u64());
     }
 
     /// The peer reports an ECN-CE mark on the newest packet that was acknowledged.
@@ -296,13 +325,16 @@ impl Connection {
             newest_sent,
             signal: Signal::EcnCe,
         };
-        self.tell_of_reductions(|controller| controller.on_congestion(&event));
+        self.tell_of_congestion(&event);
     }
 
     /// The path's MTU changes.
     pub fn change_mtu(&mut self, mtu: Bytes) {
         self.mtu = mtu.as_u64();
-        self.tell(|controller| controller.on_mtu_change(&MtuChange { mtu }));
+        let event = MtuChange { mtu };
+        self.controller.on_mtu_change(&event);
+        self.twin.on_mtu_change(&event);
+        self.check();
     }
 
     /// The controller is replaced by its clone.
@@ -345,19 +377,22 @@ impl Connection {
         }
     }
 
-    /// Tells of congestion or of what may end a pause.
-    fn tell_of_reductions(&mut self, event: impl Fn(&mut dyn CongestionController)) {
+    fn tell_of_congestion(&mut self, event: &Congestion) {
         let before = self.law_window();
-        self.tell(event);
+        if let Some(burst) = self.unreported.take() {
+            self.twin.on_sent(&burst);
+        }
+        self.controller.on_congestion(event);
+        self.twin.on_congestion(event);
+        self.check_reduction(before);
+    }
+
+    /// After what may have reduced the law's window, which was `before`.
+    fn check_reduction(&mut self, before: u64) {
+        self.check();
         if self.law_window() < before {
             self.max_flight = 0;
         }
-    }
-
-    fn tell(&mut self, event: impl Fn(&mut dyn CongestionController)) {
-        event(&mut *self.controller);
-        event(&mut *self.twin);
-        self.check();
     }
 
     fn check(&self) {

@@ -1,8 +1,11 @@
 //! The adapter driven by quinn-proto itself, two endpoints and a wire in memory, and by hand.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
+use playrate_cc::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
 use playrate_cc::registry::Entry;
+use playrate_cc::{CongestionController, Snapshot, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
@@ -30,6 +33,7 @@ type Log = Arc<Mutex<Vec<Told>>>;
 struct Scripted {
     log: Log,
     window: Arc<Mutex<Bytes>>,
+    every_burst: bool,
 }
 
 impl Scripted {
@@ -66,6 +70,9 @@ impl CongestionController for Scripted {
     fn wants_every_ack(&self) -> bool {
         true
     }
+    fn needs_every_burst(&self) -> bool {
+        self.every_burst
+    }
     fn clone_box(&self) -> Box<dyn CongestionController> {
         Box::new(self.clone())
     }
@@ -73,6 +80,10 @@ impl CongestionController for Scripted {
 
 /// A connection controller that writes its events down, with a window to set.
 fn scripted(window: u64) -> (ConnectionController, Log, Arc<Mutex<Bytes>>) {
+    scripted_with(window, true)
+}
+
+fn scripted_with(window: u64, every_burst: bool) -> (ConnectionController, Log, Arc<Mutex<Bytes>>) {
     let log = Log::default();
     let window = Arc::new(Mutex::new(Bytes::new(window)));
     let mut registry = controllers::registry();
@@ -82,6 +93,7 @@ fn scripted(window: u64) -> (ConnectionController, Log, Arc<Mutex<Bytes>>) {
             let controller = Scripted {
                 log: Arc::clone(&kept_log),
                 window: Arc::clone(&kept_window),
+                every_burst,
             };
             controller.push(Told::Built(path.mtu.as_u64()));
             Box::new(controller)
@@ -131,6 +143,39 @@ fn time_counts_from_the_moment_the_controller_was_built() {
             }),
         ]
     );
+}
+
+#[test]
+fn bursts_that_a_controller_does_not_need_are_spared_it_until_congestion() {
+    let (control, log, _) = scripted_with(50_000, false);
+    let built = origin();
+    let mut controller = Arc::new(control).build(built, 1_200);
+    drain(&log);
+    let at = |ms| built + Duration::from_millis(ms);
+    let mut sent = |events: &dyn Fn(&mut dyn Controller)| -> Vec<_> {
+        events(controller.as_mut());
+        let told = drain(&log).into_iter();
+        told.filter_map(|told| match told {
+            Told::Sent(sent) => Some(sent.now.as_nanos() / 1_000_000),
+            _ => None,
+        })
+        .collect()
+    };
+    assert_eq!(sent(&|c| c.on_sent(at(1), 2_400, 0)), [1], "nothing is in flight");
+    assert_eq!(sent(&|c| c.on_sent(at(2), 2_400, 0)), [2], "as far as is known");
+    assert_eq!(sent(&|c| c.on_end_acks(at(5), 4_000, false, None)), [0; 0]);
+    assert_eq!(sent(&|c| c.on_sent(at(6), 1_200, 0)), [0; 0]);
+    assert_eq!(sent(&|c| c.on_sent(at(7), 1_200, 0)), [0; 0]);
+    let lose = |ms, bytes| move |c: &mut dyn Controller| c.on_congestion_event(at(ms), at(1), false, bytes);
+    assert_eq!(sent(&lose(8, 1_000)), [7], "the last one, before the event");
+    assert_eq!(sent(&lose(9, 1_000)), [0; 0], "it was told of already");
+    assert_eq!(sent(&|c| c.on_sent(at(10), 1_200, 0)), [0; 0]);
+    assert_eq!(sent(&lose(11, 2_000)), [10]);
+    assert_eq!(sent(&|c| c.on_sent(at(12), 1_200, 0)), [12], "all of it is lost");
+    assert_eq!(sent(&|c| c.on_end_acks(at(13), 1_200, false, None)), [0; 0]);
+    assert_eq!(sent(&|c| c.on_sent(at(14), 1_200, 0)), [0; 0]);
+    assert_eq!(sent(&|c| c.on_end_acks(at(15), 1_200, false, None)), [0; 0]);
+    assert_eq!(sent(&lose(16, 0)), [0; 0], "the frame has outdated it");
 }
 
 #[test]

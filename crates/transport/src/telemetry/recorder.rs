@@ -16,17 +16,27 @@ pub(crate) struct Recorder {
     began: Instant,
     /// Not before this moment is the next sample due.
     next: Instant,
-    /// When something was counted last.
-    counted: Instant,
     /// When the last sample was taken.
     sampled: Instant,
-    /// Departure of the newest packet acknowledged since the last batch.
-    newest_sent: Option<Instant>,
-    /// Departure of the newest packet of the last batch that acknowledged any, and when that arrived.
-    measured: Option<(Instant, Instant)>,
     /// Totals so far, in the shape they leave in.
     totals: Sample,
     last: Option<Sample>,
+}
+
+/// The last ACK frame, as samples show it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Frame {
+    /// When it was read to its end; `None` before the first.
+    pub(crate) ended: Option<Instant>,
+    /// When the newest packet left that it acknowledged, and when it was acknowledged; the one before, if it acknowledged
+    /// none. quinn tells of a frame's packets in the order in which they left.
+    pub(crate) newest: Option<(Instant, Instant)>,
+    /// Bytes in flight after it.
+    pub(crate) in_flight: u64,
+    /// Whether the application or flow control limited the sender.
+    pub(crate) app_limited: bool,
+    /// The transport's smoothed RTT.
+    pub(crate) smoothed_rtt: Option<Duration>,
 }
 
 impl Recorder {
@@ -36,61 +46,53 @@ impl Recorder {
         Self {
             began: monitor.began(now),
             next: now,
-            counted: now,
             sampled: now,
-            newest_sent: None,
-            measured: None,
             totals: last.unwrap_or_default(),
             last,
             monitor,
         }
     }
 
+    #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.totals.sent += Bytes::new(bytes);
     }
 
-    /// Packets of one burst, all sent at `sent`. quinn tells of a frame's packets in the order in which they left.
-    pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, packets: u32) {
+    /// Packets were acknowledged.
+    #[inline]
+    pub(crate) fn acked(&mut self, bytes: u64, packets: u32) {
         self.totals.delivered += Bytes::new(bytes);
         self.totals.delivered_packets += u64::from(packets);
-        self.newest_sent = Some(sent);
     }
 
-    /// An ACK frame has been read to its end. Says whether a [`sample`](Self::sample) is due.
-    pub(crate) fn batch_ended(
-        &mut self,
-        now: Instant,
-        in_flight: u64,
-        app_limited: bool,
-        smoothed_rtt: Option<Duration>,
-    ) -> bool {
-        self.totals.bytes_in_flight = Bytes::new(in_flight);
-        self.totals.app_limited = app_limited;
-        self.totals.smoothed_rtt = smoothed_rtt;
-        self.counted = now;
-        if let Some(sent) = self.newest_sent.take() {
-            self.measured = Some((sent, now));
-        }
+    /// Whether a [`sample`](Self::sample) is due.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.next
     }
 
     /// The path signalled congestion: always worth a sample.
-    pub(crate) fn congestion(&mut self, now: Instant, lost_bytes: u64, snapshot: Snapshot) {
+    pub(crate) fn congestion(&mut self, now: Instant, lost_bytes: u64, frame: &Frame, snapshot: Snapshot) {
         self.totals.lost += Bytes::new(lost_bytes);
         self.totals.congestion_events += 1;
-        self.sample(now, snapshot);
+        self.sample(now, frame, snapshot);
     }
 
-    /// When something was counted last, if no sample shows it yet.
-    pub(crate) fn unsampled(&self) -> Option<Instant> {
-        (self.counted > self.sampled).then_some(self.counted)
+    /// When the last ACK frame was read, if no sample shows it yet.
+    pub(crate) fn unsampled(&self, frame: &Frame) -> Option<Instant> {
+        frame.ended.filter(|&ended| ended > self.sampled)
     }
 
     /// Hands a sample to the monitor.
-    pub(crate) fn sample(&mut self, now: Instant, snapshot: Snapshot) {
-        if let Some((sent, acked)) = self.measured {
-            self.totals.latest_rtt = Some(acked.saturating_duration_since(sent));
+    #[cold]
+    pub(crate) fn sample(&mut self, now: Instant, frame: &Frame, snapshot: Snapshot) {
+        if frame.ended.is_some() {
+            self.totals.bytes_in_flight = Bytes::new(frame.in_flight);
+            self.totals.app_limited = frame.app_limited;
+            self.totals.smoothed_rtt = frame.smoothed_rtt;
+            if let Some((sent, acked)) = frame.newest {
+                self.totals.latest_rtt = Some(acked.saturating_duration_since(sent));
+            }
         }
         let mut sample = Sample {
             at: now.saturating_duration_since(self.began),
@@ -131,14 +133,15 @@ mod tests {
         let mut asked = 0;
         for millis in 0..100 {
             let now = start + Duration::from_millis(millis);
-            recorder.acked(now, 1_200, 1);
-            if recorder.batch_ended(now, 0, false, None) {
+            recorder.acked(1_200, 1);
+            if recorder.is_due(now) {
                 asked += 1;
-                recorder.sample(now, Snapshot::default());
+                recorder.sample(now, &Frame::default(), Snapshot::default());
             }
         }
         assert_eq!(asked, 5);
-        recorder.congestion(start + Duration::from_millis(100), 1_200, Snapshot::default());
+        let end = start + Duration::from_millis(100);
+        recorder.congestion(end, 1_200, &Frame::default(), Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!((latest.congestion_events, latest.lost), (1, Bytes::new(1_200)));
         assert_eq!(latest.delivered, Bytes::new(120_000));
@@ -151,9 +154,16 @@ mod tests {
         let mut recorder = Recorder::new(Arc::clone(&monitor), start);
         for millis in [0, 50, 100] {
             let now = start + Duration::from_millis(millis);
-            recorder.acked(start, 125_000, 100);
-            assert!(recorder.batch_ended(now, 7, true, Some(Duration::from_millis(30))));
-            recorder.sample(now, Snapshot::default());
+            recorder.acked(125_000, 100);
+            assert!(recorder.is_due(now));
+            let frame = Frame {
+                ended: Some(now),
+                newest: Some((start, now)),
+                in_flight: 7,
+                app_limited: true,
+                smoothed_rtt: Some(Duration::from_millis(30)),
+            };
+            recorder.sample(now, &frame, Snapshot::default());
         }
         let latest = monitor.latest().unwrap();
         assert_eq!(latest.delivery_rate, Some(Bitrate::from_mbps(20)));
@@ -171,12 +181,12 @@ mod tests {
         let monitor = Arc::new(Monitor::new(Duration::ZERO));
         let mut first = Recorder::new(Arc::clone(&monitor), start);
         first.sent(5_000);
-        first.acked(start, 1_200, 1);
-        first.sample(start, Snapshot::default());
+        first.acked(1_200, 1);
+        first.sample(start, &Frame::default(), Snapshot::default());
         let later = start + Duration::from_secs(9);
         let mut second = Recorder::new(Arc::clone(&monitor), later);
-        second.acked(later, 1_200, 1);
-        second.sample(later, Snapshot::default());
+        second.acked(1_200, 1);
+        second.sample(later, &Frame::default(), Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!(latest.at, Duration::from_secs(9));
         assert_eq!(
