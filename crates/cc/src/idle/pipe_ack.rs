@@ -27,16 +27,27 @@ pub(crate) enum Expired {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PipeAck {
     expired: Expired,
-    /// Largest sample of each bin, newest bin first; `None` where there was none.
-    bins: [Option<u64>; BINS],
+    /// Largest sample of each bin, newest bin first; [`NONE`] where there was none.
+    bins: [u32; BINS],
     /// When the newest bin began.
     newest: Timestamp,
-    /// Newest sample.
-    last: Option<u64>,
-    /// Acknowledged in the round trip that is going on; `None` until one begins.
-    round: Option<u64>,
+    /// Newest sample, or [`NONE`].
+    last: u32,
+    /// Acknowledged in the round trip that is going on; [`NONE`] until one begins.
+    round: u32,
     /// When that last grew: a sample belongs to this moment, and not to the end of a pause that follows it.
     round_acked: Timestamp,
+}
+
+/// No sample. Samples are 32 bits wide, to keep a connection's state small, and end one below: no window is larger.
+const NONE: u32 = u32::MAX;
+
+fn known(sample: u32) -> Option<u64> {
+    (sample != NONE).then_some(u64::from(sample))
+}
+
+fn narrow(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(NONE).min(NONE - 1)
 }
 
 /// The sampling period, ns.
@@ -49,10 +60,10 @@ impl PipeAck {
     pub(super) const fn new(expired: Expired) -> Self {
         Self {
             expired,
-            bins: [None; BINS],
+            bins: [NONE; BINS],
             newest: Timestamp::ZERO,
-            last: None,
-            round: None,
+            last: NONE,
+            round: NONE,
             round_acked: Timestamp::ZERO,
         }
     }
@@ -71,47 +82,50 @@ impl PipeAck {
 
     /// Takes a sample.
     pub(super) fn sample(&mut self, bytes: u64, at: Timestamp, period_ns: u64) {
-        let passed = self.passed(at, period_ns);
-        if passed == BINS || self.last.is_none() {
-            self.bins = [None; BINS];
+        let (passed, bytes) = (self.passed(at, period_ns), narrow(bytes));
+        if passed == BINS || self.last == NONE {
+            self.bins = [NONE; BINS];
             self.newest = at;
         } else if passed > 0 {
             self.bins.rotate_right(passed);
-            self.bins.iter_mut().take(passed).for_each(|bin| *bin = None);
+            self.bins.iter_mut().take(passed).for_each(|bin| *bin = NONE);
             let width = Duration::from_nanos(period_ns / BINS_NS);
             self.newest = self.newest + width * u32::try_from(passed).unwrap_or(0);
         }
         if let Some(bin) = self.bins.first_mut() {
-            *bin = (*bin).max(Some(bytes));
+            *bin = if *bin == NONE { bytes } else { bytes.max(*bin) };
         }
-        self.last = Some(bytes);
+        self.last = bytes;
     }
 
     /// Takes an ACK batch; the first of a new round trip makes a sample of the one before.
     pub(super) fn on_batch(&mut self, batch: &Batch, period_ns: u64) {
-        if batch.new_round
-            && let Some(bytes) = self.round.replace(0)
-        {
-            self.sample(bytes, self.round_acked, period_ns);
+        if batch.new_round {
+            if let Some(bytes) = known(self.round) {
+                self.sample(bytes, self.round_acked, period_ns);
+            }
+            self.round = 0;
         }
-        self.round = self.round.map(|bytes| bytes.saturating_add(batch.acked));
+        if let Some(bytes) = known(self.round) {
+            self.round = narrow(bytes.saturating_add(batch.acked));
+        }
         self.round_acked = batch.now;
     }
 
     /// pipeACK; `None` while it is undefined.
     pub(super) fn get(&self, now: Timestamp, period_ns: u64) -> Option<u64> {
         let alive = BINS.saturating_sub(self.passed(now, period_ns));
-        let largest = self.bins.iter().take(alive).copied().max().flatten();
+        let largest = self.bins.iter().take(alive).filter_map(|&bin| known(bin)).max();
         largest.or_else(|| match self.expired {
-            Expired::Zero => (self.last.is_some() || self.broke_off(now, period_ns)).then_some(0),
+            Expired::Zero => (self.last != NONE || self.broke_off(now, period_ns)).then_some(0),
             Expired::Undefined => None,
-            Expired::Last => self.last,
+            Expired::Last => known(self.last),
         })
     }
 
     /// Whether a sampling period has passed since the last acknowledgement of a round trip that was never completed.
     fn broke_off(&self, now: Timestamp, period_ns: u64) -> bool {
-        self.round.is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
+        known(self.round).is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
     }
 
     /// Undefined again, until the next complete sample.
