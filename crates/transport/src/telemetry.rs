@@ -4,7 +4,7 @@
 //! most once per sampling interval, at once when the path signals congestion, and when the connection ends. Only
 //! then is a lock taken. Nothing is sampled while nothing is acknowledged.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,11 @@ use playrate_units::{Bitrate, Bytes};
 
 mod recorder;
 mod series;
+mod waits;
 
 pub(crate) use recorder::{Frame, Recorder};
 pub use series::TimeSeries;
+use waits::Waits;
 
 /// One look at a connection's congestion control. Totals count from the connection's beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +92,7 @@ impl Sink for TracingSink {
             connection = %self.connection,
             at_ms = sample.at.as_secs_f64() * 1e3,
             phase = %sample.snapshot.phase,
+            waiting_for = %sample.snapshot.waiting_for,
             reason = %sample.snapshot.reason,
             window = sample.snapshot.window.as_u64(),
             ssthresh = sample.snapshot.ssthresh.map(Bytes::as_u64),
@@ -107,10 +110,12 @@ impl Sink for TracingSink {
 /// whoever watches it.
 #[derive(Debug)]
 pub struct Monitor {
+    name: String,
     interval: Duration,
     sinks: Vec<Box<dyn Sink>>,
     began: OnceLock<Instant>,
     latest: Mutex<Option<Sample>>,
+    waits: Waits,
 }
 
 impl Default for Monitor {
@@ -126,11 +131,20 @@ impl Monitor {
     /// A monitor that asks for a sample at most every `interval`.
     pub fn new(interval: Duration) -> Self {
         Self {
+            name: String::new(),
             interval,
             sinks: Vec::new(),
             began: OnceLock::new(),
             latest: Mutex::new(None),
+            waits: Waits::default(),
         }
+    }
+
+    /// Has what is logged carry `connection` as its connection's name.
+    #[must_use]
+    pub fn named(mut self, connection: impl Display) -> Self {
+        self.name = connection.to_string();
+        self
     }
 
     /// Adds a sink.
@@ -157,6 +171,7 @@ impl Monitor {
 
     fn record(&self, sample: &Sample) {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(*sample);
+        self.waits.log(&self.name, sample.snapshot.waiting_for);
         for sink in &self.sinks {
             sink.take(sample);
         }

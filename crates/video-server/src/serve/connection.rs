@@ -34,7 +34,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     };
     let knowledge = Arc::new(VideoKnowledge::new());
     knowledge.set_playout_buffer(settings.playout_buffer);
-    let mut monitor = Monitor::new(settings.sample_interval);
+    let mut monitor = Monitor::new(settings.sample_interval).named(id);
     if let Some(observer) = &settings.observer {
         for sink in observer.connecting(&info) {
             monitor = monitor.with_sink(sink);
