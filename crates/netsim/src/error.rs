@@ -31,7 +31,7 @@ pub enum ConfigError {
     QueueText(String),
     /// A text that names no rate.
     #[error(
-        "rate `{0}`: write `unlimited`, a rate such as 20Mbit/s, `wifi(15Mbit/s)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s"
+        "rate `{0}`: write `unlimited`, a rate such as 20Mbit/s, `wifi(15Mbit/s)` or `wifi(15Mbit/s,queue=500kB)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s"
     )]
     RateText(String),
     /// A text that names no loss.

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 
 use crate::{ConfigError, Link, LinkConfig, LinkSeries, Loss, QueueLimit, Rate, Seed, WifiConfig};
 
@@ -29,18 +29,19 @@ impl PathConfig {
         }
     }
 
-    /// A path whose last hop is Wi-Fi: an access point with a queue of 1 MB towards the client, and the client's own
-    /// queue of 64 packets on the way back; both directions are hops like `wifi` with draws of their own. Each takes
-    /// half of the round-trip propagation delay `rtt` besides.
+    /// A path whose last hop is Wi-Fi: the access point's queue towards the client, the client's own queue on the way
+    /// back, and the hop's residual loss both ways; each direction has draws of its own, and takes half of the round-trip
+    /// propagation delay `rtt` besides.
     pub fn wifi(wifi: &WifiConfig, rtt: Duration) -> Self {
         let backward = rtt / 2;
-        let link = |delay, queue| LinkConfig::new(wifi.clone(), delay).with_queue(queue);
+        let link = |delay, queue| {
+            LinkConfig::new(wifi.clone(), delay)
+                .with_queue(queue)
+                .with_loss(wifi.residual_loss)
+        };
         Self {
-            forward: link(
-                rtt.saturating_sub(backward),
-                QueueLimit::Bytes(Bytes::from_kb(1_000)),
-            ),
-            backward: link(backward, QueueLimit::Packets(64)),
+            forward: link(rtt.saturating_sub(backward), wifi.queue),
+            backward: link(backward, wifi.device_queue),
         }
     }
 
@@ -82,6 +83,7 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_units::Bytes;
 
     #[test]
     fn a_bottleneck_splits_the_delay_and_sizes_its_queue_by_the_round_trip() {

@@ -295,10 +295,11 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
     let (span, table) = (table.span(), table.get_ref());
     let rate = table.rate.0.resolve(title);
     let rtt = table.rtt.0.0;
-    let mut queue = table
-        .queue
-        .as_ref()
-        .map_or(QueueLimit::ONE_BDP, |queue| queue.get_ref().0);
+    let usual = match &rate {
+        Rate::Wifi(wifi) => wifi.queue,
+        _ => QueueLimit::ONE_BDP,
+    };
+    let mut queue = table.queue.as_ref().map_or(usual, |queue| queue.get_ref().0);
     if let (QueueLimit::Bdp(thousandths), Some(mean)) = (queue, rate.mean()) {
         let bytes = (mean * rtt).as_u64();
         let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
@@ -307,8 +308,14 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
             queue = QueueLimit::Bytes(least);
         }
     }
-    let backward = rtt / 2;
-    let mut forward = LinkConfig::new(rate, rtt.saturating_sub(backward)).with_queue(queue);
+    let PathConfig { forward, backward } = match &rate {
+        Rate::Wifi(wifi) => PathConfig::wifi(wifi, rtt),
+        _ => PathConfig {
+            forward: LinkConfig::new(rate, rtt.saturating_sub(rtt / 2)),
+            backward: LinkConfig::new(Rate::Unlimited, rtt / 2),
+        },
+    };
+    let mut forward = forward.with_queue(queue);
     if let Some(loss) = &table.loss {
         forward = forward.with_loss(loss.0);
     }
@@ -321,10 +328,7 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
     for traffic in &table.cross_traffic {
         forward = forward.with_cross_traffic(traffic.0);
     }
-    let config = PathConfig {
-        forward,
-        backward: LinkConfig::new(Rate::Unlimited, backward),
-    };
+    let config = PathConfig { forward, backward };
     match config.build(Seed::new(0)) {
         Ok(_) => Ok(config),
         Err(error) => {

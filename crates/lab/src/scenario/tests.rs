@@ -1,6 +1,7 @@
 //! Scenario files, good and bad.
 
 use super::*;
+use playrate_netsim::WifiConfig;
 use rstest::rstest;
 
 const GOOD: &str = r#"
@@ -99,6 +100,22 @@ fn a_small_multiple_of_the_bdp_is_still_a_queue_of_32_packets() {
     let small = GOOD.replace("\"100ms\"", "\"10ms\"");
     let path = parse(&small, &Changes::default()).unwrap().path;
     assert_eq!(path.forward.queue, QueueLimit::Bytes(Bytes::new(48_000)));
+}
+
+#[test]
+fn a_wifi_path_brings_its_queues_and_its_loss_and_may_be_given_others() {
+    let wifi = GOOD
+        .replace("\"0.95λ\"", "\"wifi(15Mbit/s)\"")
+        .replace("queue =", "#queue =")
+        .replace("loss =", "#loss =");
+    let path = parse(&wifi, Changes::default()).unwrap().path;
+    let hop = WifiConfig::new(Bitrate::from_mbps(15));
+    assert_eq!(path, PathConfig::wifi(&hop, Duration::from_millis(100)));
+    let other = wifi.replace("#queue = \"1bdp\"", "queue = \"1MB\"");
+    let other = other.replace("15Mbit/s", "15Mbit/s,residual_loss=1%");
+    let forward = parse(&other, Changes::default()).unwrap().path.forward;
+    assert_eq!(forward.queue, QueueLimit::Bytes(Bytes::from_kb(1_000)));
+    assert_eq!(forward.loss.to_string(), "1%");
 }
 
 #[rstest]

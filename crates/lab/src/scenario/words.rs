@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use playrate_netsim::{Loss, QueueLimit};
+use playrate_netsim::{Loss, QueueLimit, Rate};
 use video_client::playout::{Clock, Fill, Start};
 
 use super::Scenario;
@@ -141,7 +141,15 @@ impl Scenario {
                 .and_then(|link| link.queue_limit())
                 .map_or_else(|| "unlimited".to_owned(), size),
         };
-        let speed = link.rate.mean().map_or_else(|| link.rate.to_string(), rate);
+        let mut speed = link.rate.mean().map_or_else(|| link.rate.to_string(), rate);
+        let mut back = "acknowledgements unhindered".to_owned();
+        if let Rate::Wifi(_) = link.rate {
+            speed = format!("Wi-Fi, {speed}");
+            back = format!(
+                "acknowledgements over the same hop, queue {}",
+                self.path.backward.queue
+            );
+        }
         let times = link.rate.mean().map_or_else(String::new, |mean| {
             let lambda = self.title_rate().as_mbps();
             format!(" = {:.2} λ", mean.as_mbps() / lambda)
@@ -157,7 +165,7 @@ impl Scenario {
         };
         format!(
             "server ──▶ [ queue {queue} ]──▶ {speed}{times}, {loss} ──▶ {who}\n       ◀──────── {} there and back, \
-             acknowledgements unhindered ────────\n",
+             {back} ────────\n",
             time(round_trip)
         )
     }

@@ -38,7 +38,7 @@ pub fn record(spec: &str, ended: &Ended, link: &LinkTap<'_>) -> RunRecord {
         link: LinkCounts {
             forwarded: link.stats.delivered.packets,
             overflowed: link.stats.dropped.queue_full.packets,
-            lost: link.stats.dropped.loss.packets,
+            lost: link.stats.dropped.loss.packets + link.stats.dropped.retries.packets,
             lateness: link.lateness,
             flaws: link.flaws.to_vec(),
         },

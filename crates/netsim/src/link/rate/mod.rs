@@ -97,14 +97,11 @@ impl FromStr for Rate {
         if trimmed == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        if let Some(rate) = trimmed
+        if let Some(wifi) = trimmed
             .strip_prefix("wifi(")
             .and_then(|rest| rest.strip_suffix(')'))
         {
-            return rate
-                .parse()
-                .map(|rate| Self::Wifi(WifiConfig::new(rate)))
-                .map_err(|_| error());
+            return wifi.parse().map(Self::Wifi);
         }
         if trimmed.contains(',') {
             return trimmed.parse().map(Self::Schedule);
@@ -120,7 +117,7 @@ impl fmt::Display for Rate {
             Self::Constant(rate) => rate.fmt(f),
             Self::Schedule(schedule) => schedule.fmt(f),
             Self::Trace(trace) => f.pad(&format!("trace of {} on average", trace.mean())),
-            Self::Wifi(wifi) => f.pad(&format!("wifi({})", wifi.mean_rate)),
+            Self::Wifi(wifi) => f.pad(&format!("wifi({wifi})")),
         }
     }
 }
