@@ -35,7 +35,8 @@ pub struct Measured {
     pub startup_window: Option<Bytes>,
     /// How often the controller returned to slow start.
     pub slow_start_entries: u64,
-    /// Congestion signals in avoidance after which the window came back to 90 % of what it had been.
+    /// Congestion signals after which the window came back to 90 % of what it had been. Those before it first grew by a
+    /// tenth after slow start are left out: what slow start overshot is not to come back.
     pub recoveries: u64,
     /// How long that took on average: zero where a signal took less than a tenth of the window.
     pub recovery_mean: Option<Duration>,
@@ -96,6 +97,10 @@ struct State {
     reached_bdp: Option<Duration>,
     startup: Option<(Duration, Bytes)>,
     slow_start_entries: u64,
+    /// The smallest window since slow start was left.
+    lowest: Option<Bytes>,
+    /// Whether the window has grown since.
+    settled: bool,
     recovering: Option<Recovering>,
     recoveries: u64,
     recovered: Duration,
@@ -208,37 +213,44 @@ impl State {
         }
     }
 
-    /// Follows the window from a congestion signal to where it was. The signal that ends slow start is left out: what
-    /// slow start overshot is not to come back.
+    /// Follows the window from a congestion signal to where it was. What slow start overshot is not to come back, so this
+    /// begins when the window has grown for the first time after slow start.
     fn recovery(&mut self, last: &Sample, sample: &Sample) {
-        let signalled = sample.congestion_events > last.congestion_events;
+        let window = sample.snapshot.window;
         // A controller that is not composed of parts has no phases; its first signal ends its slow start.
-        let has_phases = last.snapshot.law_window.is_some();
-        let slow_start = if has_phases {
+        let slow_start = if last.snapshot.law_window.is_some() {
             last.snapshot.phase == Phase::Startup
         } else {
             last.congestion_events == 0
         };
-        if signalled && self.recovering.is_none() && !slow_start {
+        if slow_start {
+            return;
+        }
+        let lowest = self.lowest.map_or(window, |lowest| lowest.min(window));
+        self.lowest = Some(lowest);
+        self.settled |= times(window, 10) > times(lowest, 11);
+        if !self.settled {
+            return;
+        }
+        if sample.congestion_events > last.congestion_events && self.recovering.is_none() {
             self.recovering = Some(Recovering {
                 since: sample.at,
                 window: last.snapshot.window,
             });
         }
-        if let Some(open) = self.recovering {
-            let back = u128::from(sample.snapshot.window.as_u64()) * 10;
-            if back >= u128::from(open.window.as_u64()) * 9 {
-                self.recoveries += 1;
-                self.recovered = self
-                    .recovered
-                    .saturating_add(sample.at.saturating_sub(open.since));
-                self.recovering = None;
-            }
+        if let Some(open) = self.recovering
+            && times(window, 10) >= times(open.window, 9)
+        {
+            self.recoveries += 1;
+            self.recovered = self
+                .recovered
+                .saturating_add(sample.at.saturating_sub(open.since));
+            self.recovering = None;
         }
     }
 
     fn measured(&self) -> Option<Measured> {
-        let times = u32::try_from(self.recoveries).unwrap_or(u32::MAX);
+        let recoveries = u32::try_from(self.recoveries).unwrap_or(u32::MAX);
         let duration = |nanos: Option<u64>| nanos.map_or(Duration::ZERO, Duration::from_nanos);
         Some(Measured {
             window: self.whole.spread()?,
@@ -249,7 +261,7 @@ impl State {
             startup_window: self.startup.map(|(_, window)| window),
             slow_start_entries: self.slow_start_entries,
             recoveries: self.recoveries,
-            recovery_mean: self.recovered.checked_div(times),
+            recovery_mean: self.recovered.checked_div(recoveries),
             rtt: RttSpread {
                 mean: duration(self.rtt.mean()),
                 sd: Duration::try_from_secs_f64(self.rtt_moments.sd().unwrap_or_default())
@@ -262,6 +274,10 @@ impl State {
             capacity: self.capacity.mean().zip(self.capacity.sd()).map(rates),
         })
     }
+}
+
+fn times(window: Bytes, factor: u128) -> u128 {
+    u128::from(window.as_u64()) * factor
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -311,20 +327,19 @@ impl Distribution {
 struct Swings {
     count: u64,
     /// Since the last turn, or since the beginning.
-    lowest: u64,
-    highest: u64,
+    lowest: Bytes,
+    highest: Bytes,
     rising: Option<bool>,
 }
 
 impl Swings {
     fn see(&mut self, window: Bytes) {
-        let window = window.as_u64();
-        if self.highest == 0 {
+        if self.highest == Bytes::ZERO {
             (self.lowest, self.highest) = (window, window);
         }
         self.lowest = self.lowest.min(window);
         self.highest = self.highest.max(window);
-        let well_below = |low: u64, high: u64| u128::from(low) * 10 < u128::from(high) * 9;
+        let well_below = |low: Bytes, high: Bytes| times(low, 10) < times(high, 9);
         let fell = self.rising != Some(false) && well_below(window, self.highest);
         let rose = self.rising != Some(true) && well_below(self.lowest, window);
         if fell || rose {

@@ -64,7 +64,8 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
         sample
     };
     let seen = measured([
-        sample(0, 100_000),
+        sample(0, 80_000),
+        sample(500, 100_000),
         cut(sample(1_000, 50_000), 1),
         // A second loss meanwhile does not begin it anew.
         cut(sample(2_000, 40_000), 2),
@@ -85,8 +86,20 @@ fn what_slow_start_overshot_is_not_waited_for() {
     first.snapshot.phase = Phase::Startup;
     let mut second = sample(100, 200_000);
     second.congestion_events = 1;
-    let seen = measured([first, second, sample(9_000, 390_000)]);
-    assert_eq!((seen.recoveries, seen.recovery_mean), (0, None));
+    // A second round of losses, of what slow start had sent before it was left.
+    let mut third = sample(200, 100_000);
+    third.congestion_events = 2;
+    let mut later = sample(2_000, 130_000);
+    later.congestion_events = 2;
+    let mut cut = sample(2_100, 65_000);
+    cut.congestion_events = 3;
+    let mut back = sample(3_100, 120_000);
+    back.congestion_events = 3;
+    let seen = measured([first, second, third, later, cut, back]);
+    assert_eq!(
+        (seen.recoveries, seen.recovery_mean),
+        (1, Some(Duration::from_secs(1)))
+    );
     assert_eq!(seen.startup, Some(Duration::from_millis(100)));
     assert_eq!(seen.startup_window, Some(Bytes::new(400_000)));
 }
