@@ -4,8 +4,10 @@
 //!
 //! - [`playout`] is the player: sans-IO, two clocks, one definition of every number.
 //! - [`Session`] downloads a title past it, on any [`quinn::Runtime`].
+//! - [`dash`] is a player that chooses among representations, segment by segment.
 //! - [`QualityReport`] is what comes out, as values, text and JSON.
 
+pub mod dash;
 mod frames;
 pub mod observer;
 pub mod playout;

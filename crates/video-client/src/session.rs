@@ -110,6 +110,25 @@ fn hint(status: StatusCode, location: Option<&str>) -> String {
     }
 }
 
+/// What an answer to a request for `path` that is not the one asked for comes to.
+pub(crate) fn status_error(response: &Response<()>, path: &str) -> PlayError {
+    let location = response.headers().get(http::header::LOCATION);
+    PlayError::Status {
+        status: response.status(),
+        path: path.to_owned(),
+        location: location.and_then(|value| value.to_str().ok()).map(str::to_owned),
+    }
+}
+
+/// The URL of `path` at `target`.
+pub(crate) fn url_of(target: &Target, path: &str) -> String {
+    if target.host.contains(':') {
+        format!("https://[{}]:{}{path}", target.host, target.port)
+    } else {
+        format!("https://{}:{}{path}", target.host, target.port)
+    }
+}
+
 /// One title to be played once.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -221,17 +240,9 @@ impl Session {
             Err(error) => Outcome::Failed(error.to_string()),
         };
         Ok(Played {
-            report: run.report(self.url(), outcome, ended),
+            report: run.report(url_of(&self.target, &self.path), outcome, ended),
             result,
         })
-    }
-
-    fn url(&self) -> String {
-        if self.target.host.contains(':') {
-            format!("https://[{}]:{}{}", self.target.host, self.target.port, self.path)
-        } else {
-            format!("https://{}:{}{}", self.target.host, self.target.port, self.path)
-        }
     }
 
     async fn download<S: Sink, O: Observer>(
@@ -260,12 +271,7 @@ impl Session {
         if response.status() == StatusCode::OK {
             return Ok(());
         }
-        let location = response.headers().get(http::header::LOCATION);
-        Err(PlayError::Status {
-            status: response.status(),
-            path: self.path.clone(),
-            location: location.and_then(|value| value.to_str().ok()).map(str::to_owned),
-        })
+        Err(status_error(response, &self.path))
     }
 
     /// Reads the body to its end, at the pace that the player's buffers and the sink allow.
@@ -401,6 +407,7 @@ impl Run {
                 promised: self.promised,
                 throughput: Rates::from(&self.throughput),
             },
+            dash: None,
             events: self.events.clone(),
             series: self.player.series().to_vec(),
         }

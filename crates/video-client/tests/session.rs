@@ -13,9 +13,10 @@ use std::time::Duration;
 use common::{Manner, media, serve};
 use playrate_media::{Limits, StreamParser};
 use playrate_transport::{Client, ClientOptions, Target, Trust};
-use playrate_units::Bytes;
+use playrate_units::{Bitrate, Bytes};
 use quinn::{Runtime, TokioRuntime};
 use rstest::rstest;
+use video_client::dash::{DashOptions, DashSession, MediaSegment, Presentation, Representation};
 use video_client::playout::{Happening, PLAYOUT_BUFFER_448, Start};
 use video_client::report::Outcome;
 use video_client::{Observer, PlayError, PlayOptions, Played, Progress, Session};
@@ -278,4 +279,68 @@ async fn another_servers_key_is_refused_and_nothing_is_fetched() {
     let error = played.result.unwrap_err();
     assert!(error.to_string().contains(&other.to_string()), "{error}");
     assert_eq!(played.report.network.connected, None);
+}
+
+/// A title of three segments in two representations, all of them this very file.
+fn ladder(segments: usize) -> Arc<Presentation> {
+    let representation = |name: &str, kbps| Representation {
+        name: name.to_owned(),
+        rate: Bitrate::from_kbps(kbps),
+        segments: (0..segments)
+            .map(|number| MediaSegment {
+                path: format!("/{name}/{number}.m4s"),
+                bytes: None,
+                duration: Duration::from_secs(3),
+                pictures: 90,
+            })
+            .collect(),
+    };
+    Arc::new(Presentation::new(vec![representation("low", 100), representation("high", 200)]).unwrap())
+}
+
+async fn play_ladder(manner: Manner) -> (Played, Vec<u8>) {
+    let file = media("fixtures/fragmented.mp4");
+    let (address, pin) = serve(file, manner);
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let client = Client::bind(Arc::clone(&runtime), ClientOptions::new(Trust::Pin(pin))).unwrap();
+    let options = DashOptions {
+        timeout: Duration::from_millis(300),
+        ..DashOptions::default()
+    };
+    let target = Target::at("localhost", address);
+    let session = DashSession::new(runtime, client, target, "/film.mpd", ladder(3), options);
+    let mut bytes = Vec::new();
+    let never = std::future::pending();
+    let played = session.play(&mut bytes, &mut (), never).await.unwrap();
+    (played, bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adaptive_title_comes_segment_by_segment() {
+    let (played, bytes) = play_ladder(Manner::Good).await;
+    played.result.unwrap();
+    assert_eq!(bytes.len(), 3 * media("fixtures/fragmented.mp4").len());
+    let report = played.report;
+    assert!(report.url.ends_with("/film.mpd"));
+    assert_eq!((report.playout.shown, report.playout.underflows), (270, 0));
+    let dash = report.dash.unwrap();
+    assert_eq!(dash.segments.len(), 3);
+    assert!(
+        dash.segments
+            .windows(2)
+            .all(|pair| pair[0].finished <= pair[1].requested),
+        "one request at a time"
+    );
+}
+
+#[rstest]
+#[case::not_found(Manner::NotFound, "404")]
+#[case::silent(Manner::FallsSilentAfter(5_000), "nothing came from the server for 300ms")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adaptive_title_that_breaks_off_says_why(#[case] manner: Manner, #[case] words: &str) {
+    let (played, _) = play_ladder(manner).await;
+    let error = played.result.unwrap_err().to_string();
+    assert!(error.contains(words), "{error}");
+    assert_eq!(played.report.playout.startup_delay, None);
+    assert!(matches!(played.report.outcome, Outcome::Failed(_)));
 }

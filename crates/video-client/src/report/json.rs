@@ -6,6 +6,7 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use serde::Serialize;
 
+use super::dash::Dash;
 use super::{Outcome, QualityReport};
 use crate::playout::{ClockKind, Event, Happening, Point};
 
@@ -30,6 +31,7 @@ struct Json<'a> {
     player: Player,
     viewer: Viewer,
     network: Network,
+    dash: Option<Dash<'a>>,
     events: Vec<EventLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
@@ -101,7 +103,7 @@ struct Series {
     frames_discarded: Vec<u64>,
 }
 
-fn seconds(time: Duration) -> f64 {
+pub(super) fn seconds(time: Duration) -> f64 {
     time.as_secs_f64()
 }
 
@@ -163,6 +165,7 @@ impl<'a> Json<'a> {
                 throughput_p95_bps: rate(network.throughput.p95),
                 retransmissions: None,
             },
+            dash: report.dash.as_ref().map(Dash::new),
             events: report.events.iter().map(EventLine::new).collect(),
             series: series.then(|| Series::new(&report.series)),
         }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use playrate_media::TitleInfo;
 use playrate_units::{Bitrate, Bytes};
 
+use crate::dash::DashReport;
 use crate::playout::{Event, PlayoutReport, Point};
 use crate::throughput::Throughput;
 
+mod dash;
 mod json;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,8 @@ pub struct QualityReport {
     pub playout: PlayoutReport,
     /// What the network did.
     pub network: NetworkReport,
+    /// The segments, of an adaptive session.
+    pub dash: Option<DashReport>,
     /// What happened in the player, single frames left out; the first [`MAX_EVENTS`](Self::MAX_EVENTS).
     pub events: Vec<Event>,
     /// The time series of the playout buffer.

@@ -1,6 +1,9 @@
 //! Tests of both forms of the report.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::dash::{DashOptions, DashPlayer, Decision, Fetched, MediaSegment, Presentation, Representation};
 use crate::playout::{CatchUp, Clock, Happening, Playout, PlayoutConfig};
 use playrate_media::Frame;
 
@@ -43,14 +46,79 @@ fn report(outcome: Outcome) -> QualityReport {
             promised: Some(Bytes::new(4_000)),
             throughput: Rates::from(&throughput),
         },
+        dash: None,
         events,
         series: player.series().to_vec(),
     }
 }
 
+/// Two segments of three, the second in a higher representation.
+fn dash() -> DashReport {
+    let segments = |name: &str| {
+        (0..3)
+            .map(|number| MediaSegment {
+                path: format!("/{name}/{number}"),
+                bytes: None,
+                duration: Duration::from_secs(3),
+                pictures: 75,
+            })
+            .collect()
+    };
+    let representation = |name: &str, kbps| Representation {
+        name: name.to_owned(),
+        rate: Bitrate::from_kbps(kbps),
+        segments: segments(name),
+    };
+    let film = vec![representation("low", 440), representation("high", 2_640)];
+    let film = Arc::new(Presentation::new(film).unwrap());
+    let mut player = DashPlayer::new(film, &DashOptions::default()).unwrap();
+    for (second, bytes) in [(0, 1_000_000), (2, 500_000)] {
+        let requested = Duration::from_secs(second);
+        assert!(matches!(player.decide(requested), Decision::Fetch { .. }));
+        player.fetched(Fetched {
+            requested,
+            first_byte: requested + Duration::from_millis(40),
+            finished: requested + Duration::from_millis(1_040),
+            bytes: Bytes::new(bytes),
+        });
+    }
+    player.report()
+}
+
+#[test]
+fn the_segments_of_an_adaptive_session_are_in_both_forms() {
+    let mut report = report(Outcome::Complete);
+    report.dash = Some(dash());
+    let json: serde_json::Value = serde_json::from_str(&report.to_json(false).unwrap()).unwrap();
+    let dash = &json["dash"];
+    assert_eq!(dash["representations"][1]["name"], "high");
+    assert_eq!(dash["representations"][1]["segments"], 1);
+    assert_eq!(dash["segments"], 3);
+    assert_eq!(dash["segments_fetched"], 2);
+    assert_eq!(dash["switch_share"], 0.5);
+    assert_eq!(dash["switch_sizes"]["1"], 1);
+    assert_eq!(dash["mean_representation_bps"], 1_540_000);
+    assert_eq!(dash["instantaneous"]["mean_bps"], 6e6);
+    // The average is over both: 0.9 × 6 Mbit/s.
+    assert_eq!(
+        dash["series"]["smoothed_bps"],
+        serde_json::json!([7_200_000, 5_400_000])
+    );
+    let text = report.to_text();
+    for part in [
+        "2 of 3: 1 at low (0.44 Mbit/s), 1 at high (2.64 Mbit/s)",
+        "1, 50.0 % of segments (+1: 1)",
+        "1.54 Mbit/s",
+        "6.00 Mbit/s on average, varying by 47 %",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
 #[test]
 fn the_json_has_the_documented_fields_and_no_others() {
-    let report = report(Outcome::Failed("the server left".to_owned()));
+    let mut report = report(Outcome::Failed("the server left".to_owned()));
+    report.dash = Some(dash());
     let json: serde_json::Value = serde_json::from_str(&report.to_json(true).unwrap()).unwrap();
     let documented = include_str!("../../../../docs/video-client.md");
     let mut fields = Vec::new();

@@ -53,6 +53,9 @@ impl QualityReport {
         if let Some(ratio) = seen.rebuffer_ratio {
             rows.push(("rebuffer ratio", format!("{:.2} %", ratio * 100.0)));
         }
+        if let Some(dash) = &self.dash {
+            rows.extend(super::dash::rows(dash));
+        }
         rows.extend([
             ("mean bitrate", seen.mean_bitrate.map_or(UNKNOWN.to_owned(), mbps)),
             ("throughput", self.throughput()),
@@ -135,7 +138,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-fn mbps(rate: Bitrate) -> String {
+pub(super) fn mbps(rate: Bitrate) -> String {
     format!("{:.2} Mbit/s", rate.as_mbps())
 }
 

@@ -1,0 +1,144 @@
+//! [`Abr`]: how the representation of the next segment is chosen.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use playrate_units::Bitrate;
+use thiserror::Error;
+
+use super::history::ThroughputHistory;
+use super::presentation::{Presentation, PresentationError};
+use super::switch_history::SwitchHistory;
+
+// dash.js 4.0.0, `Settings.js`, `AbrController.js`, `InsufficientBufferRule.js`.
+
+/// What the throughput is taken to be before the first segment (`DEFAULT_VIDEO_BITRATE`).
+const INITIAL: Bitrate = Bitrate::from_kbps(1_000);
+/// Less playing time than this is an empty buffer (`stallThreshold`).
+const EMPTY: Duration = Duration::from_millis(300);
+/// Segments that must have come before an empty buffer leads to the lowest rate (`SEGMENT_IGNORE_COUNT`).
+const IGNORED: usize = 2;
+
+/// How the representation of the next segment is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Abr {
+    /// `throughput`: the highest rate that the throughput of the last segments allows, and the lowest while the buffer is
+    /// empty (dash.js's `ThroughputRule` and `InsufficientBufferRule`).
+    #[default]
+    Throughput,
+    /// `throughput+switch-history`: the same, and not up to where most recent decisions led down from (dash.js's
+    /// `SwitchHistoryRule`, which is on by default there).
+    ThroughputSwitchHistory,
+    /// `fixed:NAME`: always the representation of this name.
+    Fixed(String),
+}
+
+impl fmt::Display for Abr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Throughput => f.pad("throughput"),
+            Self::ThroughputSwitchHistory => f.pad("throughput+switch-history"),
+            Self::Fixed(name) => write!(f, "fixed:{name}"),
+        }
+    }
+}
+
+/// A way to choose that there is not.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is no way to choose a representation: write throughput, throughput+switch-history or fixed:NAME"
+)]
+pub struct AbrError(String);
+
+impl FromStr for Abr {
+    type Err = AbrError;
+
+    fn from_str(text: &str) -> Result<Self, AbrError> {
+        match (text, text.strip_prefix("fixed:")) {
+            ("throughput", _) => Ok(Self::Throughput),
+            ("throughput+switch-history", _) => Ok(Self::ThroughputSwitchHistory),
+            (_, Some(name)) if !name.is_empty() => Ok(Self::Fixed(name.to_owned())),
+            _ => Err(AbrError(text.to_owned())),
+        }
+    }
+}
+
+/// Chooses, and remembers what it chose.
+#[derive(Clone, Debug)]
+pub(super) struct Chooser {
+    rates: Vec<Bitrate>,
+    current: usize,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Fixed,
+    Throughput(Option<SwitchHistory>),
+}
+
+/// What a choice depends on besides the history of throughput.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// Playing time in the buffer.
+    pub(super) held: Duration,
+    /// Segments that have come.
+    pub(super) segments: usize,
+    /// Playing time of the next one.
+    pub(super) duration: Duration,
+}
+
+impl Chooser {
+    pub(super) fn new(abr: &Abr, presentation: &Presentation) -> Result<Self, PresentationError> {
+        let rates: Vec<Bitrate> = presentation.representations().iter().map(|it| it.rate).collect();
+        let (rule, current) = match abr {
+            Abr::Fixed(name) => (Rule::Fixed, presentation.named(name)?),
+            Abr::Throughput => (Rule::Throughput(None), highest(&rates, INITIAL)),
+            Abr::ThroughputSwitchHistory => {
+                let rule = Rule::Throughput(Some(SwitchHistory::default()));
+                (rule, highest(&rates, INITIAL))
+            }
+        };
+        Ok(Self { rates, current, rule })
+    }
+
+    /// The representation of the last choice.
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Whether that is the highest.
+    pub(super) fn is_at_top(&self) -> bool {
+        self.current + 1 == self.rates.len()
+    }
+
+    /// Chooses anew, the lowest of what the rules say; if none says anything it stays as it is.
+    pub(super) fn choose(&mut self, history: &ThroughputHistory, now: Situation) -> usize {
+        let Rule::Throughput(switches) = &mut self.rule else {
+            return self.current;
+        };
+        let loaded = now.held >= EMPTY;
+        let by_throughput = history
+            .usable(now.duration)
+            .filter(|_| loaded)
+            .map(|rate| highest(&self.rates, rate));
+        let by_buffer = (!loaded && now.segments >= IGNORED).then_some(0);
+        let by_history = switches
+            .as_ref()
+            .and_then(|switches| switches.limit(self.rates.len()));
+        let rules = [by_throughput, by_buffer, by_history];
+        let chosen = rules.into_iter().flatten().min().unwrap_or(self.current);
+        if let Some(switches) = switches {
+            switches.push(self.current, chosen);
+        }
+        self.current = chosen;
+        chosen
+    }
+}
+
+/// The highest of these rates that is not above `rate`; the lowest if all are.
+fn highest(rates: &[Bitrate], rate: Bitrate) -> usize {
+    rates.iter().rposition(|&it| it <= rate).unwrap_or(0)
+}

@@ -1,0 +1,196 @@
+//! The throughput history and the rules, beside what dash.js's own functions answer to the same input.
+
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+use rstest::rstest;
+
+use super::{ms, presentation};
+use crate::dash::abr::{Abr, Chooser, Situation};
+use crate::dash::switch_history::SwitchHistory;
+use crate::dash::{MediaSegment, Presentation, PresentationError, Representation, ThroughputHistory};
+
+/// 64 segments, with what `ThroughputHistory` and `getQualityForBitrate` of dash.js 4.0.0 made of them: the functions were taken out
+/// of its published bundle and run with its default settings. Among the segments are cached ones and latencies above
+/// a segment's playing time.
+const DASHJS: &str = include_str!("dashjs-4.0.0.csv");
+
+#[test]
+fn the_history_and_the_rule_answer_as_those_of_dashjs() {
+    let mut history = ThroughputHistory::default();
+    let mut chooser = Chooser::new(&Abr::Throughput, &presentation(100)).unwrap();
+    let mut rows = 0;
+    for line in DASHJS.lines().filter(|line| !line.starts_with('#')) {
+        let values: Vec<u64> = line.split(',').map(|value| value.parse().unwrap()).collect();
+        let [requested, first, finished, bytes, kbps, smoothed, representation] = values[..] else {
+            panic!("{line}");
+        };
+        let measured = history.push(ms(requested), ms(first), ms(finished), Bytes::new(bytes));
+        assert_eq!(measured.throughput, Bitrate::from_kbps(kbps), "{line}");
+        // Rounding of the last bit may differ.
+        let apart = history
+            .smoothed()
+            .unwrap()
+            .as_bits_per_second()
+            .abs_diff(smoothed);
+        assert!(apart <= 1, "{line}: {:?}", history.smoothed());
+        let now = Situation {
+            held: ms(6_000),
+            segments: 5,
+            duration: ms(3_000),
+        };
+        assert_eq!(chooser.choose(&history, now) as u64, representation, "{line}");
+        rows += 1;
+    }
+    assert_eq!(rows, 64);
+}
+
+#[test]
+fn a_segment_that_came_from_a_cache_counts_only_until_others_have_come() {
+    let mut history = ThroughputHistory::default();
+    let second = |history: &mut ThroughputHistory, at: u64, took: u64| {
+        history
+            .push(ms(at), ms(at + 10), ms(at + 10 + took), Bytes::from_kb(100))
+            .counted
+    };
+    assert!(second(&mut history, 0, 49), "better than nothing");
+    assert_eq!(
+        history.smoothed(),
+        Some(Bitrate::from_bits_per_second(16_327 * 900))
+    );
+    assert!(second(&mut history, 1_000, 100));
+    assert_eq!(
+        history.smoothed(),
+        Some(Bitrate::from_kbps(7_200)),
+        "the cached one is forgotten"
+    );
+    assert!(!second(&mut history, 2_000, 49));
+    assert_eq!(history.smoothed(), Some(Bitrate::from_kbps(7_200)));
+    assert!(second(&mut history, 3_000, 50), "not below the threshold");
+}
+
+fn history_of(kbps: u64) -> ThroughputHistory {
+    let mut history = ThroughputHistory::default();
+    let bytes = Bytes::new(kbps * 125);
+    history.push(ms(0), ms(1), ms(1_001), bytes);
+    history
+}
+
+#[rstest]
+#[case::just_enough(2_936, ms(6_000), 1)]
+#[case::not_quite(2_932, ms(6_000), 0)]
+#[case::no_rate_is_low_enough(100, ms(6_000), 0)]
+#[case::plenty(90_000, ms(6_000), 2)]
+#[case::empty_buffer(90_000, ms(299), 0)]
+#[case::nearly_empty_buffer(90_000, ms(300), 2)]
+fn the_highest_rate_within_nine_tenths_of_the_throughput_is_chosen(
+    #[case] kbps: u64,
+    #[case] held: Duration,
+    #[case] chosen: usize,
+) {
+    let mut chooser = Chooser::new(&Abr::Throughput, &presentation(10)).unwrap();
+    let now = Situation {
+        held,
+        segments: 2,
+        duration: ms(3_000),
+    };
+    assert_eq!(chooser.choose(&history_of(kbps), now), chosen);
+    assert_eq!(chooser.is_at_top(), chosen == 2);
+}
+
+#[test]
+fn an_empty_buffer_changes_nothing_before_the_second_segment() {
+    let mut chooser = Chooser::new(&Abr::Throughput, &presentation(10)).unwrap();
+    let full = Situation {
+        held: ms(3_000),
+        segments: 1,
+        duration: ms(3_000),
+    };
+    assert_eq!(chooser.choose(&history_of(90_000), full), 2);
+    let empty = Situation { held: ms(0), ..full };
+    assert_eq!(chooser.choose(&history_of(1_000), empty), 2);
+}
+
+/// Decisions (from, to) and what dash.js's `SwitchHistoryRule` said before each of them, -1 for nothing.
+const SWITCHES: &str = "0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 2 -1, 2 2 -1, 2 2 -1, 2 2 -1, \
+    2 2 -1, 2 2 -1, 2 2 -1, 2 0 -1, 0 0 1, 0 0 1, 0 0 1, 0 0 1, 0 2 1, 2 2 1, 2 2 1, 2 2 1, 2 2 -1, 2 0 -1, 0 0 1";
+
+#[test]
+fn the_switch_history_is_the_eight_last_decisions() {
+    let mut history = SwitchHistory::default();
+    for decision in SWITCHES.split(", ").map(str::trim) {
+        let values: Vec<i64> = decision.split(' ').map(|value| value.parse().unwrap()).collect();
+        let limit = usize::try_from(values[2]).ok();
+        assert_eq!(history.limit(3), limit, "{decision}");
+        let [from, to] = [values[0], values[1]].map(|value| usize::try_from(value).unwrap());
+        history.push(from, to);
+    }
+}
+
+#[rstest]
+#[case("throughput", Abr::Throughput)]
+#[case("throughput+switch-history", Abr::ThroughputSwitchHistory)]
+#[case("fixed:720p", Abr::Fixed("720p".to_owned()))]
+fn a_way_to_choose_is_written_as_it_is_read(#[case] text: &str, #[case] abr: Abr) {
+    assert_eq!(text.parse(), Ok(abr.clone()));
+    assert_eq!(abr.to_string(), text);
+}
+
+#[rstest]
+#[case("bola")]
+#[case("fixed:")]
+#[case("")]
+fn another_way_to_choose_is_refused_with_those_that_there_are(#[case] text: &str) {
+    let error = text.parse::<Abr>().unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("`{text}`")) && error.contains("fixed:NAME"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_fixed_representation_stays_and_must_be_there() {
+    let fixed = |name: &str| Chooser::new(&Abr::Fixed(name.to_owned()), &presentation(10));
+    let mut chooser = fixed("720p").unwrap();
+    let empty = Situation {
+        held: ms(0),
+        segments: 9,
+        duration: ms(3_000),
+    };
+    assert_eq!(chooser.choose(&history_of(90_000), empty), 1);
+    let error = fixed("4k").unwrap_err().to_string();
+    assert!(error.contains("480p, 720p, 1080p"), "{error}");
+}
+
+#[test]
+fn representations_that_do_not_fit_together_are_refused() {
+    let segment = |duration| MediaSegment {
+        path: "/a".to_owned(),
+        bytes: None,
+        duration,
+        pictures: 75,
+    };
+    let one = |name: &str, segments| Representation {
+        name: name.to_owned(),
+        rate: Bitrate::from_mbps(1),
+        segments,
+    };
+    let refused = |representations| Presentation::new(representations).unwrap_err();
+    assert_eq!(refused(vec![]), PresentationError::Empty);
+    assert_eq!(refused(vec![one("a", vec![])]), PresentationError::Empty);
+    let good = one("a", vec![segment(ms(3_000))]);
+    assert!(matches!(
+        refused(vec![good.clone(), good.clone()]),
+        PresentationError::SameName(name) if name == "a"
+    ));
+    let other = one("b", vec![segment(ms(2_000))]);
+    assert!(matches!(
+        refused(vec![good, other]),
+        PresentationError::Unaligned(..)
+    ));
+    let none = one("c", vec![segment(ms(0))]);
+    assert!(matches!(
+        refused(vec![none]),
+        PresentationError::EmptySegment { segment: 0, .. }
+    ));
+}

@@ -1,0 +1,183 @@
+//! The player on a network of a constant rate.
+
+use std::time::Duration;
+
+use playrate_units::{Bitrate, Bytes};
+use rstest::rstest;
+
+use super::{ms, presentation, size};
+use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates, Fetched};
+use crate::playout::Happening;
+
+/// Plays `segments` segments over a link whose rate at a time is `rate`, with 40 ms to the first byte; a segment's bytes
+/// come at the rate of the time of its request.
+fn play(segments: usize, options: &DashOptions, rate: impl Fn(Duration) -> Bitrate) -> DashPlayer {
+    let mut player = DashPlayer::new(presentation(segments), options).unwrap();
+    let mut now = ms(0);
+    for _ in 0..100_000 {
+        match player.decide(now) {
+            Decision::Done => {
+                player.run_out();
+                return player;
+            }
+            Decision::WaitUntil(until) => {
+                assert!(until > now, "a wait goes forward");
+                now = until;
+            }
+            Decision::Fetch { representation, .. } => {
+                let bytes = size(representation);
+                let first_byte = now + ms(40);
+                let finished = first_byte + rate(now).time_for(bytes).unwrap();
+                player.fetched(Fetched {
+                    requested: now,
+                    first_byte,
+                    finished,
+                    bytes,
+                });
+                now = finished;
+            }
+        }
+    }
+    panic!("no end");
+}
+
+fn at(mbps: u64) -> impl Fn(Duration) -> Bitrate {
+    move |_| Bitrate::from_mbps(mbps)
+}
+
+#[test]
+fn playback_starts_with_the_second_segment_and_a_fast_link_never_stalls() {
+    let player = play(20, &DashOptions::default(), at(50));
+    let (report, seen) = (player.report(), player.playout().report());
+    assert_eq!(seen.startup_delay, Some(report.segments[1].finished));
+    assert_eq!((seen.underflows, seen.frozen), (0, ms(0)));
+    assert_eq!((seen.frames, seen.shown), (1_500, 1_500));
+    // 20 segments of 3 s after the start.
+    let ended = seen.ended.unwrap().saturating_sub(seen.startup_delay.unwrap());
+    assert!(ended.abs_diff(ms(60_000)) < ms(1), "{ended:?}");
+    let chosen: Vec<_> = report.segments.iter().map(|it| it.representation).collect();
+    assert_eq!(chosen[0], 0, "nothing is known of the network yet");
+    assert!(chosen[1..].iter().all(|&it| it == 2), "{chosen:?}");
+    assert_eq!(report.switches(), [(0, 18), (2, 1)].into());
+    assert_eq!(report.switch_share(), Some(0.05));
+}
+
+#[rstest]
+#[case::below_the_top(100, 4, 12)]
+#[case::at_the_top(100, 50, 30)]
+#[case::at_the_top_of_a_long_title(200, 50, 60)]
+fn segments_are_asked_for_while_less_than_the_target_is_in(
+    #[case] segments: usize,
+    #[case] mbps: u64,
+    #[case] target: u64,
+) {
+    let player = play(segments, &DashOptions::default(), at(mbps));
+    let report = player.report();
+    let most = report.segments.iter().map(|it| it.held).max().unwrap();
+    let target = Duration::from_secs(target);
+    assert!(most < target && most + ms(600) > target, "{most:?}");
+    // Once there is enough, a segment is asked for about every 3 s, whenever the buffer is looked at.
+    let full = report.segments.iter().position(|it| it.held + ms(3_000) > target);
+    let steady = &report.segments[full.unwrap() + 1..segments - 1];
+    let gaps: Vec<_> = steady
+        .windows(2)
+        .map(|pair| pair[1].requested.saturating_sub(pair[0].finished))
+        .collect();
+    assert!(gaps.len() > 5 && gaps.iter().filter(|gap| **gap > ms(0)).count() + 1 >= gaps.len());
+    assert!(
+        gaps.iter()
+            .all(|gap| gap.subsec_nanos() % 500_000_000 == 0 && *gap < ms(3_500)),
+        "{gaps:?}"
+    );
+}
+
+#[test]
+fn a_stall_ends_when_one_whole_segment_is_in() {
+    // 20 Mbit/s, but nearly nothing from the 6th second on, for some seconds.
+    let mut player = play(40, &DashOptions::default(), |now| {
+        let low = now > Duration::from_secs(6) && now < Duration::from_secs(20);
+        Bitrate::from_kbps(if low { 100 } else { 20_000 })
+    });
+    let events: Vec<_> = std::iter::from_fn(|| player.poll_event()).collect();
+    let (report, seen) = (player.report(), player.playout().report());
+    assert!(seen.underflows > 0 && seen.frozen > ms(0));
+    let ratio = seen.rebuffer_ratio.unwrap();
+    let total = seen.frozen.as_secs_f64() + 120.0;
+    assert!((ratio - seen.frozen.as_secs_f64() / total).abs() < 1e-9);
+    let resumed = events
+        .iter()
+        .filter(|event| event.what == Happening::UnderflowEnded);
+    let resumed: Vec<_> = resumed.map(|event| event.at).collect();
+    assert_eq!(resumed.len() as u64, seen.underflows);
+    for at in resumed {
+        assert!(report.segments.iter().any(|it| it.finished == at), "{at:?}");
+    }
+    assert_eq!(seen.shown, 40 * 75, "nothing is left out");
+}
+
+#[test]
+fn a_fixed_representation_is_fetched_throughout() {
+    let options = DashOptions {
+        abr: Abr::Fixed("720p".to_owned()),
+        ..DashOptions::default()
+    };
+    let report = play(30, &options, at(2)).report();
+    assert_eq!(report.segments_by_representation(), [0, 30, 0]);
+    assert_eq!(report.switch_count(), 0);
+    assert_eq!(report.mean_rate(), Some(Bitrate::from_kbps(2_640)));
+    let measured = report.instantaneous().unwrap();
+    assert_eq!(measured.p50_bps, 2_000_000);
+    assert!(measured.variation() < 1e-3);
+}
+
+#[test]
+fn the_history_of_switches_keeps_a_player_from_going_up_and_down() {
+    // The rate suits the middle representation every other six seconds only.
+    let rate = |now: Duration| {
+        Bitrate::from_kbps(if (now.as_secs() / 6).is_multiple_of(2) {
+            6_000
+        } else {
+            800
+        })
+    };
+    let switches = |abr| {
+        let options = DashOptions {
+            abr,
+            ..DashOptions::default()
+        };
+        play(200, &options, rate).report().switch_count()
+    };
+    let (plain, held) = (switches(Abr::Throughput), switches(Abr::ThroughputSwitchHistory));
+    assert!(plain > 0 && held < plain, "{plain} and {held}");
+}
+
+#[test]
+fn estimates_are_those_of_a_sample() {
+    let rates = [2, 4, 4, 4, 5, 5, 7, 9].map(Bitrate::from_mbps);
+    let estimates = Estimates::of(rates).unwrap();
+    assert!((estimates.mean_bps - 5e6).abs() < 1e-6);
+    assert!((estimates.sd_bps - 1e6 * (32.0_f64 / 7.0).sqrt()).abs() < 1e-6);
+    assert_eq!(
+        (estimates.p5_bps, estimates.p50_bps, estimates.p95_bps),
+        (2_000_000, 4_000_000, 9_000_000)
+    );
+    assert_eq!(Estimates::of([]), None);
+    assert!(Estimates::of([Bitrate::ZERO]).unwrap().variation().abs() < 1e-12);
+}
+
+#[test]
+fn an_empty_segment_does_no_harm() {
+    let mut player = DashPlayer::new(presentation(2), &DashOptions::default()).unwrap();
+    for time in [10, 20] {
+        assert!(matches!(player.decide(ms(time)), Decision::Fetch { .. }));
+        player.fetched(Fetched {
+            requested: ms(time),
+            first_byte: ms(time),
+            finished: ms(time),
+            bytes: Bytes::ZERO,
+        });
+    }
+    assert_eq!(player.decide(ms(30)), Decision::Done);
+    player.run_out();
+    assert_eq!(player.playout().report().shown, 150);
+}

@@ -1,0 +1,156 @@
+//! The segments of an adaptive session, in both forms of the report.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::json::seconds;
+use super::text::mbps;
+use crate::dash::{DashReport, Estimates};
+
+/// `dash` of the JSON report.
+#[derive(Serialize)]
+pub(super) struct Dash<'a> {
+    representations: Vec<Choice<'a>>,
+    segments: usize,
+    segments_fetched: usize,
+    switches: u64,
+    switch_share: Option<f64>,
+    switch_sizes: BTreeMap<i64, u64>,
+    mean_representation_bps: Option<u64>,
+    instantaneous: Option<Spread>,
+    smoothed: Option<Spread>,
+    series: Series,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    name: &'a str,
+    rate_bps: u64,
+    segments: u64,
+}
+
+#[derive(Serialize)]
+struct Spread {
+    #[serde(flatten)]
+    estimates: Estimates,
+    variation: f64,
+}
+
+/// Columns, one value for each segment.
+#[derive(Default, Serialize)]
+struct Series {
+    representation: Vec<usize>,
+    requested_s: Vec<f64>,
+    first_byte_s: Vec<f64>,
+    finished_s: Vec<f64>,
+    bytes: Vec<u64>,
+    held_s: Vec<f64>,
+    instantaneous_bps: Vec<u64>,
+    counted: Vec<bool>,
+    smoothed_bps: Vec<u64>,
+}
+
+impl From<Estimates> for Spread {
+    fn from(estimates: Estimates) -> Self {
+        Self {
+            variation: estimates.variation(),
+            estimates,
+        }
+    }
+}
+
+impl<'a> Dash<'a> {
+    pub(super) fn new(report: &'a DashReport) -> Self {
+        let counts = report.segments_by_representation();
+        let choices = report.representations.iter().zip(counts);
+        let mut series = Series::default();
+        for segment in &report.segments {
+            series.representation.push(segment.representation);
+            series.requested_s.push(seconds(segment.requested));
+            series.first_byte_s.push(seconds(segment.first_byte));
+            series.finished_s.push(seconds(segment.finished));
+            series.bytes.push(segment.bytes.as_u64());
+            series.held_s.push(seconds(segment.held));
+            series
+                .instantaneous_bps
+                .push(segment.instantaneous.as_bits_per_second());
+            series.counted.push(segment.counted);
+            series.smoothed_bps.push(segment.smoothed.as_bits_per_second());
+        }
+        Self {
+            representations: choices
+                .map(|((name, rate), segments)| Choice {
+                    name,
+                    rate_bps: rate.as_bits_per_second(),
+                    segments,
+                })
+                .collect(),
+            segments: report.segment_count,
+            segments_fetched: report.segments.len(),
+            switches: report.switch_count(),
+            switch_share: report.switch_share(),
+            switch_sizes: report.switches(),
+            mean_representation_bps: report
+                .mean_rate()
+                .map(playrate_units::Bitrate::as_bits_per_second),
+            instantaneous: report.instantaneous().map(Spread::from),
+            smoothed: report.smoothed().map(Spread::from),
+            series,
+        }
+    }
+}
+
+/// The rows of the text form.
+pub(super) fn rows(report: &DashReport) -> Vec<(&'static str, String)> {
+    let counts = report.segments_by_representation();
+    let choices = report.representations.iter().zip(counts);
+    let choices: Vec<_> = choices
+        .map(|((name, rate), count)| format!("{count} at {name} ({})", mbps(*rate)))
+        .collect();
+    let fetched = report.segments.len();
+    let mut rows = vec![(
+        "segments",
+        format!("{fetched} of {}: {}", report.segment_count, choices.join(", ")),
+    )];
+    if let (Some(share), Some(rate)) = (report.switch_share(), report.mean_rate()) {
+        let sizes: Vec<_> = report
+            .switches()
+            .into_iter()
+            .filter(|(size, _)| *size != 0)
+            .map(|(size, count)| format!("{size:+}: {count}"))
+            .collect();
+        let sizes = if sizes.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", sizes.join(", "))
+        };
+        let count = report.switch_count();
+        rows.push((
+            "switches",
+            format!("{count}, {:.1} % of segments{sizes}", share * 100.0),
+        ));
+        rows.push(("mean representation", mbps(rate)));
+    }
+    let estimates = [
+        ("instantaneous estimate", report.instantaneous()),
+        ("smoothed estimate", report.smoothed()),
+    ];
+    for (name, estimates) in estimates {
+        if let Some(estimates) = estimates {
+            rows.push((name, spread(&estimates)));
+        }
+    }
+    rows
+}
+
+fn spread(estimates: &Estimates) -> String {
+    format!(
+        "{:.2} Mbit/s on average, varying by {:.0} %; 5 % {:.2}, median {:.2}, 95 % {:.2} Mbit/s",
+        estimates.mean_bps / 1e6,
+        estimates.variation() * 100.0,
+        estimates.p5_bps as f64 / 1e6,
+        estimates.p50_bps as f64 / 1e6,
+        estimates.p95_bps as f64 / 1e6,
+    )
+}
