@@ -1,4 +1,4 @@
-//! TLS 1.3: who a server is ([`Identity`]) and whom a client trusts ([`Trust`]).
+//! TLS: who a server is ([`Identity`]) and whom a client trusts ([`Trust`]).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -222,17 +222,38 @@ impl Identity {
     }
 
     pub(crate) fn server_config(&self) -> Result<Arc<QuicServerConfig>, TlsError> {
-        let failed = |reason: String| TlsError::Identity { reason };
+        QuicServerConfig::try_from(self.config(&[&rustls::version::TLS13], &[ALPN])?)
+            .map(Arc::new)
+            .map_err(|error| TlsError::Identity {
+                reason: error.to_string(),
+            })
+    }
+
+    /// TLS 1.3 and 1.2 for a server on TCP with this identity, which speaks one of `protocols` (ALPN, RFC 7301), the
+    /// first that the client knows as well.
+    ///
+    /// # Errors
+    /// If certificate and key cannot be used.
+    pub fn tcp_config(&self, protocols: &[&[u8]]) -> Result<Arc<rustls::ServerConfig>, TlsError> {
+        self.config(rustls::ALL_VERSIONS, protocols).map(Arc::new)
+    }
+
+    fn config(
+        &self,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+        protocols: &[&[u8]],
+    ) -> Result<rustls::ServerConfig, TlsError> {
+        let failed = |error: rustls::Error| TlsError::Identity {
+            reason: error.to_string(),
+        };
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| failed(error.to_string()))?
+            .with_protocol_versions(versions)
+            .map_err(failed)?
             .with_no_client_auth()
             .with_single_cert(self.chain.clone(), self.key.clone_key())
-            .map_err(|error| failed(error.to_string()))?;
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        QuicServerConfig::try_from(config)
-            .map(Arc::new)
-            .map_err(|error| failed(error.to_string()))
+            .map_err(failed)?;
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok(config)
     }
 }
 

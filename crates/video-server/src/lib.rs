@@ -1,11 +1,13 @@
-//! Serves H.264 titles over HTTP/3.
+//! Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1.
 //!
 //! What belongs here: the media library, HTTP semantics, the life of a server. What does not: TLS, QUIC, congestion
-//! control. The binary is a thin command line over it.
+//! control. The binary
+//! is a command line over it; TCP, which only tokio knows, lives there.
 //!
 //! - [`http`] is what a file server answers, as pure functions;
 //! - [`library`] is what there is to serve;
-//! - [`serve`] is the server itself, on whatever runtime and socket it is given.
+//! - [`site`] is what is said to a request, whatever version of HTTP it came in;
+//! - [`serve`] is the server itself, over HTTP/3 on whatever runtime and socket it is given.
 //!
 //! ```no_run
 //! # async fn example(runtime: std::sync::Arc<dyn quinn::Runtime>) -> Result<(), Box<dyn std::error::Error>> {
@@ -25,3 +27,4 @@
 pub mod http;
 pub mod library;
 pub mod serve;
+pub mod site;

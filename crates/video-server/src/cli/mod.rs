@@ -5,13 +5,14 @@
 mod controllers;
 mod logging;
 mod serve;
+mod tcp;
 
 use std::fmt;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Serves H.264 titles over HTTP/3 with a congestion controller of your choice.
+/// Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
 #[derive(Debug, Parser)]
 #[command(name = "video-server", version, max_term_width = 100)]
 struct Arguments {

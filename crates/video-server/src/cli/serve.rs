@@ -13,10 +13,13 @@ use playrate_transport::{
 };
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
+use video_server::http::cors::Cors;
 use video_server::library::{Library, TitleSummary};
 use video_server::serve::{Settings, VideoServer};
 
+use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, logging, print};
+use tokio::net::TcpListener;
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers told to use QUIC do not try 127.0.0.1 after it.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
@@ -27,11 +30,20 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     media: PathBuf,
 
-    /// UDP address and port to listen on; without it all IPv6 and IPv4 addresses, port 4433
+    /// Address and port to listen on: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; without it all IPv6 and IPv4
+    /// addresses, port 4433
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
 
-    /// Congestion controller for every connection; `video-server controllers` lists them
+    /// Serve HTTP/3 alone, nothing over TCP
+    #[arg(long)]
+    no_tcp: bool,
+
+    /// Origins whose pages may read what is served (CORS), with commas between them; * for all
+    #[arg(long, value_name = "ORIGINS")]
+    cors: Option<Cors>,
+
+    /// Congestion controller for every HTTP/3 connection; `video-server controllers` lists them
     #[arg(long, value_name = "SPEC", default_value = "cubic")]
     controller: ControllerChoice,
 
@@ -47,7 +59,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SIZE")]
     playout_buffer: Option<Bytes>,
 
-    /// How many connections at once; further ones are refused
+    /// How many connections at once over HTTP/3, and as many over TCP; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
 
@@ -108,38 +120,57 @@ async fn serve(arguments: &Arguments, library: Library, identity: Identity) -> R
     options.max_connections = arguments.max_connections;
     options.transport.send_window = arguments.send_window;
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
-    let transport = listen(arguments.listen, &runtime, &options)?;
+    let (transport, listener) = listen(arguments, &runtime, &options)?;
     let mut settings = Settings::new(arguments.controller.clone());
     settings.playout_buffer = arguments.playout_buffer;
     settings.wall_clock = Some(wall_clock);
+    settings.cors.clone_from(&arguments.cors);
     let server = VideoServer::start(transport, runtime, library, settings);
     let address = server.local_addr().map_err(Failure::run)?;
+    let tcp = listener
+        .map(|listener| {
+            let site = Arc::clone(server.site());
+            let (most, idle) = (options.max_connections, options.stall_timeout);
+            TcpServer::start(listener, site, &options.identity, address, most, idle)
+        })
+        .transpose()
+        .map_err(Failure::input)?;
     print(&announcement(arguments, &server, address, &pin.to_string()))?;
 
     let signal = signals.next().await;
     tracing::info!(signal, deadline = %duration::display(arguments.drain_timeout), "shutting down; a second signal ends it at once");
-    let report = tokio::select! {
+    let shutdown = async |deadline| {
+        let tcp = async {
+            match &tcp {
+                Some(tcp) => tcp.shutdown(deadline).await,
+                None => 0,
+            }
+        };
+        tokio::join!(server.shutdown(deadline), tcp)
+    };
+    let (report, cut_over_tcp) = tokio::select! {
         biased;
-        report = server.shutdown(arguments.drain_timeout) => report,
+        report = shutdown(arguments.drain_timeout) => report,
         signal = signals.next() => {
             tracing::warn!(signal, "shutting down at once");
-            server.shutdown(Duration::ZERO).await
+            shutdown(Duration::ZERO).await
         }
     };
+    let cut = report.cut.saturating_add(cut_over_tcp);
     tracing::info!(
         drained = report.drained,
-        cut_responses = report.cut,
+        cut_responses = cut,
         sessions = report.sessions,
         responses = report.responses,
         bytes = report.bytes.as_u64(),
         "server stopped"
     );
-    if report.drained {
+    if report.drained && cut_over_tcp == 0 {
         Ok(())
     } else {
         Err(Failure::run(anyhow::anyhow!(
             "{} broken off by the shutdown; allow them more time with --drain-timeout",
-            counted(usize::try_from(report.cut).unwrap_or(usize::MAX), "response")
+            counted(usize::try_from(cut).unwrap_or(usize::MAX), "response")
         )))
     }
 }
@@ -149,7 +180,32 @@ fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
 
+/// How often to ask for a port that both UDP and TCP have free, if any will do.
+const TRIES: usize = 16;
+
+/// The UDP endpoint, and unless they do not want it TCP on the same port.
 fn listen(
+    arguments: &Arguments,
+    runtime: &Arc<dyn Runtime>,
+    options: &ServerOptions,
+) -> Result<(Server, Option<TcpListener>), Failure> {
+    let any_port = arguments.listen.is_some_and(|address| address.port() == 0);
+    let mut tries = if any_port { TRIES } else { 1 };
+    loop {
+        let server = listen_on_udp(arguments.listen, runtime, options)?;
+        if arguments.no_tcp {
+            return Ok((server, None));
+        }
+        tries -= 1;
+        match tcp::listen(server.local_addr().map_err(Failure::run)?) {
+            Ok(listener) => return Ok((server, Some(listener))),
+            Err(ListenError::InUse { .. }) if tries > 0 => {}
+            Err(error) => return Err(Failure::Input(anyhow::Error::new(error).context("--listen"))),
+        }
+    }
+}
+
+fn listen_on_udp(
     wanted: Option<SocketAddr>,
     runtime: &Arc<dyn Runtime>,
     options: &ServerOptions,
@@ -187,10 +243,15 @@ fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "Serving {} and {} of {} over HTTP/3",
+        "Serving {} and {} of {} over HTTP/3{}",
         counted(library.titles().count(), "title"),
         counted(library.other_files(), "other file"),
         arguments.media.display(),
+        if arguments.no_tcp {
+            ""
+        } else {
+            ", HTTP/2 and HTTP/1.1"
+        },
     );
     for (name, title) in library.titles() {
         let _ = writeln!(text, "  {origin}{}\n    {}", name.to_url_path(), describe(title));
@@ -199,9 +260,10 @@ fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr
         Some(file) => file.display().to_string(),
         None => "made for this run, valid for 13 days".to_owned(),
     };
+    let protocols = if arguments.no_tcp { "UDP" } else { "UDP and TCP" };
     let _ = writeln!(
         text,
-        "Listening on {address} (UDP)\nController   {}\nCertificate  {certificate}\nPin          {pin}",
+        "Listening on {address} ({protocols})\nController   {}\nCertificate  {certificate}\nPin          {pin}",
         arguments.controller
     );
     if let Some((name, _)) = library.titles().next() {

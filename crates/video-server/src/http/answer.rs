@@ -45,7 +45,7 @@ pub struct Answer {
 }
 
 /// The methods that are understood, as `Allow` lists them.
-const METHODS: &str = "GET, HEAD, OPTIONS";
+pub(super) const METHODS: &str = "GET, HEAD, OPTIONS";
 
 /// What a request wants done.
 #[derive(Debug)]

@@ -5,10 +5,12 @@
 //! - [`range`]: which bytes of a representation were asked for.
 //! - [`validator`]: entity tags, modification dates and the conditions that name them.
 //! - [`content_type`]: the media type of a file name.
+//! - [`cors`]: which pages of other origins may read it.
 //! - [`answer`]: all of it put together.
 
 pub mod answer;
 pub mod content_type;
+pub mod cors;
 pub mod path;
 pub mod range;
 pub mod validator;

@@ -1,20 +1,15 @@
 //! One request and its response.
 
-use core::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::SystemTime;
 
-use bytes::Bytes;
-use http::{Request, StatusCode};
-use playrate_transport::{Arrival, BodyWriter, Exchange, ExchangeError};
+use http::StatusCode;
+use playrate_transport::{Arrival, Exchange, ExchangeError};
 use tokio::sync::mpsc;
 
+use super::Shared;
 use super::connection::Tally;
-use super::{CHUNK, Shared};
-use crate::http::answer::{Answer, Body, Route, represent, route};
-use crate::http::path::ResourceName;
-use crate::library::{Library, Resource};
+use crate::site::{Content, Reply};
 
 /// Why a response was broken off.
 #[derive(Debug, thiserror::Error)]
@@ -83,74 +78,28 @@ async fn answer(
     shared: &Shared,
     progress: &mut Progress,
 ) -> Result<(), Broken> {
-    let now = shared.settings.wall_clock.map(|clock| clock());
-    let (answer, found) = look_up(exchange.request(), &shared.library, now);
-    progress.status = answer.head.status();
-    progress.length = answer.content_length();
-    let Answer { head, body } = answer.dated(now);
-    match (body, found) {
-        (Body::Bytes(part), Some((name, resource))) => {
+    let Reply { head, content } = shared.site.reply(exchange.request());
+    progress.status = head.status();
+    progress.length = content.len();
+    match content {
+        Content::Part(mut part) => {
             // Before the first byte: the controller's start may depend on it.
-            let _live = resource.average_rate.map(|rate| tally.titles.begin(name, rate));
+            let rate = part.resource.average_rate;
+            let _live = rate.map(|rate| tally.titles.begin(part.name.clone(), rate));
             let mut writer = exchange.start(head).await?;
-            stream(&resource, part, &mut writer, progress).await?;
+            // Never more than a chunk ahead of what the transport has taken.
+            while let Some(chunk) = part.next_chunk()? {
+                let length = chunk.len() as u64;
+                writer.write(chunk).await?;
+                progress.sent += length;
+            }
             writer.finish().await?;
         }
-        (Body::Text(text), _) => {
-            let text = Bytes::from(text);
+        Content::Text(text) => {
             let length = text.len() as u64;
             exchange.respond(head, text).await?;
             progress.sent = length;
         }
-        (Body::Empty | Body::Bytes(_), _) => exchange.respond(head, Bytes::new()).await?,
-    }
-    Ok(())
-}
-
-/// What to answer, and what of the library that is about.
-fn look_up(
-    request: &Request<()>,
-    library: &Library,
-    now: Option<SystemTime>,
-) -> (Answer, Option<(ResourceName, Resource)>) {
-    let method = request.method();
-    let name = match route(method, request.uri()) {
-        Route::Answer(answer) => return (answer, None),
-        Route::LookUp(name) => name,
-    };
-    match library.open(&name) {
-        Ok(Some(resource)) => {
-            let answer = represent(method, request.headers(), &resource.representation, now);
-            (answer, Some((name, resource)))
-        }
-        Ok(None) => (Answer::not_found(method), None),
-        Err(error) => {
-            tracing::error!(%name, %error, "cannot open what was asked for");
-            let why = "the server cannot read this resource".to_owned();
-            let answer = Answer::refusal(StatusCode::INTERNAL_SERVER_ERROR, why);
-            (answer.for_method(method), None)
-        }
-    }
-}
-
-/// Hands `part` of `resource` to the transport, never more than a chunk ahead of what that has taken.
-async fn stream(
-    resource: &Resource,
-    part: Range<u64>,
-    writer: &mut BodyWriter,
-    progress: &mut Progress,
-) -> Result<(), Broken> {
-    let mut offset = part.start;
-    while offset < part.end {
-        let left = usize::try_from(part.end - offset).unwrap_or(usize::MAX);
-        let chunk = resource.read_at(offset, left.min(CHUNK.as_usize()))?;
-        if chunk.is_empty() {
-            return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
-        }
-        let length = chunk.len() as u64;
-        writer.write(chunk).await?;
-        offset += length;
-        progress.sent += length;
     }
     Ok(())
 }

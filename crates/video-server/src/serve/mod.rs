@@ -31,10 +31,10 @@ use tokio::sync::{Mutex, mpsc};
 
 pub use observe::{ConnectionInfo, Observer, SessionEnd, SessionSummary};
 
+use crate::http::cors::Cors;
 use crate::library::Library;
-
-/// Bytes read and handed to the transport at once.
-pub const CHUNK: Bytes = Bytes::new(64 << 10);
+pub use crate::site::CHUNK;
+use crate::site::Site;
 
 /// How a server treats its clients.
 #[derive(Clone, Debug)]
@@ -46,6 +46,8 @@ pub struct Settings {
     pub playout_buffer: Option<Bytes>,
     /// Tells the date for `Date` fields; without it none is sent, as in virtual time.
     pub wall_clock: Option<fn() -> SystemTime>,
+    /// Pages of which other origins may read what is served; without it none.
+    pub cors: Option<Cors>,
     /// Who is told of connections and may watch their congestion control.
     pub observer: Option<Arc<dyn Observer>>,
     /// Shortest time between two samples of a connection's congestion control.
@@ -59,6 +61,7 @@ impl Settings {
             controller,
             playout_buffer: None,
             wall_clock: None,
+            cors: None,
             observer: None,
             sample_interval: playrate_transport::telemetry::Monitor::DEFAULT_INTERVAL,
         }
@@ -68,7 +71,7 @@ impl Settings {
 /// What all tasks of a server share.
 struct Shared {
     runtime: Arc<dyn Runtime>,
-    library: Library,
+    site: Arc<Site>,
     settings: Settings,
     connections: AtomicU64,
     stopping: AtomicBool,
@@ -123,9 +126,12 @@ impl VideoServer {
     /// Starts serving `library` on `transport`, whose runtime is `runtime`.
     pub fn start(transport: Server, runtime: Arc<dyn Runtime>, library: Library, settings: Settings) -> Self {
         let (alive, tasks) = mpsc::channel(1);
+        let site = Site::new(library)
+            .with_cors(settings.cors.clone())
+            .with_wall_clock(settings.wall_clock);
         let shared = Arc::new(Shared {
             runtime,
-            library,
+            site: Arc::new(site),
             settings,
             connections: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -150,7 +156,12 @@ impl VideoServer {
 
     /// What it serves.
     pub fn library(&self) -> &Library {
-        &self.shared.library
+        self.shared.site.library()
+    }
+
+    /// What it says to requests, for serving the same over other versions of HTTP.
+    pub fn site(&self) -> &Arc<Site> {
+        &self.shared.site
     }
 
     /// Connections open now, those that are being set up or taken down included.

@@ -4,3 +4,5 @@
 mod bad_input;
 mod process;
 mod serving;
+#[cfg(unix)]
+mod tcp;

@@ -1,0 +1,251 @@
+//! Which pages of other origins may read what is served here: CORS
+//! ([Fetch §3.2](https://fetch.spec.whatwg.org/#http-cors-protocol)) and
+//! [Resource Timing §4.5](https://www.w3.org/TR/resource-timing/#sec-timing-allow-origin), without which a player
+//! cannot see how long its requests took. Credentials are never allowed: nothing here depends on them.
+
+use core::fmt;
+use core::str::FromStr;
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderName,
+    HeaderValue, ORIGIN, VARY,
+};
+use http::{HeaderMap, Method, Uri};
+use thiserror::Error;
+
+use super::answer::METHODS;
+
+/// The origins whose pages may read responses. Its text form is `*`, or origins separated by commas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cors {
+    /// Every origin.
+    Any,
+    /// These origins, as browsers write them: `https://player.example`, with a port unless it is the scheme's own.
+    Only(Vec<String>),
+}
+
+/// A text that names no origins.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{text}` is not an origin: write scheme, host and, unless it is the usual one, port, such as https://player.example \
+     or http://localhost:8080, with nothing after it; several with commas between them; or * for every origin"
+)]
+pub struct CorsError {
+    /// The text.
+    text: String,
+}
+
+const TIMING_ALLOW_ORIGIN: HeaderName = HeaderName::from_static("timing-allow-origin");
+
+/// What a page may read beside the few fields that it always may.
+const EXPOSED: &str = "CMSD-Dynamic, CMSD-Static, Content-Length, Content-Range, ETag, Date, Server-Timing";
+
+/// Fields that players set: the four of CMCD (CTA-5004 §2), ranges and conditions, the priority of RFC 9218.
+const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Range, If-Match, If-Modified-Since, \
+    If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control";
+
+/// For how long a preflight's answer holds, seconds. Chromium keeps none for longer.
+const PREFLIGHT_AGE: &str = "7200";
+
+impl Cors {
+    /// Adds what a browser wants to see to the head of a response to this request.
+    pub fn apply(&self, method: &Method, request: &HeaderMap, response: &mut HeaderMap) {
+        let origin = request.get(ORIGIN);
+        let allowed = match self {
+            Self::Any => HeaderValue::from_static("*"),
+            Self::Only(origins) => {
+                // A cache must not give one origin what was allowed to another.
+                response.append(VARY, HeaderValue::from_static("Origin"));
+                let known =
+                    |origin: &&HeaderValue| origins.iter().any(|known| known.as_bytes() == origin.as_bytes());
+                let Some(origin) = origin.filter(known) else {
+                    return;
+                };
+                origin.clone()
+            }
+        };
+        response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed.clone());
+        if method == Method::OPTIONS
+            && origin.is_some()
+            && request.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+        {
+            response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+            response.insert(
+                ACCESS_CONTROL_ALLOW_HEADERS,
+                HeaderValue::from_static(REQUEST_FIELDS),
+            );
+            response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
+        } else {
+            response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+            response.insert(TIMING_ALLOW_ORIGIN, allowed);
+        }
+    }
+}
+
+impl FromStr for Cors {
+    type Err = CorsError;
+
+    fn from_str(text: &str) -> Result<Self, CorsError> {
+        if text.trim() == "*" {
+            return Ok(Self::Any);
+        }
+        text.split(',')
+            .map(origin)
+            .collect::<Result<_, _>>()
+            .map(Self::Only)
+    }
+}
+
+/// An origin as browsers write it (RFC 6454 §6.1): in lower case, without the scheme's own port.
+fn origin(text: &str) -> Result<String, CorsError> {
+    let text = text.trim();
+    let wrong = || CorsError {
+        text: text.to_owned(),
+    };
+    let uri: Uri = text.parse().map_err(|_| wrong())?;
+    let (scheme, usual) = match uri.scheme_str() {
+        Some("https") => ("https", 443),
+        Some("http") => ("http", 80),
+        _ => return Err(wrong()),
+    };
+    let authority = uri.authority().ok_or_else(wrong)?;
+    let host = uri
+        .host()
+        .filter(|host| !host.is_empty())
+        .ok_or_else(wrong)?
+        .to_ascii_lowercase();
+    if text.len() != scheme.len() + "://".len() + authority.as_str().len() || authority.as_str().contains('@')
+    {
+        return Err(wrong());
+    }
+    Ok(match uri.port_u16() {
+        Some(port) if port != usual => format!("{scheme}://{host}:{port}"),
+        _ => format!("{scheme}://{host}"),
+    })
+}
+
+impl fmt::Display for Cors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.pad("*"),
+            Self::Only(origins) => f.pad(&origins.join(",")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let field =
+            |&(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
+        fields.iter().map(field).collect()
+    }
+
+    fn applied(cors: &str, method: &Method, request: &[(&'static str, &str)]) -> HeaderMap {
+        let mut response = HeaderMap::new();
+        cors.parse::<Cors>()
+            .unwrap()
+            .apply(method, &fields(request), &mut response);
+        response
+    }
+
+    fn text<'a>(response: &'a HeaderMap, name: &str) -> &'a str {
+        response.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    #[test]
+    fn every_page_may_read_times_sizes_and_what_the_server_says_of_itself() {
+        let response = applied("*", &Method::GET, &[]);
+        assert_eq!(text(&response, "access-control-allow-origin"), "*");
+        assert_eq!(text(&response, "timing-allow-origin"), "*");
+        let exposed = text(&response, "access-control-expose-headers");
+        for field in [
+            "CMSD-Dynamic",
+            "CMSD-Static",
+            "Content-Range",
+            "ETag",
+            "Server-Timing",
+        ] {
+            assert!(exposed.contains(field), "{field}");
+        }
+        assert!(!response.contains_key("vary"));
+    }
+
+    #[test]
+    fn a_preflight_allows_what_players_send() {
+        let asked = [
+            ("origin", "https://a.example"),
+            ("access-control-request-method", "GET"),
+        ];
+        let response = applied("*", &Method::OPTIONS, &asked);
+        let allowed = text(&response, "access-control-allow-headers");
+        for field in [
+            "CMCD-Object",
+            "CMCD-Request",
+            "CMCD-Session",
+            "CMCD-Status",
+            "Range",
+        ] {
+            assert!(allowed.contains(field), "{field}");
+        }
+        assert!(text(&response, "access-control-allow-methods").contains("GET"));
+        assert_eq!(text(&response, "access-control-max-age"), "7200");
+    }
+
+    #[test]
+    fn of_some_origins_only_these_may_read_and_caches_are_told() {
+        let cors = "https://a.example,http://localhost:8080";
+        for origin in ["https://a.example", "http://localhost:8080"] {
+            let response = applied(cors, &Method::GET, &[("origin", origin)]);
+            assert_eq!(text(&response, "access-control-allow-origin"), origin);
+            assert_eq!(text(&response, "timing-allow-origin"), origin);
+            assert_eq!(text(&response, "vary"), "Origin");
+        }
+        for origin in [
+            "https://b.example",
+            "http://a.example",
+            "null",
+            "https://a.example:444",
+        ] {
+            let response = applied(cors, &Method::GET, &[("origin", origin)]);
+            assert!(!response.contains_key("access-control-allow-origin"), "{origin}");
+            assert_eq!(text(&response, "vary"), "Origin");
+        }
+    }
+
+    #[rstest]
+    #[case("*", "*")]
+    #[case(" * ", "*")]
+    #[case("https://Player.Example", "https://player.example")]
+    #[case(
+        "https://a.example:443, http://b.example:80",
+        "https://a.example,http://b.example"
+    )]
+    #[case("http://[::1]:8080", "http://[::1]:8080")]
+    fn origins_are_written_as_browsers_write_them(#[case] text: &str, #[case] canonical: &str) {
+        assert_eq!(text.parse::<Cors>().unwrap().to_string(), canonical);
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("player.example")]
+    #[case("https://")]
+    #[case("https://a.example/")]
+    #[case("https://a.example/path")]
+    #[case("https://user@a.example")]
+    #[case("ftp://a.example")]
+    #[case("https://a.example,*")]
+    #[case("null")]
+    fn what_is_no_origin_is_quoted_with_the_mend(#[case] wrong: &str) {
+        let error = wrong.parse::<Cors>().unwrap_err().to_string();
+        assert!(
+            error.contains("is not an origin") && error.contains("https://player.example"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,372 @@
+//! The library over TCP: HTTP/1.1 and HTTP/2, as other people's clients speak them.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use playrate_transport::time;
+use quinn::TokioRuntime;
+use rstest::rstest;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+
+use crate::process::{Serving, fixture, run, text};
+
+/// Media, and a certificate that clients of TCP can trust.
+struct Site {
+    directory: TempDir,
+    certificate: CertificateDer<'static>,
+}
+
+impl Site {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let media = directory.path().join("media");
+        fs::create_dir(&media).unwrap();
+        fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
+        fs::write(media.join("long.bin"), vec![7; 64 << 20]).unwrap();
+        fs::write(media.join("manifest.mpd"), "<MPD/>").unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let names = vec!["localhost".to_owned()];
+        let certificate = rcgen::CertificateParams::new(names)
+            .unwrap()
+            .self_signed(&key)
+            .unwrap();
+        fs::write(directory.path().join("cert.pem"), certificate.pem()).unwrap();
+        fs::write(directory.path().join("key.pem"), key.serialize_pem()).unwrap();
+        Self {
+            directory,
+            certificate: certificate.der().clone(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn serve(&self, arguments: &[&str]) -> Serving {
+        let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
+        let identity = [
+            "--cert",
+            certificate.to_str().unwrap(),
+            "--key",
+            key.to_str().unwrap(),
+        ];
+        Serving::start(&self.path("media"), &[&identity, arguments].concat())
+    }
+
+    async fn connect(&self, address: SocketAddr, version: Version) -> Sender {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let newer = version == Version::HTTP_2;
+        let protocol: &[u8] = if newer { b"h2" } else { b"http/1.1" };
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
+        let mut driving = JoinSet::new();
+        let sending = if newer {
+            let executor = TokioExecutor::new();
+            let (sender, connection) = http2::handshake(executor, TokioIo::new(stream)).await.unwrap();
+            driving.spawn(async move { connection.await.is_ok() });
+            Sending::Two(sender)
+        } else {
+            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+            driving.spawn(async move { connection.await.is_ok() });
+            Sending::One(sender)
+        };
+        Sender { sending, driving }
+    }
+}
+
+enum Sending {
+    One(http1::SendRequest<Empty<Bytes>>),
+    Two(http2::SendRequest<Empty<Bytes>>),
+}
+
+/// A connection of one version.
+struct Sender {
+    sending: Sending,
+    driving: JoinSet<bool>,
+}
+
+impl Sender {
+    async fn start(&mut self, method: Method, path: &str, fields: &[(&str, &str)]) -> Response<Incoming> {
+        let authority = "localhost";
+        let mut request = Request::builder().method(method);
+        request = match &self.sending {
+            Sending::One(_) => request.uri(path).header("host", authority),
+            Sending::Two(_) => request.uri(format!("https://{authority}{path}")),
+        };
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Empty::new()).unwrap();
+        match &mut self.sending {
+            Sending::One(sender) => sender.send_request(request).await.unwrap(),
+            Sending::Two(sender) => sender.send_request(request).await.unwrap(),
+        }
+    }
+
+    async fn request(
+        &mut self,
+        method: Method,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> (StatusCode, HeaderMap, Bytes) {
+        let (head, body) = self.start(method, path, fields).await.into_parts();
+        (
+            head.status,
+            head.headers,
+            body.collect().await.unwrap().to_bytes(),
+        )
+    }
+
+    async fn get(&mut self, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Bytes) {
+        self.request(Method::GET, path, fields).await
+    }
+}
+
+fn field<'a>(fields: &'a HeaderMap, name: &str) -> &'a str {
+    fields.get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn every_version_says_the_same_and_where_http_3_is(#[case] version: Version) {
+    let site = Site::new();
+    let serving = site.serve(&[]);
+    let address = serving.address();
+    let mut client = site.connect(address, version).await;
+    let film = fs::read(site.path("media/film.mp4")).unwrap();
+
+    let (status, fields, body) = client.get("/film.mp4", &[]).await;
+    assert_eq!((status, body == film), (StatusCode::OK, true));
+    assert_eq!(field(&fields, "content-type"), "video/mp4");
+    assert_eq!(field(&fields, "content-length"), film.len().to_string());
+    assert_eq!(
+        field(&fields, "alt-svc"),
+        format!("h3=\":{}\"; ma=86400", address.port())
+    );
+    assert_eq!(fields.get_all("date").iter().count(), 1);
+
+    let (status, fields, body) = client.get("/film.mp4", &[("range", "bytes=1000-1999")]).await;
+    assert_eq!(
+        (status, &body[..]),
+        (StatusCode::PARTIAL_CONTENT, &film[1_000..2_000])
+    );
+    assert_eq!(
+        field(&fields, "content-range"),
+        format!("bytes 1000-1999/{}", film.len())
+    );
+
+    let etag = field(&fields, "etag").to_owned();
+    let (status, _, body) = client.get("/film.mp4", &[("if-none-match", &etag)]).await;
+    assert_eq!((status, body.len()), (StatusCode::NOT_MODIFIED, 0));
+
+    let (status, fields, body) = client.request(Method::HEAD, "/film.mp4", &[]).await;
+    assert_eq!((status, body.len()), (StatusCode::OK, 0));
+    assert_eq!(field(&fields, "content-length"), film.len().to_string());
+
+    assert_eq!(
+        field(&client.get("/manifest.mpd", &[]).await.1, "content-type"),
+        "application/dash+xml"
+    );
+    assert_eq!(client.get("/none", &[]).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(client.get("/%2e%2e/cert.pem", &[]).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(
+        client.get("/film.mp4", &[("range", "bytes=99999999-")]).await.0,
+        StatusCode::RANGE_NOT_SATISFIABLE
+    );
+    assert_eq!(
+        client.request(Method::DELETE, "/film.mp4", &[]).await.0,
+        StatusCode::METHOD_NOT_ALLOWED
+    );
+
+    // HTTP/3 on the same port says the same of the same thing.
+    let connection = serving.connect().await;
+    let over_http_3 = connection.head("/film.mp4", HeaderMap::new()).await.unwrap();
+    assert_eq!(over_http_3.headers()["etag"], etag);
+    assert!(!over_http_3.headers().contains_key("alt-svc"));
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn pages_of_other_origins_may_read_what_the_operator_lets_them(#[case] version: Version) {
+    let site = Site::new();
+    let serving = site.serve(&["--cors", "https://player.example"]);
+    let mut client = site.connect(serving.address(), version).await;
+    let preflight = [
+        ("origin", "https://player.example"),
+        ("access-control-request-method", "GET"),
+        ("access-control-request-headers", "cmcd-request,range"),
+    ];
+    let (status, fields, _) = client.request(Method::OPTIONS, "/film.mp4", &preflight).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert!(field(&fields, "access-control-allow-headers").contains("CMCD-Request"));
+    let (_, fields, _) = client.get("/film.mp4", &preflight[..1]).await;
+    assert_eq!(
+        field(&fields, "access-control-allow-origin"),
+        "https://player.example"
+    );
+    assert!(field(&fields, "access-control-expose-headers").contains("CMSD-Dynamic"));
+    let (_, fields, _) = client
+        .get("/film.mp4", &[("origin", "https://other.example")])
+        .await;
+    assert!(!fields.contains_key("access-control-allow-origin"));
+    assert_eq!(field(&fields, "vary"), "Origin");
+    // The same over HTTP/3.
+    let connection = serving.connect().await;
+    let mut origin = HeaderMap::new();
+    origin.insert("origin", "https://player.example".parse().unwrap());
+    let over_http_3 = connection.head("/film.mp4", origin).await.unwrap();
+    assert_eq!(
+        field(over_http_3.headers(), "access-control-allow-origin"),
+        "https://player.example"
+    );
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_response_under_way_ends_before_the_server_does(#[case] version: Version) {
+    let site = Site::new();
+    let serving = site.serve(&["--drain-timeout", "1min"]);
+    let mut client = site.connect(serving.address(), version).await;
+    let mut response = client.start(Method::GET, "/long.bin", &[]).await;
+    let mut length = response
+        .frame()
+        .await
+        .unwrap()
+        .unwrap()
+        .into_data()
+        .unwrap()
+        .len();
+    serving.signal("TERM");
+    while let Some(frame) = response.frame().await {
+        length += frame.unwrap().into_data().unwrap().len();
+    }
+    assert_eq!(length, 64 << 20);
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(client.driving.join_next().await.unwrap().ok(), Some(true));
+}
+
+#[tokio::test]
+async fn a_response_that_nobody_reads_is_cut_at_the_deadline_and_counted() {
+    let site = Site::new();
+    let serving = site.serve(&["--drain-timeout", "300ms"]);
+    let mut client = site.connect(serving.address(), Version::HTTP_11).await;
+    let _response = client.start(Method::GET, "/long.bin", &[]).await;
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("1 response broken off"), "{log}");
+}
+
+#[tokio::test]
+async fn what_is_no_tls_ends_its_connection_and_nothing_else() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let site = Site::new();
+    let serving = site.serve(&[]);
+    let mut plain = TcpStream::connect(serving.address()).await.unwrap();
+    plain
+        .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    // An alert of TLS, or a reset.
+    let read = time::timeout(
+        &TokioRuntime,
+        Duration::from_secs(30),
+        plain.read_to_end(&mut answer),
+    )
+    .await;
+    assert!(read.is_ok() && answer.len() < 100);
+    let mut client = site.connect(serving.address(), Version::HTTP_11).await;
+    assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_refused_and_places_are_given_back() {
+    let site = Site::new();
+    let serving = site.serve(&["--max-connections", "1"]);
+    let mut first = site.connect(serving.address(), Version::HTTP_11).await;
+    assert_eq!(first.get("/film.mp4", &[]).await.0, StatusCode::OK);
+    let mut second = TcpStream::connect(serving.address()).await.unwrap();
+    let mut nothing = [0; 1];
+    let read = tokio::io::AsyncReadExt::read(&mut second, &mut nothing).await;
+    assert!(!matches!(read, Ok(1..)), "{read:?}");
+    drop(first);
+    for _ in 0..200 {
+        let stream = TcpStream::connect(serving.address()).await.unwrap();
+        let mut ready = [0; 1];
+        // A server that has room waits for the client to speak.
+        let silent = time::timeout(&TokioRuntime, Duration::from_millis(100), stream.peek(&mut ready)).await;
+        if silent.is_err() {
+            return;
+        }
+    }
+    panic!("the place was not given back");
+}
+
+#[test]
+fn without_tcp_nothing_listens_there() {
+    let site = Site::new();
+    let serving = site.serve(&["--no-tcp"]);
+    assert!(serving.announced("Listening on").ends_with("(UDP)"));
+    assert!(std::net::TcpStream::connect(serving.address()).is_err());
+}
+
+#[test]
+fn a_taken_tcp_port_is_named_with_the_mend() {
+    let site = Site::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let media = site.path("media");
+    let output = run(&["serve", "--media", media.to_str().unwrap(), "--listen", &address]);
+    let (code, errors) = (output.status.code(), text(&output.stderr));
+    assert_eq!(code, Some(2), "{errors}");
+    let port = taken.local_addr().unwrap().port().to_string();
+    for part in [&port, "TCP", "in use", "--no-tcp"] {
+        assert!(errors.contains(part), "{part} is missing in: {errors}");
+    }
+}
+
+#[test]
+fn origins_that_are_none_are_refused() {
+    let output = run(&["serve", "--media", ".", "--cors", "player.example"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains("player.example") && errors.contains("not an origin"),
+        "{errors}"
+    );
+}
