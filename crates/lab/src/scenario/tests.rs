@@ -108,12 +108,12 @@ fn a_wifi_path_brings_its_queues_and_its_loss_and_may_be_given_others() {
         .replace("\"0.95λ\"", "\"wifi(15Mbit/s)\"")
         .replace("queue =", "#queue =")
         .replace("loss =", "#loss =");
-    let path = parse(&wifi, Changes::default()).unwrap().path;
+    let path = parse(&wifi, &Changes::default()).unwrap().path;
     let hop = WifiConfig::new(Bitrate::from_mbps(15));
     assert_eq!(path, PathConfig::wifi(&hop, Duration::from_millis(100)));
     let other = wifi.replace("#queue = \"1bdp\"", "queue = \"1MB\"");
     let other = other.replace("15Mbit/s", "15Mbit/s,residual_loss=1%");
-    let forward = parse(&other, Changes::default()).unwrap().path.forward;
+    let forward = parse(&other, &Changes::default()).unwrap().path.forward;
     assert_eq!(forward.queue, QueueLimit::Bytes(Bytes::from_kb(1_000)));
     assert_eq!(forward.loss.to_string(), "1%");
 }
