@@ -8,8 +8,10 @@
 //! - [`figure`] draws, [`report`] puts everything on one page.
 //! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many.
 //! - [`metric`] names every number of a result, [`statistics`] says how sure many of them are.
+//! - [`claims`] says what results say of the papers' claims.
 //! - [`demo`] makes a comparison over real UDP.
 
+pub mod claims;
 pub mod demo;
 pub mod experience;
 pub mod explain;

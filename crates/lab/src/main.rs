@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{Parser, Subcommand};
+use lab::claims::{self, ClaimsArgs};
 use lab::demo::{self, DemoArgs};
 use lab::run::{self, RunArgs};
 use lab::scenario::{self, Changes};
@@ -33,6 +34,8 @@ enum Command {
     },
     /// Run scenarios in virtual time: every controller, every seed, over all cores
     Run(RunArgs),
+    /// Say which of the papers' claims hold, by the results of `lab run`
+    Claims(ClaimsArgs),
 }
 
 const FAILED: u8 = 1;
@@ -53,6 +56,7 @@ async fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { scenario } => show(&scenario),
         Command::Run(args) => run_all(args).await,
+        Command::Claims(args) => judge(&args),
     }
 }
 
@@ -106,6 +110,14 @@ fn show(name: &str) -> ExitCode {
     match scenario::open(name, &Changes::default()) {
         Ok(cases) => print(&scenario::explain(&cases)),
         Err(error) => complain(&error, true),
+    }
+}
+
+fn judge(args: &ClaimsArgs) -> ExitCode {
+    match claims::claims(args) {
+        Ok(report) if args.json => print(&claims::to_json(&report)),
+        Ok(report) => print(&claims::to_text(&report)),
+        Err(error) => complain(&error, error.is_bad_input()),
     }
 }
 

@@ -26,7 +26,7 @@ pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
 pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER};
 pub use series::series_stem;
-pub use store::{SCENARIOS, Store, read};
+pub use store::{SCENARIOS, Store, read, read_directory};
 pub use summary::tables;
 
 pub use crate::statistics::Spread;

@@ -145,6 +145,28 @@ fn line(row: &Row) -> io::Result<String> {
     Ok(text)
 }
 
+/// The rows of a directory of `lab run`, whether its runs are all done or not.
+///
+/// # Errors
+/// If there are none, or they cannot be read.
+pub fn read_directory(directory: &Path) -> io::Result<Vec<Row>> {
+    let files = [ROWS, PART].map(|name| directory.join(name));
+    let mut rows = Vec::new();
+    let mut found = false;
+    for file in files.iter().filter(|file| file.exists()) {
+        rows.extend(read(file)?);
+        found = true;
+    }
+    if found {
+        Ok(rows)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("there is no {ROWS}"),
+        ))
+    }
+}
+
 /// The rows of a file. Lines that are not whole are passed over: a crash may leave one.
 ///
 /// # Errors

@@ -1,8 +1,9 @@
 //! The scenarios that come with the lab, and how one is found.
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
-use super::{Changes, Scenario, ScenarioError};
+use super::{Changes, Scenario, ScenarioClaims, ScenarioError, parse_claims};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -27,9 +28,38 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
 /// # Errors
 /// If there is no such scenario, or something in it is wrong.
 pub fn open(name: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
-    if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-        let file = format!("scenarios/{name}.toml");
-        return Scenario::parse(name, &file, text, Path::new("scenarios"), changes);
+    let found = find(name)?;
+    Scenario::parse(found.name, &found.file, &found.text, &found.base, changes)
+}
+
+/// The claims of the scenario called `name` ([`open`]).
+///
+/// # Errors
+/// If there is no such scenario, or something in its claims is wrong.
+pub fn claims(name: &str) -> Result<ScenarioClaims, ScenarioError> {
+    let found = find(name)?;
+    parse_claims(found.name, &found.file, &found.text)
+}
+
+/// A scenario's file.
+struct Found<'a> {
+    /// What the scenario is called.
+    name: &'a str,
+    /// What the file is called.
+    file: String,
+    text: Cow<'static, str>,
+    /// Where the files are that it names.
+    base: PathBuf,
+}
+
+fn find(name: &str) -> Result<Found<'_>, ScenarioError> {
+    if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+        return Ok(Found {
+            name,
+            file: format!("scenarios/{name}.toml"),
+            text: Cow::Borrowed(text),
+            base: PathBuf::from("scenarios"),
+        });
     }
     let path = Path::new(name);
     let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(|end| end == "toml");
@@ -44,10 +74,11 @@ pub fn open(name: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioErro
         file: name.to_owned(),
         reason: error.to_string(),
     })?;
-    let stem = path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or("scenario");
-    let base = path.parent().unwrap_or(Path::new("."));
-    Scenario::parse(stem, name, &text, base, changes)
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    Ok(Found {
+        name: stem.unwrap_or("scenario"),
+        file: name.to_owned(),
+        text: Cow::Owned(text),
+        base: path.parent().unwrap_or(Path::new(".")).to_owned(),
+    })
 }

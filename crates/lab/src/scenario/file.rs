@@ -37,6 +37,15 @@ pub(super) struct File {
     /// As `quick`.
     #[expect(dead_code, reason = "a known key that this reader has no use for")]
     figure: Option<IgnoredAny>,
+    /// What it states of its results: read by `claims`.
+    #[expect(dead_code, reason = "a known key that this reader has no use for")]
+    claim: Option<IgnoredAny>,
+    /// As `claim`.
+    #[expect(dead_code, reason = "a known key that this reader has no use for")]
+    groups: Option<IgnoredAny>,
+    /// As `claim`.
+    #[expect(dead_code, reason = "a known key that this reader has no use for")]
+    beside: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]

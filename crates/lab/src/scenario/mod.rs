@@ -6,6 +6,7 @@
 mod built_in;
 mod cases;
 mod changes;
+mod claims;
 mod error;
 mod figures;
 mod file;
@@ -27,8 +28,9 @@ use video_client::playout::{
     Start,
 };
 
-pub use built_in::{BUILT_IN, open};
+pub use built_in::{BUILT_IN, claims, open};
 pub use changes::{Setting, SettingError};
+pub use claims::{ScenarioClaims, parse_claims};
 pub use error::{Origin, ScenarioError};
 pub use figures::{CURVES, ESTIMATES, FigureKind, FigureSpec, figures_of};
 pub use titles::TRACES;
@@ -120,6 +122,7 @@ impl Scenario {
         base: &Path,
         changes: &Changes,
     ) -> Result<Vec<Self>, ScenarioError> {
+        parse_claims(name, file, text)?;
         let blame = Blame::new(file, text);
         let read = |case: &Case| {
             if case.applied.is_empty() {
@@ -182,6 +185,9 @@ impl Scenario {
             "case",
             "quick",
             "figure",
+            "claim",
+            "groups",
+            "beside",
         ] {
             table.remove(key);
         }

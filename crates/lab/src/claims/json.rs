@@ -1,0 +1,118 @@
+//! The claims as JSON; `docs/claims.md` describes it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::command::{Report, RunsOf};
+use super::judge::{CheckResult, ClaimResult, Outcome};
+use crate::statistics::Interval;
+
+/// Name of the format.
+pub const FORMAT: &str = "lab-claims";
+/// Its version: within one, fields are added, never renamed or removed.
+pub const VERSION: u32 = 1;
+
+/// Everything that `lab claims` knows, with a line break after it.
+pub fn to_json(report: &Report) -> String {
+    let rows: Vec<Value> = report
+        .rows
+        .iter()
+        .map(|row| {
+            json!({
+                "id": row.row.id,
+                "paper": row.row.paper(),
+                "says": row.row.says,
+                "outcome": row.outcome,
+                "claims": row.claims.iter().map(|claim| claim_json(claim, report)).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let others: Vec<Value> = report
+        .others
+        .iter()
+        .map(|claim| claim_json(claim, report))
+        .collect();
+    let whole = json!({
+        "format": FORMAT,
+        "version": VERSION,
+        "program": env!("CARGO_PKG_VERSION"),
+        "rows": rows,
+        "others": others,
+        "notes": report.notes,
+    });
+    format!("{whole:#}\n")
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+fn claim_json(result: &ClaimResult, report: &Report) -> Value {
+    let claim = &result.claim;
+    let runs = report.runs.get(&claim.scenario);
+    let beside: Vec<Value> = result
+        .beside
+        .iter()
+        .map(|other| {
+            json!({
+                "name": other.name,
+                "outcome": other.outcome,
+                "checks": other.checks.iter().map(check_json).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "id": claim.id,
+        "scenario": claim.scenario,
+        "says": claim.says,
+        "paper": claim.paper,
+        "why": claim.why,
+        "note": claim.note,
+        "outcome": result.outcome,
+        "trials": runs.map_or(0, |runs| runs.trials),
+        "quick": runs.is_some_and(|runs: &RunsOf| runs.quick),
+        "checks": result.checks.iter().map(check_json).collect::<Vec<_>>(),
+        "beside": beside,
+    })
+}
+
+pub(crate) fn check_json(result: &CheckResult) -> Value {
+    let numbers = result.numbers.as_ref();
+    let paired = numbers.map(|numbers| &numbers.paired);
+    let ratio = paired.and_then(|paired| paired.ratio).map(|ratio| {
+        json!({
+            "value": short(ratio.value),
+            "low": ratio.ends.map(|ends| short(ends.0)),
+            "high": ratio.ends.map(|ends| short(ends.1)),
+        })
+    });
+    json!({
+        "check": result.check.to_string(),
+        "outcome": result.outcome,
+        "reason": result.reason,
+        "trials": numbers.map(|numbers| numbers.trials),
+        "left": numbers.map(|numbers| interval_json(&numbers.left)),
+        "right": numbers.map(|numbers| interval_json(&numbers.right)),
+        "difference": paired.map(|paired| interval_json(&paired.difference)),
+        "ratio": ratio,
+        "cliffs_delta": numbers.filter(|numbers| numbers.compares).map(|numbers| short(numbers.paired.delta)),
+    })
+}
+
+/// Ends that are not there are null.
+fn interval_json(interval: &Interval) -> Value {
+    json!({
+        "mean": short(interval.mean),
+        "low": short(interval.low),
+        "high": short(interval.high),
+        "method": interval.method.name(),
+    })
+}
+
+/// Six digits that count; null if there is no such number.
+fn short(value: f64) -> Value {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    json!(rounded)
+}

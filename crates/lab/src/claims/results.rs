@@ -1,0 +1,74 @@
+//! [`Results`]: rows of `lab run`, found by whose they are.
+
+use std::collections::BTreeMap;
+
+use super::check::Reading;
+use crate::run::{IDEAL, Row};
+use crate::statistics::Sample;
+
+/// Rows by scenario, case and controller.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    rows: BTreeMap<(String, String, String), Vec<Row>>,
+}
+
+/// What a reading comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Values {
+    /// The same for every seed: a number, or what the ideal row has.
+    Fixed(f64),
+    /// One value for each seed.
+    BySeed(Sample),
+}
+
+impl Results {
+    /// Of these rows.
+    pub fn of(rows: impl IntoIterator<Item = Row>) -> Self {
+        let mut results = Self::default();
+        for row in rows {
+            let key = &row.key;
+            let place = (key.scenario.clone(), key.case.clone(), key.controller.clone());
+            results.rows.entry(place).or_default().push(row);
+        }
+        results
+    }
+
+    fn find(&self, scenario: &str, case: &str, controller: &str) -> &[Row] {
+        let place = (scenario.to_owned(), case.to_owned(), controller.to_owned());
+        self.rows.get(&place).map_or(&[], Vec::as_slice)
+    }
+
+    /// What `reading` comes to in `scenario`, seed by seed; flows of one run are pooled. Runs that failed or do not have the number
+    /// are left out.
+    ///
+    /// # Errors
+    /// Says what is missing, if nothing is left.
+    pub(super) fn values(&self, scenario: &str, reading: &Reading) -> Result<Values, String> {
+        let flow = &reading.flow;
+        let rows = self.find(scenario, &flow.case, &flow.controller);
+        if rows.is_empty() {
+            return Err(format!("{flow} was not run"));
+        }
+        let ideal = self.find(scenario, &flow.case, IDEAL).first();
+        let mut by_seed: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.role == flow.role) {
+            by_seed.entry(row.key.seed).or_default().push(row);
+        }
+        let sample: Sample = by_seed
+            .into_iter()
+            .filter(|(_, rows)| rows.iter().all(|row| row.outcome != "failed"))
+            .filter_map(|(seed, rows)| Some((seed, reading.value(&rows, ideal)?)))
+            .collect();
+        match sample.first_key_value() {
+            None => Err(format!("{reading} has no value in the results")),
+            Some((_, value)) if flow.controller == IDEAL => Ok(Values::Fixed(*value)),
+            Some(_) => Ok(Values::BySeed(sample)),
+        }
+    }
+}
+
+impl Reading {
+    fn value(&self, rows: &[&Row], ideal: Option<&Row>) -> Option<f64> {
+        self.measure.pooled(rows.iter().copied(), ideal)
+    }
+}
