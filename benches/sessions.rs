@@ -3,11 +3,14 @@
 //! `cargo bench --bench sessions` prints a table; `-- --check` fails if a figure is below the one to reach. CPU time, not
 //! wall time, so that other work on the machine disturbs little; the best of three runs counts, since what disturbs only
 //! ever makes it slower.
+//!
+//! `-- --instructions` counts instructions per packet with callgrind instead, which hardly depends on what else the machine
+//! does: of the same sessions, and of 1, 10 and 100 flows at one bottleneck. Without valgrind it says so.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use lab::sim::{self, Played, Setup, Simulated, Viewer};
 use playrate_media::{FrameTrace, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
@@ -134,7 +137,7 @@ fn peak_memory() -> Option<f64> {
 fn crowd(flows: u64) -> anyhow::Result<Setup> {
     let rtt = Duration::from_millis(100);
     let path = PathConfig::bottleneck(Bitrate::from_mbps(100), rtt, QueueLimit::ONE_BDP, Loss::None);
-    let playing = Duration::from_secs(200 / flows);
+    let playing = Duration::from_secs(200 / flows.max(1));
     let film = title(Bitrate::from_mbps(5), playing)?;
     let mut setup = Setup::new(path, Seed::new(1)).without_taps();
     for _ in 0..flows {
@@ -143,7 +146,74 @@ fn crowd(flows: u64) -> anyhow::Result<Setup> {
     Ok(setup)
 }
 
+/// Set in the process that runs under valgrind: which session, and for how many seconds.
+const CHILD: &str = "PLAYRATE_BENCH_SESSION";
+/// Sessions of two lengths are counted, and the difference taken, so that handshakes and slow start do not count.
+const LENGTHS: [u64; 2] = [5, 7];
+const CROWDS: [u64; 3] = [1, 10, 100];
+
+/// In the process under valgrind: makes one short run and says how many packets it had.
+fn child(asked: &str) -> anyhow::Result<()> {
+    let (name, seconds) = asked.split_once('|').context("no length")?;
+    let mut setup = match name.parse() {
+        Ok(flows) => crowd(flows)?,
+        Err(_) => setup(
+            CASES.iter().find(|case| case.name == name).context("no such case")?,
+            false,
+        )?,
+    };
+    for viewer in &mut setup.viewers {
+        viewer.leaves_after = Some(Duration::from_secs(seconds.parse()?));
+    }
+    let run = sim::run(&setup)?;
+    println!("{}", run.forward.offered.packets + run.backward.offered.packets);
+    Ok(())
+}
+
+/// Packets and instructions of one short run.
+fn counted(name: &str, seconds: u64) -> anyhow::Result<(f64, f64)> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe()?)
+        .env(CHILD, format!("{name}|{seconds}"))
+        .output()
+        .context("valgrind counts the instructions: install it, or leave `--instructions` out")?;
+    let (packets, log) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    if !output.status.success() {
+        bail!("{name} failed under valgrind:\n{log}");
+    }
+    let instructions = log
+        .lines()
+        .find_map(|line| line.split_once("Collected :"))
+        .context("callgrind counted nothing")?;
+    Ok((packets.trim().parse()?, instructions.1.trim().parse()?))
+}
+
+fn instructions() -> anyhow::Result<()> {
+    println!("{:<36} {:>9} {:>12}", "session", "packets", "Ir a packet");
+    let crowds = CROWDS.map(|flows| (flows.to_string(), format!("100 Mbit/s, {flows} flows")));
+    let cases = CASES.iter().map(|case| (case.name.to_owned(), case.name.to_owned()));
+    for (key, name) in cases.chain(crowds) {
+        let [short, long] = LENGTHS.map(|seconds| counted(&key, seconds));
+        let (short, long) = (short?, long?);
+        let packets = long.0 - short.0;
+        println!("{name:<36} {packets:>9} {:>12.0}", (long.1 - short.1) / packets);
+    }
+    Ok(())
+}
+
 fn main() -> anyhow::Result<ExitCode> {
+    if let Ok(asked) = std::env::var(CHILD) {
+        child(&asked)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if std::env::args().any(|argument| argument == "--instructions") {
+        instructions()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let check = std::env::args().any(|argument| argument == "--check");
     let mut below = 0;
     println!(
@@ -170,7 +240,7 @@ fn main() -> anyhow::Result<ExitCode> {
         "\n{:<36} {:>9} {:>7} {:>12}",
         "125 MB over 100 Mbit/s", "packets", "CPU s", "µs a packet"
     );
-    for flows in [1, 10, 100] {
+    for flows in CROWDS {
         let measured = measure(&crowd(flows)?)?;
         println!(
             "{:<36} {:>9} {:>7.2} {:>12.2}",
