@@ -5,6 +5,7 @@
 
 mod args;
 mod control;
+mod dash;
 mod plan;
 mod pool;
 mod progress;
@@ -22,6 +23,7 @@ use thiserror::Error;
 
 pub use args::{RunArgs, SeriesOf};
 pub use control::Control;
+pub use dash::Adaptive;
 pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
 pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER};

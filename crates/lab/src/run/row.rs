@@ -10,6 +10,7 @@ use video_client::playout::PlayoutReport;
 use video_client::report::Outcome;
 
 use super::control::Control;
+use super::dash::Adaptive;
 use crate::scenario::{Scenario, full_name};
 use crate::sim::{Ideal, Simulated, SimulatedViewer};
 
@@ -67,6 +68,9 @@ pub struct Row {
     /// What the server's window, RTT and estimates did; absent in ideal rows and in those of older programs.
     #[serde(flatten)]
     pub control: Option<Control>,
+    /// What a player of a ladder chose and measured; absent for other titles.
+    #[serde(flatten)]
+    pub adaptive: Option<Adaptive>,
     /// What the bottleneck counted, of all viewers together; absent in ideal rows.
     #[serde(flatten)]
     pub link: Option<LinkTotals>,
@@ -226,6 +230,7 @@ impl Row {
             error,
             sender: seen.totals.map(SenderCounts::from),
             control: seen.measured.as_ref().map(Control::from),
+            adaptive: seen.report.dash.as_ref().and_then(Adaptive::of),
             link: Some(run.forward.into()),
             wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
             ..Self::bare(
@@ -268,6 +273,7 @@ impl Row {
             link_rate_bps: bps(scenario.path.forward.rate.mean()),
             sender: None,
             control: None,
+            adaptive: None,
             link: None,
             wire_hash: None,
         }

@@ -26,6 +26,9 @@ pub(super) fn files(key: &Key, run: &Simulated) -> Vec<(String, String)> {
         files.push((format!("{stem}-transport.csv"), transport(record)));
         files.push((format!("{stem}-playout.csv"), playout(record)));
         files.push((format!("{stem}-queue.csv"), queue(record)));
+        if let Some(dash) = &viewer.report.dash {
+            files.push((format!("{stem}-segments.csv"), super::dash::segments(dash)));
+        }
     }
     files
 }

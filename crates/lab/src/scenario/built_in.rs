@@ -21,6 +21,7 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "p13-8",
     "p13-9",
     "p13-10",
+    "p21-dash",
 ];
 
 /// The scenario called `name`, with all its cases: one that comes with the lab, or a file if it has a `/` or ends in `.toml`.

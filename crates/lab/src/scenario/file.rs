@@ -1,11 +1,14 @@
 //! The scenario file as it is written.
 
+use std::collections::BTreeMap;
+
 use playrate_netsim::{Aqm, CrossTraffic, Loss, QueueLimit};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
+use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
 use super::text::{LinkRate, Text, Time};
@@ -55,6 +58,10 @@ pub(super) struct TitleTable {
     pub(super) trace: Option<Spanned<String>>,
     /// The path of an MP4, or `embedded`.
     pub(super) file: Option<Spanned<String>>,
+    /// Segment sizes that come with the lab, or the path of such a file.
+    pub(super) ladder: Option<Spanned<String>>,
+    /// Representations of the ladder: name and rate.
+    pub(super) rates: Option<Spanned<BTreeMap<String, Text<Bitrate>>>>,
     /// Average rate to scale the trace to.
     pub(super) rate: Option<Spanned<Text<Bitrate>>>,
     /// Playing time to repeat the trace to.
@@ -90,6 +97,12 @@ pub(super) struct ViewerTable {
     pub(super) start_after: Option<Text<Time>>,
     /// How much must be in to go on after a stall.
     pub(super) resume: Option<Text<Time>>,
+    /// How the player of a ladder chooses representations.
+    pub(super) abr: Option<Spanned<Text<Abr>>>,
+    /// Playing time that it wants in its buffer below the top representation.
+    pub(super) buffer: Option<Spanned<Text<Time>>>,
+    /// The same at the top representation.
+    pub(super) buffer_at_top: Option<Spanned<Text<Time>>>,
     pub(super) count: Option<Spanned<u32>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,

@@ -10,6 +10,7 @@ mod claims;
 mod error;
 mod figures;
 mod file;
+mod ladder;
 mod text;
 mod titles;
 mod words;
@@ -17,12 +18,12 @@ mod words;
 use std::path::Path;
 use std::time::Duration;
 
-use playrate_media::MediaSource;
 use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
+use video_client::dash::DashOptions;
 use video_client::playout::{
     CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, PlayoutConfig, RECEIVE_BUFFER_PAPERS, Rebuffer,
     Start,
@@ -33,6 +34,7 @@ pub use changes::{Setting, SettingError};
 pub use claims::{ScenarioClaims, parse_claims};
 pub use error::{Origin, ScenarioError};
 pub use figures::{CURVES, ESTIMATES, FigureKind, FigureSpec, figures_of};
+pub use ladder::LADDERS;
 pub use titles::TRACES;
 pub use words::explain;
 
@@ -80,6 +82,8 @@ pub struct Scenario {
     pub path: PathConfig,
     /// The modelled player.
     pub playout: PlayoutConfig,
+    /// The player of a ladder.
+    pub dash: DashOptions,
     /// How many watch at once.
     pub viewers: u32,
     /// How long after each other they come.
@@ -161,11 +165,16 @@ impl Scenario {
         if changes.quick {
             trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
         }
-        let title = title(blame, title_span, &title_table, base)?;
+        let title = title(blame, title_span.clone(), &title_table, base)?;
         let path = path(blame, &read.path, title.source().title().average_rate())?;
         let default_viewer = Spanned::new(0..0, ViewerTable::default());
         let viewer = read.viewer.as_ref().unwrap_or(&default_viewer);
         let playout = playout(blame, viewer)?;
+        let dash = ladder::player(blame, viewer.get_ref(), &title)?;
+        if let (Some(_), Some(true)) = (title.representations(), read.ideal) {
+            let problem = "what is best for a player that chooses is not known: leave `ideal` out";
+            return Err(blame.at(title_span, problem));
+        }
         let viewers = viewers(blame, viewer.get_ref())?;
         let (span, controllers) = (read.controllers.span(), read.controllers.into_inner());
         if controllers.is_empty() {
@@ -205,13 +214,14 @@ impl Scenario {
             controllers: controllers.into_iter().map(|text| text.0).collect(),
             trials: changes.trials.unwrap_or(trials),
             seed: changes.seed.or(read.seed).unwrap_or(1),
-            ideal: read.ideal.unwrap_or(true),
+            ideal: read.ideal.unwrap_or(title.representations().is_none()),
             figures: figures::figures(Blame::new(blame.file, blame.written.unwrap_or(blame.text)))?,
             text: blame.written.unwrap_or(blame.text).into(),
-            hash: hash(&table, title.source().as_ref()),
+            hash: hash(&table, &title),
             title,
             path,
             playout,
+            dash,
             viewers,
             join_every: viewer.join_every.as_ref().map_or(Duration::ZERO, |time| time.0.0),
             leaves_after: viewer.leaves_after.as_ref().map(|time| time.0.0),
@@ -235,6 +245,7 @@ impl Scenario {
         for number in 0..self.viewers {
             let mut viewer = Viewer::new(controller.clone(), self.title.clone());
             viewer.playout = self.playout.clone();
+            viewer.dash = self.dash.clone();
             viewer.server_knows_buffer = self.server_knows_buffer;
             viewer.joins = self.join_every.saturating_mul(number);
             viewer.leaves_after = self.leaves_after;
@@ -264,8 +275,15 @@ fn title(
     table: &TitleTable,
     base: &Path,
 ) -> Result<Played, ScenarioError> {
-    match (&table.trace, &table.file) {
-        (Some(name), None) => {
+    if let (None, Some(rates)) = (&table.ladder, &table.rates) {
+        return Err(blame.at(
+            rates.span(),
+            "only a ladder has several rates: write ladder = \"bbb\"",
+        ));
+    }
+    match (&table.trace, &table.file, &table.ladder) {
+        (None, None, Some(name)) => ladder::title(blame, name, table, base),
+        (Some(name), None, None) => {
             let rate = table.rate.as_ref().map(|rate| rate.get_ref().0);
             let duration = table.duration.as_ref().map(|time| time.get_ref().0.0);
             let wrong = |error: playrate_media::MediaError| {
@@ -282,7 +300,7 @@ fn title(
             titles::generated(name.get_ref(), trace, rate, duration)
                 .map_err(|error| blame.at(asked, error.to_string()))
         }
-        (None, Some(name)) => {
+        (None, Some(name), None) => {
             let extra = table.rate.as_ref().map(Spanned::span);
             if let Some(extra) = extra.or(table.duration.as_ref().map(Spanned::span)) {
                 let problem = "an MP4 has the rate and duration it has: leave this out, or play a `trace`";
@@ -292,7 +310,7 @@ fn title(
         }
         _ => Err(blame.at(
             span,
-            "a title is either a `trace` or a `file`: name one of them, such as trace = \"film-1080p\" or file = \"embedded\"",
+            "a title is a `trace`, a `file` or a `ladder`: name one of them, such as trace = \"film-1080p\", file = \"embedded\" or ladder = \"bbb\"",
         )),
     }
 }
@@ -396,10 +414,12 @@ fn playout(blame: Blame<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConf
 }
 
 /// The first 16 hexadecimal digits of SHA-256 over what a run depends on. TOML tables are sorted by key.
-fn hash(table: &toml::Table, title: &dyn MediaSource) -> String {
+fn hash(table: &toml::Table, title: &Played) -> String {
     let mut hash = Sha256::new();
     hash.update(table.to_string());
-    hash.update(title.identity());
+    for (_, source) in title.resources() {
+        hash.update(source.identity());
+    }
     let digest = hash.finalize();
     digest.iter().take(8).fold(String::new(), |mut text, byte| {
         use std::fmt::Write as _;

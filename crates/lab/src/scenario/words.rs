@@ -86,6 +86,19 @@ impl Scenario {
 
     fn title_words(&self) -> String {
         let title = self.title.source().title();
+        if let Some(presentation) = self.title.representations() {
+            let rates = presentation.representations().iter();
+            let rates: Vec<_> = rates
+                .map(|it| format!("{} at {}", it.name, rate(it.rate)))
+                .collect();
+            return format!(
+                "{}: {} in {} segments, {}",
+                self.title.name(),
+                time(title.duration()),
+                presentation.segment_count(),
+                rates.join(", ")
+            );
+        }
         format!(
             "{}: {}, {}, {} on average (λ), {} pictures",
             self.title.name(),
@@ -97,6 +110,9 @@ impl Scenario {
     }
 
     fn player_words(&self) -> String {
+        if self.title.representations().is_some() {
+            return super::ladder::words(&self.dash, &self.title);
+        }
         let config = &self.playout;
         let start = match config.start {
             Start::After(after) => format!("starts after {}", time(after)),

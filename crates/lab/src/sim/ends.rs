@@ -15,11 +15,11 @@ use playrate_transport::{
 use playrate_units::Bytes;
 use quinn::{AsyncUdpSocket, Runtime};
 use video_client::report::QualityReport;
-use video_client::{Discard, PlayOptions};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
 use super::collect::{LinkTap, record};
+use super::dash::Player;
 use super::meter::Measured;
 use super::{Recording, Seat, Setup, SimError, SimulatedViewer, Viewer, Viewing, Watch, identity};
 
@@ -56,13 +56,18 @@ pub fn server(
     // A player of the papers may pause for as long as its receive buffer plays.
     options.stall_timeout = Duration::from_secs(3_600);
     let transport = Server::new(Arc::clone(&runtime), socket, options).map_err(|error| failed(&error))?;
-    let library = Library::new()
-        .with_source(viewer.title.name(), Arc::clone(viewer.title.source()))
-        .map_err(|error| failed(&error))?;
+    let mut library = Library::new();
+    for (name, source) in viewer.title.resources() {
+        library = library
+            .with_source(&name, source)
+            .map_err(|error| failed(&error))?;
+    }
     let mut settings = Settings::new(viewer.controller.clone());
-    settings.playout_buffer = viewer
-        .server_knows_buffer
-        .then_some(viewer.playout.playout_buffer);
+    let buffer = match viewer.title.representations() {
+        Some(presentation) => viewer.dash.playout_buffer(presentation),
+        None => viewer.playout.playout_buffer,
+    };
+    settings.playout_buffer = viewer.server_knows_buffer.then_some(buffer);
     recording.keep_series(setup.taps);
     settings.observer = Some(Arc::clone(recording) as Arc<_>);
     Ok(VideoServer::start(transport, runtime, library, settings))
@@ -112,7 +117,7 @@ pub struct Session {
     runtime: Arc<dyn Runtime>,
     server: VideoServer,
     client: Client,
-    player: video_client::Session,
+    player: Player,
     recording: Arc<Recording>,
     viewing: Viewing,
     leaves_after: Option<Duration>,
@@ -173,16 +178,7 @@ impl Session {
     ) -> Self {
         let title = viewer.title.source().title();
         let frames = u32::try_from(title.frames().len()).unwrap_or(u32::MAX).max(1);
-        let mut options = PlayOptions {
-            playout: viewer.playout.clone(),
-            frames: viewer.title.frames(),
-            ..PlayOptions::default()
-        };
-        if !taps {
-            options.playout.series_interval = Duration::ZERO;
-        }
-        let path = format!("/{}", viewer.title.name());
-        let player = video_client::Session::new(Arc::clone(&runtime), client.clone(), target, &path, options);
+        let player = Player::new(Arc::clone(&runtime), client.clone(), target, viewer, taps);
         Self {
             runtime,
             server,
@@ -217,11 +213,7 @@ impl Session {
         let joined = self.recording.since_start(began);
         self.viewing.tell(Arc::clone(watch));
         let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(watch));
-        let played = self
-            .player
-            .play(&mut Discard, &mut self.viewing, leaving)
-            .await
-            .map_err(|error| SimError::setup("the player", &error))?;
+        let played = self.player.play(&mut self.viewing, leaving).await?;
         self.client.wait_idle().await;
         self.server.shutdown(self.farewell).await;
         let seen = &played.report.playout;

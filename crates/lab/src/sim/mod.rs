@@ -24,6 +24,7 @@
 //! ```
 
 mod collect;
+mod dash;
 mod ends;
 mod error;
 mod ideal;

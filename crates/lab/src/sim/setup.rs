@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::{MediaSource, TraceSource};
+use playrate_media::{Ladder, MediaSource, TraceSource};
 use playrate_netsim::{PathConfig, Seed};
 use playrate_transport::{ControllerChoice, TransportOptions};
 use playrate_units::Bytes;
 use video_client::FrameSource;
+use video_client::dash::{DashOptions, Presentation, PresentationError};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 
 /// Everything that one run depends on: the same setup gives the same packets at the same times.
@@ -86,8 +87,10 @@ pub struct Viewer {
     pub controller: ControllerChoice,
     /// What it watches.
     pub title: Played,
-    /// Its modelled player.
+    /// Its modelled player, of a title that comes in one piece.
     pub playout: PlayoutConfig,
+    /// Its player, of a ladder.
+    pub dash: DashOptions,
     /// Whether the server is told the size of the playout buffer.
     pub server_knows_buffer: bool,
     /// When it comes, from the beginning of the run.
@@ -108,6 +111,7 @@ impl Viewer {
             controller,
             title,
             playout,
+            dash: DashOptions::default(),
             server_knows_buffer: true,
             joins: Duration::ZERO,
             leaves_after: None,
@@ -128,6 +132,14 @@ pub struct Played {
     name: String,
     source: Arc<dyn MediaSource>,
     generated: bool,
+    ladder: Option<Rungs>,
+}
+
+/// The representations of a ladder.
+#[derive(Clone)]
+struct Rungs {
+    ladder: Arc<Ladder>,
+    presentation: Arc<Presentation>,
 }
 
 impl Played {
@@ -137,6 +149,7 @@ impl Played {
             name: name.to_owned(),
             source,
             generated: false,
+            ladder: None,
         }
     }
 
@@ -146,7 +159,47 @@ impl Played {
             name: name.to_owned(),
             source: Arc::new(source),
             generated: true,
+            ladder: None,
         }
+    }
+
+    /// A title in several representations, each of them one resource of which a client fetches ranges.
+    ///
+    /// # Errors
+    /// If it has no representation that can be played.
+    pub fn ladder(name: &str, ladder: Ladder) -> Result<Self, PresentationError> {
+        let presentation = Arc::new(super::dash::presentation(name, &ladder)?);
+        let top = ladder.representations().last().ok_or(PresentationError::Empty)?;
+        Ok(Self {
+            name: name.to_owned(),
+            source: Arc::clone(top.source()),
+            generated: true,
+            ladder: Some(Rungs {
+                presentation,
+                ladder: Arc::new(ladder),
+            }),
+        })
+    }
+
+    /// Its representations, if it has several.
+    pub fn representations(&self) -> Option<&Arc<Presentation>> {
+        self.ladder.as_ref().map(|rungs| &rungs.presentation)
+    }
+
+    /// What a server has of it: names and bytes.
+    pub fn resources(&self) -> Vec<(String, Arc<dyn MediaSource>)> {
+        let Some(Rungs { ladder, .. }) = &self.ladder else {
+            return vec![(self.name.clone(), Arc::clone(&self.source))];
+        };
+        let representations = ladder.representations().iter();
+        representations
+            .map(|it| {
+                (
+                    super::dash::resource(&self.name, it.name()),
+                    Arc::clone(it.source()),
+                )
+            })
+            .collect()
     }
 
     /// The name under which it is served.
@@ -154,7 +207,7 @@ impl Played {
         &self.name
     }
 
-    /// Its bytes and its index.
+    /// Its bytes and its index; of a ladder, those of the highest representation.
     pub fn source(&self) -> &Arc<dyn MediaSource> {
         &self.source
     }

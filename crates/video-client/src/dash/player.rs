@@ -86,11 +86,16 @@ impl Default for DashOptions {
 }
 
 impl DashOptions {
-    /// The modelled player of such a session. A segment that has been asked for is taken whole, so nothing pauses reading.
-    fn playout(&self, presentation: &Presentation) -> PlayoutConfig {
+    /// How much the buffer holds when it is full: the target at the top representation, at its rate.
+    pub fn playout_buffer(&self, presentation: &Presentation) -> Bytes {
         let top = presentation.representations().last();
         let target = self.buffer.of(presentation.duration(), true);
-        let most = top.map_or(Bytes::ZERO, |top| top.rate * target);
+        top.map_or(Bytes::ZERO, |top| top.rate * target)
+    }
+
+    /// The modelled player of such a session. A segment that has been asked for is taken whole, so nothing pauses reading.
+    fn playout(&self, presentation: &Presentation) -> PlayoutConfig {
+        let most = self.playout_buffer(presentation);
         PlayoutConfig {
             playout_buffer: most,
             receive_buffer: most,
