@@ -158,7 +158,10 @@ fn child(asked: &str) -> anyhow::Result<()> {
     let mut setup = match name.parse() {
         Ok(flows) => crowd(flows)?,
         Err(_) => setup(
-            CASES.iter().find(|case| case.name == name).context("no such case")?,
+            CASES
+                .iter()
+                .find(|case| case.name == name)
+                .context("no such case")?,
             false,
         )?,
     };
@@ -195,7 +198,9 @@ fn counted(name: &str, seconds: u64) -> anyhow::Result<(f64, f64)> {
 fn instructions() -> anyhow::Result<()> {
     println!("{:<36} {:>9} {:>12}", "session", "packets", "Ir a packet");
     let crowds = CROWDS.map(|flows| (flows.to_string(), format!("100 Mbit/s, {flows} flows")));
-    let cases = CASES.iter().map(|case| (case.name.to_owned(), case.name.to_owned()));
+    let cases = CASES
+        .iter()
+        .map(|case| (case.name.to_owned(), case.name.to_owned()));
     for (key, name) in cases.chain(crowds) {
         let [short, long] = LENGTHS.map(|seconds| counted(&key, seconds));
         let (short, long) = (short?, long?);

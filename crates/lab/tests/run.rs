@@ -163,3 +163,42 @@ fn cases_are_run_together_or_one_by_one_and_named_in_the_rows() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("cases near, cases far"));
 }
+
+#[test]
+fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads() {
+    let directory = scenario();
+    let here = directory.path();
+    let flows = "[viewer]\ncount = 2\njoin_every = \"1s\"\n\
+                 [bulk]\ncount = 3\ncontroller = \"same\"\njoins = \"0s..2s\"\n\
+                 [measure]\nwindows = [\"2s..6s\"]\n";
+    fs::write(here.join("flows.toml"), format!("{SCENARIO}{flows}")).unwrap();
+    let rows = |out: &str, jobs: &str| {
+        let arguments = ["run", "./flows.toml", "--series", "--jobs", jobs, "--out", out];
+        let made = lab(here, &arguments);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        assert!(
+            text(&made.stdout).contains("beside cubic: cubic"),
+            "{}",
+            text(&made.stdout)
+        );
+        text(&fs::read(here.join(out).join("runs.jsonl")).unwrap())
+    };
+    let one = rows("one", "1");
+    assert_eq!(one, rows("three", "3"));
+    // Two controllers, two trials, five flows; nobody is alone, so there is no ideal.
+    assert_eq!(one.lines().count(), 20);
+    assert_eq!(
+        one.matches("\"role\":\"bulk\",\"flow_controller\":\"reno\"")
+            .count(),
+        6
+    );
+    assert_eq!(
+        one.matches("\"windows\":[{\"window\":\"2s..6s\",\"from_s\":2.0,\"to_s\":6.0,")
+            .count(),
+        20
+    );
+    assert!(
+        here.join("one/series/flows/reno-seed1-bulk2-transport.csv")
+            .exists()
+    );
+}

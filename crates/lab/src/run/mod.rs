@@ -26,7 +26,7 @@ pub use control::Control;
 pub use dash::Adaptive;
 pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
-pub use row::{FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER};
+pub use row::{BULK, FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER, WindowRow};
 pub use series::series_stem;
 pub use store::{SCENARIOS, Store, read, read_directory};
 pub use summary::tables;

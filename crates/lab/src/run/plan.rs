@@ -19,13 +19,35 @@ pub struct Job {
 }
 
 impl Job {
-    /// How much work it is, in bytes of title to be received.
+    /// How much work it is, in bytes to be received.
     pub fn weight(&self) -> u64 {
         if self.controller.is_none() {
             return 0;
         }
-        let title = self.scenario.title.source().len();
-        title.saturating_mul(self.scenario.viewers.into())
+        let scenario = &self.scenario;
+        let (viewers, title) = (&scenario.viewers, scenario.title.source());
+        let of_titles = match viewers.leaves_after {
+            None => title.len(),
+            Some(after) => {
+                let carried = scenario.path.forward.rate.mean().map(|rate| rate * after);
+                carried.map_or(title.len(), |bytes| bytes.as_u64().min(title.len()))
+            }
+        };
+        let of_titles = of_titles.saturating_mul(viewers.count.into());
+        // Downloads take what the link has until the last viewer is done, which takes at least as long as the title.
+        let stay = title.title().duration();
+        let stay = viewers.leaves_after.map_or(stay, |after| after.min(stay));
+        let length = viewers.last_joins().saturating_add(stay);
+        let link = scenario
+            .path
+            .forward
+            .rate
+            .mean()
+            .map(|rate| (rate * length).as_u64());
+        match (&scenario.bulk, link) {
+            (Some(_), Some(link)) => link.max(of_titles),
+            _ => of_titles,
+        }
     }
 
     /// How many rows it makes.
@@ -33,7 +55,7 @@ impl Job {
         if self.controller.is_none() {
             1
         } else {
-            self.scenario.viewers
+            self.scenario.flows()
         }
     }
 }
@@ -56,8 +78,9 @@ pub fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
                 },
             });
         };
-        // A fluid link knows no other viewers and no changing rate.
-        if scenario.ideal && scenario.viewers == 1 && scenario.path.forward.rate.mean().is_some() {
+        // A fluid link knows nobody else and no changing rate.
+        let alone = scenario.flows() == 1 && scenario.path.forward.cross_traffic.is_empty();
+        if scenario.ideal && alone && scenario.path.forward.rate.mean().is_some() {
             add(None, 1);
         }
         for controller in &scenario.controllers {

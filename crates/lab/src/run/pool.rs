@@ -128,7 +128,7 @@ fn make(job: &Job, series: bool, watch: &Arc<Watch>) -> Result<Made, SimError> {
             rate,
             scenario.path.round_trip(),
             scenario.playout.clone(),
-            scenario.leaves_after,
+            scenario.viewers.leaves_after,
         )
         .map_err(|error| SimError::setup("the player", &error))?;
         return Ok((vec![Row::of_ideal(scenario, &job.key, &ideal)], Vec::new()));

@@ -12,7 +12,7 @@ use video_client::report::Outcome;
 use super::control::Control;
 use super::dash::Adaptive;
 use crate::scenario::{Scenario, full_name};
-use crate::sim::{Ideal, Simulated, SimulatedViewer};
+use crate::sim::{Ideal, Simulated, SimulatedBulk, SimulatedViewer, WindowCounts};
 
 /// Name of the format.
 pub const FORMAT: &str = "lab-run";
@@ -23,6 +23,9 @@ pub const IDEAL: &str = "ideal";
 
 /// Role of whoever watches a title.
 pub const VIEWER: &str = "viewer";
+
+/// Role of a flow that just downloads.
+pub const BULK: &str = "bulk";
 
 fn viewer() -> String {
     VIEWER.to_owned()
@@ -40,11 +43,18 @@ pub struct Row {
     /// What it is a run of.
     #[serde(flatten)]
     pub key: Key,
-    /// Which of the run's viewers, from 0.
+    /// Which of the run's flows, from 0: viewers first, then other downloads.
     pub viewer: u32,
-    /// What it is there for: [`VIEWER`].
+    /// What it is there for: [`VIEWER`] or [`BULK`].
     #[serde(default = "viewer")]
     pub role: String,
+    /// Spec of the controller of this flow; in a bulk flow's row it may differ from the run's. Empty in rows of older
+    /// programs, whose flows all have the run's.
+    #[serde(default)]
+    pub flow_controller: String,
+    /// When it came, from the beginning of the run.
+    #[serde(default)]
+    pub joined_s: f64,
     /// `complete`, `stopped` or `failed`.
     pub outcome: String,
     /// Why it failed.
@@ -71,7 +81,10 @@ pub struct Row {
     /// What a player of a ladder chose and measured; absent for other titles.
     #[serde(flatten)]
     pub adaptive: Option<Adaptive>,
-    /// What the bottleneck counted, of all viewers together; absent in ideal rows.
+    /// What it did in the scenario's windows.
+    #[serde(default)]
+    pub windows: Vec<WindowRow>,
+    /// What the bottleneck counted, of all flows together; absent in ideal rows.
     #[serde(flatten)]
     pub link: Option<LinkTotals>,
     /// Hash of every packet's time, size and fate, as 16 hexadecimal digits.
@@ -104,7 +117,7 @@ impl Key {
 }
 
 /// What the viewer saw.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "as in the client's own report, and in docs/runs.md")]
 pub struct Seen {
     pub startup_delay_s: Option<f64>,
@@ -131,6 +144,38 @@ pub struct SenderCounts {
     pub congestion_events: u64,
     pub min_rtt_s: f64,
     pub last_srtt_s: f64,
+}
+
+/// What a flow did in a part of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in `sim::WindowCounts`, and in docs/runs.md")]
+pub struct WindowRow {
+    pub window: String,
+    pub from_s: f64,
+    pub to_s: f64,
+    pub received_bytes: u64,
+    pub goodput_bps: Option<u64>,
+    pub sent_bytes: u64,
+    pub lost_bytes: u64,
+    pub sent_packets: u64,
+    pub lost_packets: u64,
+}
+
+impl From<&WindowCounts> for WindowRow {
+    fn from(counts: &WindowCounts) -> Self {
+        let length = counts.to.saturating_sub(counts.from);
+        Self {
+            window: counts.window.to_string(),
+            from_s: seconds(counts.from),
+            to_s: seconds(counts.to),
+            received_bytes: counts.received.as_u64(),
+            goodput_bps: bps(counts.received.per(length)),
+            sent_bytes: counts.sent.as_u64(),
+            lost_bytes: counts.lost.as_u64(),
+            sent_packets: WindowCounts::packets(counts.sent),
+            lost_packets: WindowCounts::packets(counts.lost),
+        }
+    }
 }
 
 /// What the bottleneck counted.
@@ -202,12 +247,69 @@ impl From<LinkStats> for LinkTotals {
 }
 
 impl Row {
-    /// The rows of a run, one for each viewer.
+    /// The rows of a run, one for each flow: viewers first.
     pub fn of_run(scenario: &Scenario, key: &Key, run: &Simulated) -> Vec<Self> {
-        (0..)
+        let mut rows: Vec<Self> = (0..)
             .zip(&run.viewers)
             .map(|(viewer, seen)| Self::of_viewer(scenario, key, run, viewer, seen))
-            .collect()
+            .collect();
+        let number = |index: usize| u32::try_from(run.viewers.len() + index).unwrap_or(u32::MAX);
+        let bulk = run.bulk.iter().enumerate();
+        rows.extend(bulk.map(|(index, seen)| Self::of_bulk(scenario, key, run, number(index), seen)));
+        rows
+    }
+
+    /// A flow that plays nothing: what only a viewer has is zero.
+    fn of_bulk(scenario: &Scenario, key: &Key, run: &Simulated, viewer: u32, seen: &SimulatedBulk) -> Self {
+        let outcome = if seen.error.is_some() { "failed" } else { "stopped" };
+        Self {
+            viewer,
+            role: BULK.to_owned(),
+            flow_controller: seen.controller.clone(),
+            joined_s: seconds(seen.joined),
+            outcome: outcome.to_owned(),
+            error: seen.error.clone(),
+            seen: Seen::default(),
+            received_bytes: seen.received.as_u64(),
+            download_s: seconds(seen.lasted),
+            throughput_bps: bps(seen.received.per(seen.lasted)),
+            title_rate_bps: 0,
+            link_rate_bps: bps(scenario.path.forward.rate.mean()),
+            sender: seen.totals.map(SenderCounts::from),
+            control: seen.measured.as_ref().map(Control::from),
+            windows: seen.windows.iter().map(WindowRow::from).collect(),
+            link: Some(run.forward.into()),
+            wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
+            ..Self::stamp(key)
+        }
+    }
+
+    /// Nothing but where a row comes from.
+    fn stamp(key: &Key) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            key: key.clone(),
+            viewer: 0,
+            role: viewer(),
+            flow_controller: key.controller.clone(),
+            joined_s: 0.0,
+            outcome: String::new(),
+            error: None,
+            seen: Seen::default(),
+            received_bytes: 0,
+            download_s: 0.0,
+            throughput_bps: None,
+            title_rate_bps: 0,
+            link_rate_bps: None,
+            sender: None,
+            control: None,
+            adaptive: None,
+            windows: Vec::new(),
+            link: None,
+            wire_hash: None,
+        }
     }
 
     fn of_viewer(
@@ -231,6 +333,8 @@ impl Row {
             sender: seen.totals.map(SenderCounts::from),
             control: seen.measured.as_ref().map(Control::from),
             adaptive: seen.report.dash.as_ref().and_then(Adaptive::of),
+            joined_s: seconds(seen.joined),
+            windows: seen.windows.iter().map(WindowRow::from).collect(),
             link: Some(run.forward.into()),
             wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
             ..Self::bare(
@@ -257,25 +361,14 @@ impl Row {
     ) -> Self {
         let whole = received.as_u64() >= scenario.title.source().len();
         Self {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            program: env!("CARGO_PKG_VERSION").to_owned(),
-            key: key.clone(),
-            viewer: 0,
-            role: viewer(),
             outcome: if whole { "complete" } else { "stopped" }.to_owned(),
-            error: None,
             seen: Seen::of(seen),
             received_bytes: received.as_u64(),
             download_s: seconds(download),
             throughput_bps: bps(received.per(download)),
             title_rate_bps: scenario.title_rate().as_bits_per_second(),
             link_rate_bps: bps(scenario.path.forward.rate.mean()),
-            sender: None,
-            control: None,
-            adaptive: None,
-            link: None,
-            wire_hash: None,
+            ..Self::stamp(key)
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::row::Key;
-use crate::record::RunRecord;
+use crate::record::{RunRecord, TransportSample};
 use crate::sim::Simulated;
 
 /// What the files of a viewer begin with, below the `series` directory.
@@ -20,15 +20,20 @@ pub fn series_stem(key: &Key, viewer: usize) -> String {
 /// The files of a run: path below the `series` directory, and content.
 pub(super) fn files(key: &Key, run: &Simulated) -> Vec<(String, String)> {
     let mut files = Vec::new();
+    let run_stem = format!("{}/{}-seed{}", directory(key), slug(&key.controller), key.seed);
     for (number, viewer) in run.viewers.iter().enumerate() {
         let stem = series_stem(key, number);
         let record = &viewer.record;
-        files.push((format!("{stem}-transport.csv"), transport(record)));
+        files.push((format!("{stem}-transport.csv"), transport(&record.transport)));
         files.push((format!("{stem}-playout.csv"), playout(record)));
         files.push((format!("{stem}-queue.csv"), queue(record)));
         if let Some(dash) = &viewer.report.dash {
             files.push((format!("{stem}-segments.csv"), super::dash::segments(dash)));
         }
+    }
+    for (number, bulk) in run.bulk.iter().enumerate() {
+        let name = format!("{run_stem}-bulk{number}-transport.csv");
+        files.push((name, transport(&bulk.transport)));
     }
     files
 }
@@ -66,9 +71,9 @@ fn cell<T: std::fmt::Display>(value: Option<T>) -> String {
 
 // Writing to a String cannot fail, hence the ignored results below.
 
-fn transport(record: &RunRecord) -> String {
+fn transport(samples: &[TransportSample]) -> String {
     let mut text = String::from("at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps\n");
-    for sample in &record.transport {
+    for sample in samples {
         let _ = writeln!(
             text,
             "{},{},{},{},{},{}",

@@ -11,7 +11,8 @@ use toml::Spanned;
 use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
-use super::text::{LinkRate, Text, Time};
+use super::text::{LinkRate, SameOr, Text, Time, Times};
+use crate::sim::Window;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +32,10 @@ pub(super) struct File {
     pub(super) path: Spanned<PathTable>,
     #[serde(default)]
     pub(super) viewer: Option<Spanned<ViewerTable>>,
+    #[serde(default)]
+    pub(super) bulk: Option<BulkTable>,
+    #[serde(default)]
+    pub(super) measure: MeasureTable,
     /// Read before, as the cases are told apart.
     #[expect(dead_code, reason = "a known key that this reader has no use for")]
     quick: Option<IgnoredAny>,
@@ -79,6 +84,8 @@ pub(super) struct PathTable {
     pub(super) loss: Option<Text<Loss>>,
     pub(super) aqm: Option<Text<Aqm>>,
     pub(super) jitter: Option<Text<Time>>,
+    /// How far both ends of every flow are from the path, each way.
+    pub(super) access_delay: Option<Text<Times>>,
     /// What else goes through the bottleneck.
     #[serde(default)]
     pub(super) cross_traffic: Vec<Text<CrossTraffic>>,
@@ -104,7 +111,27 @@ pub(super) struct ViewerTable {
     /// The same at the top representation.
     pub(super) buffer_at_top: Option<Spanned<Text<Time>>>,
     pub(super) count: Option<Spanned<u32>>,
+    pub(super) joins: Option<Text<Times>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
     pub(super) server_knows_buffer: Option<bool>,
+}
+
+/// Downloads beside the viewers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BulkTable {
+    /// A spec, or `same` as the viewers'.
+    pub(super) controller: Text<SameOr<ControllerChoice>>,
+    pub(super) count: Option<Spanned<u32>>,
+    pub(super) joins: Option<Text<Times>>,
+    pub(super) join_every: Option<Text<Time>>,
+    pub(super) leaves_after: Option<Text<Time>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct MeasureTable {
+    /// Parts of the run in which flows are counted apart.
+    pub(super) windows: Vec<Text<Window>>,
 }

@@ -10,13 +10,13 @@ mod claims;
 mod error;
 mod figures;
 mod file;
+mod flows;
 mod ladder;
 mod text;
 mod titles;
 mod words;
 
 use std::path::Path;
-use std::time::Duration;
 
 use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
 use playrate_transport::ControllerChoice;
@@ -34,11 +34,13 @@ pub use changes::{Setting, SettingError};
 pub use claims::{ScenarioClaims, parse_claims};
 pub use error::{Origin, ScenarioError};
 pub use figures::{CURVES, ESTIMATES, FigureKind, FigureSpec, figures_of};
+pub use flows::{BulkFlows, Flows};
 pub use ladder::LADDERS;
+pub use text::Times;
 pub use titles::TRACES;
 pub use words::explain;
 
-use crate::sim::{Played, Setup, Viewer};
+use crate::sim::{Played, Setup, Viewer, Window};
 use cases::Case;
 use error::Blame;
 use file::{File, PathTable, TitleTable, ViewerTable};
@@ -47,8 +49,6 @@ use file::{File, PathTable, TitleTable, ViewerTable};
 const LEAST_QUEUE: Bytes = Bytes::new(48_000);
 /// Trials of `--quick`, if a scenario has more and does not say how many.
 const QUICK_TRIALS: u32 = 2;
-/// Viewers of one run at most; beyond that a run has more sockets than ports are worth.
-const MOST_VIEWERS: u32 = 1_000;
 
 /// An experiment, or one case of it.
 #[derive(Clone, Debug)]
@@ -84,12 +84,14 @@ pub struct Scenario {
     pub playout: PlayoutConfig,
     /// The player of a ladder.
     pub dash: DashOptions,
-    /// How many watch at once.
-    pub viewers: u32,
-    /// How long after each other they come.
-    pub join_every: Duration,
-    /// How long they watch at most.
-    pub leaves_after: Option<Duration>,
+    /// Who watches.
+    pub viewers: Flows,
+    /// Who else downloads.
+    pub bulk: Option<BulkFlows>,
+    /// How far both ends of each flow are from the path, each way.
+    pub access_delay: Times,
+    /// The parts of a run in which flows are counted apart.
+    pub windows: Vec<Window>,
     /// Whether the servers are told the size of the playout buffer.
     pub server_knows_buffer: bool,
     /// What is drawn of its results; if empty, what suits them.
@@ -175,7 +177,13 @@ impl Scenario {
             let problem = "what is best for a player that chooses is not known: leave `ideal` out";
             return Err(blame.at(title_span, problem));
         }
-        let viewers = viewers(blame, viewer.get_ref())?;
+        let viewers = Flows::viewers(blame, viewer.get_ref())?;
+        let bulk = match &read.bulk {
+            Some(table) => Some(BulkFlows::new(blame, table)?).filter(|bulk| bulk.flows.count > 0),
+            None => None,
+        };
+        let access_delay = read.path.get_ref().access_delay.as_ref();
+        let access_delay = access_delay.map_or(Times::ZERO, |times| times.0);
         let (span, controllers) = (read.controllers.span(), read.controllers.into_inner());
         if controllers.is_empty() {
             return Err(blame.at(
@@ -223,8 +231,9 @@ impl Scenario {
             playout,
             dash,
             viewers,
-            join_every: viewer.join_every.as_ref().map_or(Duration::ZERO, |time| time.0.0),
-            leaves_after: viewer.leaves_after.as_ref().map(|time| time.0.0),
+            bulk,
+            access_delay,
+            windows: read.measure.windows.into_iter().map(|window| window.0).collect(),
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
         })
     }
@@ -239,17 +248,33 @@ impl Scenario {
         self.seed.wrapping_add(u64::from(trial)).wrapping_sub(1)
     }
 
+    /// How many flows a run has: viewers and other downloads.
+    pub fn flows(&self) -> u32 {
+        let bulk = self.bulk.as_ref().map_or(0, |bulk| bulk.flows.count);
+        self.viewers.count.saturating_add(bulk)
+    }
+
     /// The run of `controller` with this seed.
     pub fn setup(&self, controller: &ControllerChoice, seed: u64) -> Setup {
-        let mut setup = Setup::new(self.path.clone(), Seed::new(seed));
-        for number in 0..self.viewers {
+        let seed = Seed::new(seed);
+        let mut setup = Setup::new(self.path.clone(), seed);
+        setup.windows.clone_from(&self.windows);
+        for number in 0..self.viewers.count {
+            let seed = seed.child(&format!("viewer {number}"));
             let mut viewer = Viewer::new(controller.clone(), self.title.clone());
             viewer.playout = self.playout.clone();
             viewer.dash = self.dash.clone();
             viewer.server_knows_buffer = self.server_knows_buffer;
-            viewer.joins = self.join_every.saturating_mul(number);
-            viewer.leaves_after = self.leaves_after;
+            viewer.joins = self.viewers.joins(number, seed);
+            viewer.leaves_after = self.viewers.leaves_after;
+            viewer.access = flows::access(self.access_delay, seed);
             setup.viewers.push(viewer);
+        }
+        if let Some(bulk) = &self.bulk {
+            let all = 0..bulk.flows.count;
+            setup.bulk = all
+                .map(|number| bulk.bulk(controller, number, seed, self.access_delay))
+                .collect();
         }
         setup
     }
@@ -362,17 +387,6 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
             Err(blame.at(place, error.to_string()))
         }
     }
-}
-
-fn viewers(blame: Blame<'_>, table: &ViewerTable) -> Result<u32, ScenarioError> {
-    let Some(count) = &table.count else { return Ok(1) };
-    if (1..=MOST_VIEWERS).contains(count.get_ref()) {
-        return Ok(*count.get_ref());
-    }
-    Err(blame.at(
-        count.span(),
-        format!("{} viewers cannot be: write 1 to {MOST_VIEWERS}", count.get_ref()),
-    ))
 }
 
 fn playout(blame: Blame<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {

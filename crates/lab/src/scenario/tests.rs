@@ -3,6 +3,7 @@
 use super::*;
 use playrate_netsim::WifiConfig;
 use rstest::rstest;
+use std::time::Duration;
 
 const GOOD: &str = r#"
 about = "A test."
@@ -251,7 +252,7 @@ fn quick_runs_the_cases_it_names_with_its_own_values_and_whoever_asks_has_the_la
     let cases = all(&with_cases(), &changes).unwrap();
     assert_eq!(cases.len(), 1);
     assert_eq!(
-        (cases[0].case.as_str(), cases[0].leaves_after),
+        (cases[0].case.as_str(), cases[0].viewers.leaves_after),
         ("slow", Some(Duration::from_secs(5)))
     );
     assert_eq!(
@@ -310,4 +311,98 @@ fn what_is_wrong_with_a_value_asked_for_is_not_blamed_on_the_file() {
         error.starts_with("test.toml, as asked for, `path.queue`: "),
         "{error}"
     );
+}
+
+const FLOWS: &str = r#"
+[viewer]
+count = 3
+joins = "40s"
+join_every = "1s"
+
+[bulk]
+count = 20
+controller = "reno"
+joins = "0s..10s"
+leaves_after = "30s"
+
+[measure]
+windows = ["50s..150s", "50s.."]
+"#;
+
+fn with_flows() -> String {
+    let access = "rate = \"0.95λ\"\naccess_delay = \"5ms..15ms\"";
+    let text = GOOD.replace("rate = \"0.95λ\"", access);
+    format!("{text}{FLOWS}")
+}
+
+#[test]
+fn flows_come_when_the_seed_says_and_are_as_far_away_as_it_says() {
+    let scenario = parse(&with_flows(), &Changes::default()).unwrap();
+    let cubic: ControllerChoice = "cubic".parse().unwrap();
+    let setup = scenario.setup(&cubic, 5);
+    assert_eq!(
+        (setup.viewers.len(), setup.bulk.len(), scenario.flows()),
+        (3, 20, 23)
+    );
+    let joins: Vec<_> = setup
+        .viewers
+        .iter()
+        .map(|viewer| viewer.joins.as_secs())
+        .collect();
+    assert_eq!(joins, [40, 41, 42]);
+    let range = Duration::from_millis(5)..=Duration::from_millis(15);
+    for bulk in &setup.bulk {
+        assert_eq!(bulk.controller.to_string(), "reno");
+        assert!(bulk.joins <= Duration::from_secs(10));
+        assert!(range.contains(&bulk.access.server) && range.contains(&bulk.access.client));
+        assert_ne!(bulk.access.server, bulk.access.client);
+    }
+    let drawn = |seed| -> Vec<_> {
+        let flows = scenario.setup(&cubic, seed).bulk;
+        flows.iter().map(|bulk| (bulk.joins, bulk.access)).collect()
+    };
+    assert_eq!(drawn(5), drawn(5));
+    assert_ne!(drawn(5), drawn(6));
+    let windows: Vec<_> = setup.windows.iter().map(ToString::to_string).collect();
+    assert_eq!(windows, ["50s..150s", "50s.."]);
+    let text = explain(std::slice::from_ref(&scenario));
+    for part in [
+        "3 viewers; joining at 40.0 s, one more every 1.00 s",
+        "20 endless downloads, each under reno",
+        "5ms..15ms from each end",
+        "3 viewers + 20 downloads",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}
+
+#[test]
+fn downloads_may_have_the_viewers_controller_or_not_be_there() {
+    let same = with_flows().replace("\"reno\"\njoins", "\"same\"\njoins");
+    let scenario = parse(&same, &Changes::default()).unwrap();
+    let setup = scenario.setup(&"compound".parse().unwrap(), 1);
+    assert_eq!(setup.bulk[0].controller.to_string(), "compound");
+    let none = with_flows().replace("count = 20", "count = 0");
+    assert_eq!(parse(&none, &Changes::default()).unwrap().bulk, None);
+}
+
+#[rstest]
+#[case::none("count = 3", "count = 0", "`viewer.count`", "at least 1|1 to")]
+#[case::many("count = 20", "count = 2000", "`bulk.count`", "at most")]
+#[case::joins("0s..10s", "10s..0s", "`bulk.joins`", "5ms..15ms")]
+#[case::window("50s..\"", "50s\"", "`measure.windows`", "50s..150s")]
+#[case::controller("\"reno\"\njoins", "\"rino\"\njoins", "`bulk.controller`", "rino")]
+fn what_is_wrong_with_flows_is_said_with_the_key(
+    #[case] good: &str,
+    #[case] bad: &str,
+    #[case] key: &str,
+    #[case] mend: &str,
+) {
+    let text = with_flows();
+    assert!(text.contains(good));
+    let error = parse(&text.replacen(good, bad, 1), &Changes::default())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(key), "{error}");
+    assert!(mend.split('|').any(|mend| error.contains(mend)), "{error}");
 }

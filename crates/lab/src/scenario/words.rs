@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use playrate_netsim::{Loss, QueueLimit, Rate};
 use video_client::playout::{Clock, Fill, Start};
 
-use super::Scenario;
+use super::{Flows, Scenario, Times};
 use crate::words::{count, grouped, rate, size, time};
 
 /// What a scenario does, for people: what its cases have in common, then each of them.
@@ -43,6 +43,22 @@ pub fn explain(cases: &[Scenario]) -> String {
     text
 }
 
+/// When flows come and how long they stay.
+fn flows_words(flows: &Flows) -> String {
+    let mut text = if flows.joins.from < flows.joins.to {
+        format!("joining at a random time in {}", flows.joins)
+    } else {
+        format!("joining at {}", time(flows.joins.from))
+    };
+    if flows.count > 1 && !flows.join_every.is_zero() {
+        let _ = write!(text, ", one more every {}", time(flows.join_every));
+    }
+    if let Some(after) = flows.leaves_after {
+        let _ = write!(text, ", leaving after {}", time(after));
+    }
+    text
+}
+
 /// A label and what there is to say.
 type Line = (&'static str, String);
 
@@ -72,16 +88,48 @@ impl Scenario {
         lines.push(("Trials", trials));
         lines.push(("Title", self.title_words()));
         lines.push(("Player", self.player_words()));
-        if self.viewers > 1 {
-            let every = time(self.join_every);
-            let viewers = format!("{} at one bottleneck, one more every {every}", self.viewers);
+        if let Some(viewers) = self.viewers_words() {
             lines.push(("Viewers", viewers));
         }
-        if let Some(after) = self.leaves_after {
-            lines.push(("Ends", format!("after {}", time(after))));
+        if let Some(bulk) = &self.bulk {
+            let controller = bulk.controller.as_ref().map_or_else(
+                || "the controller of the row".to_owned(),
+                |controller| format!("{controller}, whatever the controller of the row is"),
+            );
+            let when = flows_words(&bulk.flows);
+            let words = format!(
+                "{}, each under {controller}; {when}",
+                count(bulk.flows.count.into(), "endless download", "endless downloads")
+            );
+            lines.push(("Besides", words));
+        }
+        if self.access_delay != Times::ZERO {
+            let words = format!(
+                "{} from each end of a flow to the bottleneck, each way, drawn for each",
+                self.access_delay
+            );
+            lines.push(("Access", words));
+        }
+        let traffic = &self.path.forward.cross_traffic;
+        if !traffic.is_empty() {
+            let names: Vec<_> = traffic.iter().map(ToString::to_string).collect();
+            lines.push(("Cross", names.join(", ")));
+        }
+        if !self.windows.is_empty() {
+            let names: Vec<_> = self.windows.iter().map(ToString::to_string).collect();
+            lines.push(("Counted", format!("apart in {} of the run", names.join(", "))));
         }
         lines.push(("Hash", self.hash.clone()));
         lines
+    }
+
+    fn viewers_words(&self) -> Option<String> {
+        let viewers = &self.viewers;
+        let plain = viewers.count == 1 && viewers.last_joins().is_zero() && viewers.leaves_after.is_none();
+        (!plain).then(|| {
+            let number = count(viewers.count.into(), "viewer", "viewers");
+            format!("{number}; {}", flows_words(viewers))
+        })
     }
 
     fn title_words(&self) -> String {
@@ -174,13 +222,21 @@ impl Scenario {
             Loss::None => "no random loss".to_owned(),
             loss => format!("{loss} random loss"),
         };
-        let who = if self.viewers == 1 {
+        let mut who = if self.viewers.count == 1 {
             "viewer".to_owned()
         } else {
-            format!("{} viewers", self.viewers)
+            format!("{} viewers", self.viewers.count)
         };
+        if let Some(bulk) = &self.bulk {
+            let _ = write!(
+                who,
+                " + {}",
+                count(bulk.flows.count.into(), "download", "downloads")
+            );
+        }
+        let server = if self.flows() == 1 { "server " } else { "servers" };
         format!(
-            "server ──▶ [ queue {queue} ]──▶ {speed}{times}, {loss} ──▶ {who}\n       ◀──────── {} there and back, \
+            "{server}──▶ [ queue {queue} ]──▶ {speed}{times}, {loss} ──▶ {who}\n       ◀──────── {} there and back, \
              {back} ────────\n",
             time(round_trip)
         )

@@ -87,7 +87,7 @@ fn playout(report: &QualityReport) -> Vec<PlayoutSample> {
 }
 
 /// The samples of telemetry as records; where the window shrank at a congestion signal, a cut.
-fn transport(samples: &[(Duration, Sample)]) -> (Vec<TransportSample>, Vec<WindowCut>) {
+pub(super) fn transport(samples: &[(Duration, Sample)]) -> (Vec<TransportSample>, Vec<WindowCut>) {
     let records = samples.iter().map(|(at, sample)| TransportSample {
         at: *at,
         window: sample.snapshot.window,

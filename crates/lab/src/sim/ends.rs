@@ -21,16 +21,17 @@ use video_server::serve::{Settings, VideoServer};
 use super::collect::{LinkTap, record};
 use super::dash::Player;
 use super::meter::Measured;
+use super::windows::{Sent, Window, counts};
 use super::{Recording, Seat, Setup, SimError, SimulatedViewer, Viewer, Viewing, Watch, identity};
 
 /// The name in the certificate of a run's server.
 pub const SERVER_NAME: &str = "server";
 
 /// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
-const MTU: u16 = 1_452;
+pub(super) const MTU: u16 = 1_452;
 
 /// Makes transport parameters those of the lab: fixed MTU, and all random choices from `seed`.
-fn pin_down(options: &mut TransportOptions, seed: Seed, name: &str) {
+pub(super) fn pin_down(options: &mut TransportOptions, seed: Seed, name: &str) {
     options.initial_mtu = MTU;
     options.mtu_discovery = None;
     options.seed = Some(seed.derive(name));
@@ -132,6 +133,7 @@ pub struct Ended {
     pub(super) totals: Option<Totals>,
     pub(super) min_rtt: Option<Duration>,
     pub(super) measured: Option<Measured>,
+    pub(super) sent: Sent,
     pub(super) viewing: Viewing,
     /// From the beginning of the run to the beginning of the session.
     pub(super) joined: Duration,
@@ -145,10 +147,8 @@ impl Session {
     pub fn stage(setup: &Setup, index: usize, viewer: &Viewer, place: Place) -> Result<Self, SimError> {
         let seed = setup.seed.child(&format!("viewer {index}"));
         let runtime = place.runtime;
-        let round_trip = setup.path.round_trip();
-        let bdp = setup.path.forward.rate.mean().map(|rate| rate * round_trip);
-        let recording = Recording::since(place.start, Arc::clone(&runtime)).with_path(bdp, round_trip);
-        let recording = Arc::new(recording);
+        let recording = Recording::since(place.start, Arc::clone(&runtime));
+        let recording = Arc::new(recording.of_flow(setup, viewer.access));
         let (identity, pin) = identity(seed)?;
         let server = server(
             viewer,
@@ -211,9 +211,12 @@ impl Session {
     pub async fn play(mut self, watch: &Arc<Watch>) -> Result<Ended, SimError> {
         let began = self.runtime.now();
         let joined = self.recording.since_start(began);
-        self.viewing.tell(Arc::clone(watch));
+        self.viewing
+            .tell(Arc::clone(watch), joined, self.recording.windows());
         let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(watch));
         let played = self.player.play(&mut self.viewing, leaving).await?;
+        let network = &played.report.network;
+        self.viewing.ended(network.ended, network.received);
         self.client.wait_idle().await;
         self.server.shutdown(self.farewell).await;
         let seen = &played.report.playout;
@@ -224,6 +227,7 @@ impl Session {
             totals: self.recording.totals(),
             min_rtt: self.recording.min_rtt(),
             measured: self.recording.measured(),
+            sent: self.recording.sent(),
             viewing: self.viewing,
             joined,
         })
@@ -251,12 +255,24 @@ async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, watch: Arc<Wa
     .await;
 }
 
+/// What of a whole run a session's results need.
+#[derive(Clone, Copy, Debug)]
+pub struct RunFacts<'a> {
+    /// The parts of it that are looked at.
+    pub windows: &'a [Window],
+    /// How long it was.
+    pub length: Duration,
+}
+
 impl Ended {
     /// Puts the records together.
-    pub fn collect(self, viewer: &Viewer, link: &LinkTap<'_>) -> SimulatedViewer {
+    pub fn collect(self, viewer: &Viewer, link: &LinkTap<'_>, run: &RunFacts<'_>) -> SimulatedViewer {
+        let windows = counts(run.windows, run.length, self.viewing.received(), &self.sent);
         let (totals, min_rtt) = (self.totals, self.min_rtt);
         let record = record(&viewer.controller.to_string(), &self, link);
         SimulatedViewer {
+            joined: self.joined,
+            windows,
             measured: self.measured,
             report: self.report,
             record,

@@ -11,9 +11,10 @@ use video_client::observer::{Observer as Watcher, Progress};
 use video_client::playout::{Event, Happening};
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
-use super::Watch;
 use super::meter::{Measured, Meter};
 use super::seat::{Moment, Seat, Sight};
+use super::windows::{Marks, Sent, Window};
+use super::{Access, Setup, Watch};
 use crate::record::Span;
 
 /// Samples kept of a connection: every 20 ms for 80 s, thinned out beyond that.
@@ -28,6 +29,7 @@ pub struct Recording {
     series: AtomicBool,
     bdp: Option<Bytes>,
     round_trip: Duration,
+    windows: Vec<Window>,
     heard: Mutex<Heard>,
 }
 
@@ -35,6 +37,7 @@ pub struct Recording {
 struct Heard {
     series: Option<(Instant, Arc<TimeSeries>)>,
     meter: Option<Arc<Meter>>,
+    sent: Option<Arc<Departures>>,
     totals: Option<Totals>,
     min_rtt: Option<Duration>,
 }
@@ -54,19 +57,24 @@ impl Recording {
             series: AtomicBool::new(true),
             bdp: None,
             round_trip: Duration::ZERO,
+            windows: Vec::new(),
             heard: Mutex::default(),
         }
     }
 
-    /// Tells what the path is, for what is measured against it: its bandwidth-delay product, if it has one, and its
-    /// propagation RTT.
-    #[must_use]
-    pub fn with_path(self, bdp: Option<Bytes>, round_trip: Duration) -> Self {
+    /// Tells what is measured: against which path, and in which parts of the run.
+    pub(super) fn of_flow(self, setup: &Setup, access: Access) -> Self {
+        let round_trip = setup.path.round_trip().saturating_add(access.round_trip());
         Self {
-            bdp,
+            bdp: setup.path.forward.rate.mean().map(|rate| rate * round_trip),
             round_trip,
+            windows: setup.windows.clone(),
             ..self
         }
+    }
+
+    pub(super) fn windows(&self) -> &[Window] {
+        &self.windows
     }
 
     /// Whether connections that begin from here on are sampled.
@@ -75,7 +83,7 @@ impl Recording {
     }
 
     fn heard<T>(&self, look: impl FnOnce(&mut Heard) -> T) -> T {
-        look(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lock(&self.heard))
     }
 
     pub(super) fn since_start(&self, now: Instant) -> Duration {
@@ -95,6 +103,11 @@ impl Recording {
             .collect()
     }
 
+    /// The connection's samples, on the clock of the run.
+    pub(super) fn samples_of_run(&self) -> Vec<(Duration, Sample)> {
+        self.samples(self.start)
+    }
+
     /// What the window and the estimates did.
     pub fn measured(&self) -> Option<Measured> {
         let meter = self.heard(|heard| heard.meter.clone());
@@ -104,6 +117,35 @@ impl Recording {
     /// The connection's newest sample.
     pub(super) fn latest(&self) -> Option<Sample> {
         self.heard(|heard| heard.series.clone())?.1.latest()
+    }
+
+    /// What was sent and lost.
+    pub(super) fn sent(&self) -> Sent {
+        let sent = self.heard(|heard| heard.sent.clone());
+        sent.map(|sent| lock(&sent.sent).clone()).unwrap_or_default()
+    }
+
+    /// Ears for a connection that begins now.
+    pub(super) fn listen(&self) -> Vec<Arc<dyn Sink>> {
+        let now = self.runtime.now();
+        let meter = Arc::new(Meter::new(self.bdp, self.round_trip));
+        let mut ears: Vec<Arc<dyn Sink>> = vec![Arc::clone(&meter) as Arc<_>];
+        self.heard(|heard| heard.meter = Some(meter));
+        if !self.windows.is_empty() {
+            let began = self.since_start(now);
+            let sent = Arc::new(Departures {
+                began,
+                sent: Mutex::new(Sent::new(&self.windows, began)),
+            });
+            self.heard(|heard| heard.sent = Some(Arc::clone(&sent)));
+            ears.push(sent);
+        }
+        if self.series.load(Relaxed) {
+            let series = Arc::new(TimeSeries::new(SAMPLES));
+            self.heard(|heard| heard.series = Some((now, Arc::clone(&series))));
+            ears.push(Arc::new(Ear(series)));
+        }
+        ears
     }
 
     /// What the transport counted, once the connection is over.
@@ -127,17 +169,27 @@ impl Sink for Ear {
     }
 }
 
+/// Counts what a connection sends and loses.
+#[derive(Debug)]
+struct Departures {
+    /// When the connection began, in the run.
+    began: Duration,
+    sent: Mutex<Sent>,
+}
+
+impl Sink for Departures {
+    fn take(&self, sample: &Sample) {
+        lock(&self.sent).see(self.began, sample);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Observer for Recording {
     fn connecting(&self, _: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
-        let meter = Arc::new(Meter::new(self.bdp, self.round_trip));
-        self.heard(|heard| heard.meter = Some(Arc::clone(&meter)));
-        if !self.series.load(Relaxed) {
-            return vec![meter];
-        }
-        let series = Arc::new(TimeSeries::new(SAMPLES));
-        let now = self.runtime.now();
-        self.heard(|heard| heard.series = Some((now, Arc::clone(&series))));
-        vec![meter, Arc::new(Ear(series))]
+        self.listen()
     }
 
     fn finished(&self, session: &SessionSummary) {
@@ -156,6 +208,9 @@ pub struct Viewing {
     watch: Option<Arc<Watch>>,
     seat: Option<(Seat, Arc<Recording>)>,
     told: Bytes,
+    /// When the session began, in the run.
+    joined: Duration,
+    received: Marks,
     last_shown: Option<Duration>,
     underflows: u64,
     freezes: Vec<Span>,
@@ -170,6 +225,8 @@ impl Viewing {
             watch: None,
             seat: None,
             told: Bytes::ZERO,
+            joined: Duration::ZERO,
+            received: Marks::default(),
             last_shown: None,
             underflows: 0,
             freezes: Vec::new(),
@@ -177,8 +234,21 @@ impl Viewing {
         }
     }
 
-    pub(super) fn tell(&mut self, watch: Arc<Watch>) {
+    pub(super) fn tell(&mut self, watch: Arc<Watch>, joined: Duration, windows: &[Window]) {
         self.watch = Some(watch);
+        self.joined = joined;
+        self.received = Marks::new(windows);
+        self.received.see(joined, 0);
+    }
+
+    /// Bytes of the title received, at the edges of windows.
+    pub(super) fn received(&self) -> &Marks {
+        &self.received
+    }
+
+    pub(super) fn ended(&mut self, at: Duration, received: Bytes) {
+        self.received
+            .see(self.joined.saturating_add(at), received.as_u64());
     }
 
     /// Passes on every moment to whoever looks at `seat`, with the window of the connection that `recording` hears.
@@ -231,6 +301,8 @@ impl Watcher for Viewing {
     }
 
     fn progress(&mut self, now: &Progress) {
+        self.received
+            .see(self.joined.saturating_add(now.at), now.received.as_u64());
         if let Some(watch) = &self.watch {
             watch.add((now.received - self.told).as_u64());
             self.told = now.received;

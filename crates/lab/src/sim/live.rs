@@ -10,9 +10,9 @@ use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::task::JoinSet;
 
 use super::collect::LinkTap;
-use super::ends::{Ended, Place, Session};
+use super::ends::{Ended, Place, RunFacts, Session};
 use super::seat::Seat;
-use super::{Setup, SimError, Simulated, Viewer, Watch};
+use super::{Access, Setup, SimError, Simulated, Watch};
 use crate::words;
 
 /// How often the relay is asked whether it is late.
@@ -42,6 +42,14 @@ pub struct Live {
 /// # Errors
 /// If the path cannot be, or a part cannot be set up. A session that breaks off is part of the results.
 pub async fn run_live(setup: &Setup, options: LiveOptions, watch: &Arc<Watch>) -> Result<Live, SimError> {
+    let away = setup
+        .viewers
+        .iter()
+        .any(|viewer| viewer.access != Access::default());
+    if away || !setup.bulk.is_empty() {
+        let problem = "downloads beside the viewers and access links are modelled in virtual time only";
+        return Err(SimError::setup("a run over real UDP", &problem));
+    }
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let sockets = setup.viewers.iter().map(|_| socket(&runtime));
     let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
@@ -83,7 +91,7 @@ pub async fn run_live(setup: &Setup, options: LiveOptions, watch: &Arc<Watch>) -
         .await
         .map_err(|error| SimError::setup("the relay", &error))?
         .map_err(|error| SimError::setup("the relay", &error))?;
-    Ok(gather(all, &setup.viewers, relay, start.elapsed()))
+    Ok(gather(all, setup, relay, start.elapsed()))
 }
 
 fn socket(runtime: &Arc<dyn Runtime>) -> Result<Arc<dyn AsyncUdpSocket>, SimError> {
@@ -138,7 +146,7 @@ async fn everyone(
     Ok(all.into_iter().map(|(_, ended)| ended).collect())
 }
 
-fn gather(all: Vec<Ended>, viewers: &[Viewer], relay: RelayReport, length: Duration) -> Live {
+fn gather(all: Vec<Ended>, setup: &Setup, relay: RelayReport, length: Duration) -> Live {
     let flaws: Vec<String> = relay.flaws().iter().map(|flaw| say(flaw, &relay)).collect();
     let totals = &relay.totals;
     let link = LinkTap {
@@ -147,13 +155,18 @@ fn gather(all: Vec<Ended>, viewers: &[Viewer], relay: RelayReport, length: Durat
         lateness: totals.lateness.max,
         flaws: &flaws,
     };
+    let facts = RunFacts {
+        windows: &setup.windows,
+        length,
+    };
     let viewers = all
         .into_iter()
-        .zip(viewers)
-        .map(|(ended, viewer)| ended.collect(viewer, &link))
+        .zip(&setup.viewers)
+        .map(|(ended, viewer)| ended.collect(viewer, &link, &facts))
         .collect();
     let run = Simulated {
         viewers,
+        bulk: Vec::new(),
         forward: totals.forward.link,
         backward: totals.backward.link,
         network: NetworkStats::default(),

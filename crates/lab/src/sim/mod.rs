@@ -1,9 +1,9 @@
 //! One run: the product's server and client, TLS and HTTP/3 included, over a modelled path, in virtual time ([`run`]) or
 //! over real UDP ([`run_live`]).
 //!
-//! A run has one or more viewers behind one bottleneck. Each has a server and a connection of its own, so each may be
-//! sent to by another controller. Nothing is global: runs on several threads do not know of each other, and the same
-//! [`Setup`] gives the same packets at the same times on each of them ([`Simulated::wire_hash`]).
+//! A run has one or more viewers behind one bottleneck, and may have flows beside them that just download. Each has a
+//! server and a connection of its own, so each may be sent to by another controller. Nothing is global: runs on several
+//! threads do not know of each other, and the same [`Setup`] gives the same packets at the same times on each of them ([`Simulated::wire_hash`]).
 //!
 //! ```
 //! use lab::sim::{self, Played, Setup, Viewer};
@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bulk;
 mod collect;
 mod dash;
 mod ends;
@@ -35,6 +36,7 @@ mod meter;
 mod seat;
 mod setup;
 mod spread;
+mod windows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -45,7 +47,8 @@ use quinn::Runtime as _;
 use tokio::sync::{Notify, mpsc};
 use video_client::report::QualityReport;
 
-pub use ends::{Ended, Place, SERVER_NAME, Session, client, server};
+pub use bulk::SimulatedBulk;
+pub use ends::{Ended, Place, RunFacts, SERVER_NAME, Session, client, server};
 pub use error::SimError;
 pub use ideal::{Ideal, ideal};
 pub use identity::identity;
@@ -53,9 +56,11 @@ pub use listen::{Recording, Viewing};
 pub use live::{Live, LiveOptions, run_live};
 pub use meter::{Measured, Meter, RttSpread, WindowSpread};
 pub use seat::{Moment, Seat, Sight};
-pub use setup::{Played, Setup, Viewer};
+pub use setup::{Access, Bulk, Played, Setup, Viewer};
+pub use windows::{Window, WindowCounts};
 
 use crate::record::RunRecord;
+use bulk::Download;
 
 pub use collect::{LinkTap, record};
 
@@ -73,6 +78,8 @@ const FAREWELL: Duration = Duration::from_secs(30);
 pub struct Simulated {
     /// The viewers in the order of the setup.
     pub viewers: Vec<SimulatedViewer>,
+    /// The other downloads in the order of the setup.
+    pub bulk: Vec<SimulatedBulk>,
     /// The direction that carries the video.
     pub forward: LinkStats,
     /// The direction of requests and acknowledgements.
@@ -88,6 +95,10 @@ pub struct Simulated {
 /// What one viewer's session leaves behind.
 #[derive(Clone, Debug)]
 pub struct SimulatedViewer {
+    /// From the beginning of the run to that of the session.
+    pub joined: Duration,
+    /// What it did in the setup's windows.
+    pub windows: Vec<WindowCounts>,
     /// The client's own report.
     pub report: QualityReport,
     /// The same with the server's side and the link's, for figures.
@@ -115,7 +126,7 @@ impl Watch {
         self.stopped.notify_waiters();
     }
 
-    /// Bytes of titles received so far by all viewers together.
+    /// Bytes received so far by all viewers and other downloads together.
     pub fn received(&self) -> u64 {
         self.received.load(Relaxed)
     }
@@ -175,6 +186,14 @@ pub fn run_watched(setup: &Setup, watch: &Arc<Watch>) -> Result<Simulated, SimEr
         }));
     }
     drop(sender);
+    let mut downloads = Vec::new();
+    for (index, bulk) in setup.bulk.iter().enumerate() {
+        let place = place(&simulation, bulk.access, path)?;
+        let download = Download::new(setup, index, bulk, place)?;
+        let run = Arc::clone(&download).run(Arc::clone(watch));
+        simulation.runtime().spawn(Box::pin(run));
+        downloads.push(download);
+    }
     let everyone = async {
         let mut all = Vec::new();
         while let Some((index, played)) = ended.recv().await {
@@ -200,11 +219,17 @@ pub fn run_watched(setup: &Setup, watch: &Arc<Watch>) -> Result<Simulated, SimEr
                 lateness: Duration::ZERO,
                 flaws: &[],
             };
-            played.collect(viewer, &link)
+            let run = RunFacts {
+                windows: &setup.windows,
+                length,
+            };
+            played.collect(viewer, &link, &run)
         })
         .collect();
+    let bulk = downloads.iter().map(|download| download.collect(setup, length));
     Ok(Simulated {
         viewers,
+        bulk: bulk.collect(),
         forward,
         backward: simulation.link_stats(path.backward),
         network: simulation.network_stats(),
@@ -220,7 +245,23 @@ fn tapped(path: Path) -> Path {
     }
 }
 
-/// Puts a server and a client on hosts of their own.
+/// Two hosts of their own for a flow's server and client.
+fn place(simulation: &Simulation, access: Access, path: playrate_netsim::PathId) -> Result<Place, SimError> {
+    let host = |delay| simulation.add_host(HostConfig::default().with_access_delay(delay));
+    let (server, client) = (host(access.server)?, host(access.client)?);
+    simulation.connect(server, client, &[path]);
+    let server = simulation.bind(server, PORT)?;
+    let runtime = simulation.runtime();
+    Ok(Place {
+        start: runtime.now(),
+        runtime,
+        address: server.address(),
+        server,
+        client: simulation.bind(client, 0)?,
+    })
+}
+
+/// A viewer with its server.
 fn stage(
     simulation: &Simulation,
     setup: &Setup,
@@ -228,17 +269,6 @@ fn stage(
     viewer: &Viewer,
     path: playrate_netsim::PathId,
 ) -> Result<Session, SimError> {
-    let server_host = simulation.add_host(HostConfig::default())?;
-    let client_host = simulation.add_host(HostConfig::default())?;
-    simulation.connect(server_host, client_host, &[path]);
-    let server = simulation.bind(server_host, PORT)?;
-    let runtime = simulation.runtime();
-    let place = Place {
-        start: runtime.now(),
-        runtime,
-        address: server.address(),
-        server,
-        client: simulation.bind(client_host, 0)?,
-    };
+    let place = place(simulation, viewer.access, path)?;
     Ok(Session::stage(setup, index, viewer, place)?.with_farewell(FAREWELL))
 }

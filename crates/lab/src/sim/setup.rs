@@ -12,6 +12,8 @@ use video_client::FrameSource;
 use video_client::dash::{DashOptions, Presentation, PresentationError};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 
+use super::windows::Window;
+
 /// Everything that one run depends on: the same setup gives the same packets at the same times.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -19,6 +21,10 @@ pub struct Setup {
     pub path: PathConfig,
     /// Who watches.
     pub viewers: Vec<Viewer>,
+    /// Who else downloads. The run does not wait for them.
+    pub bulk: Vec<Bulk>,
+    /// The parts of the run in which flows are counted apart.
+    pub windows: Vec<Window>,
     /// Seeds everything that is random.
     pub seed: Seed,
     /// Whether time series are kept: of the link, of each connection and of each player.
@@ -31,6 +37,8 @@ impl Setup {
         Self {
             path,
             viewers: Vec::new(),
+            bulk: Vec::new(),
+            windows: Vec::new(),
             seed,
             taps: true,
         }
@@ -40,6 +48,13 @@ impl Setup {
     #[must_use]
     pub fn with_viewer(mut self, viewer: Viewer) -> Self {
         self.viewers.push(viewer);
+        self
+    }
+
+    /// The same with one more download.
+    #[must_use]
+    pub fn with_bulk(mut self, bulk: Bulk) -> Self {
+        self.bulk.push(bulk);
         self
     }
 
@@ -97,6 +112,49 @@ pub struct Viewer {
     pub joins: Duration,
     /// How long it watches at most; `None` is to the end.
     pub leaves_after: Option<Duration>,
+    /// How far both ends are from the bottleneck.
+    pub access: Access,
+}
+
+/// Propagation delay of a flow's own links, each way, beside the path's. They have no limit of rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Between the server and the path.
+    pub server: Duration,
+    /// Between the path and the client.
+    pub client: Duration,
+}
+
+impl Access {
+    /// What they add to the round trip.
+    pub fn round_trip(self) -> Duration {
+        self.server.saturating_add(self.client).saturating_mul(2)
+    }
+}
+
+/// A flow that downloads as much as it can: one endless response, read at once.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// The controller that its server sends with.
+    pub controller: ControllerChoice,
+    /// When it comes, from the beginning of the run.
+    pub joins: Duration,
+    /// How long it downloads; `None` is to the end of the run.
+    pub leaves_after: Option<Duration>,
+    /// How far both ends are from the bottleneck.
+    pub access: Access,
+}
+
+impl Bulk {
+    /// A flow from the beginning of the run to its end, whose ends are at the bottleneck itself.
+    pub fn new(controller: ControllerChoice) -> Self {
+        Self {
+            controller,
+            joins: Duration::ZERO,
+            leaves_after: None,
+            access: Access::default(),
+        }
+    }
 }
 
 impl Viewer {
@@ -115,6 +173,7 @@ impl Viewer {
             server_knows_buffer: true,
             joins: Duration::ZERO,
             leaves_after: None,
+            access: Access::default(),
         }
     }
 
