@@ -34,7 +34,9 @@ fn read(text: &str) -> Result<crate::scenario::ScenarioClaims, ScenarioError> {
 fn claim(check: &str, cases: &[&str]) -> Claim {
     let mut text = FILE.replace("frames_discarded[cubic] < frames_discarded[reno]", check);
     for case in cases {
-        text += &format!("[[case]]\nname = \"{case}\"\n");
+        text.push_str("[[case]]\nname = \"");
+        text.push_str(case);
+        text.push_str("\"\n");
     }
     read(&text).unwrap().claims.remove(0)
 }

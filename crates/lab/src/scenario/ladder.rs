@@ -27,16 +27,14 @@ const FRAMES: &str = "film-1080p";
 
 /// Segment sizes by name, or from a file relative to `base`.
 fn sizes(name: &str, base: &Path) -> Result<SegmentSizes, MediaError> {
-    match LADDERS.iter().find(|(known, ..)| *known == name) {
-        Some((.., text)) => text.parse(),
-        None => {
-            let path = base.join(name);
-            let text = std::fs::read_to_string(&path).map_err(|error| MediaError::Ladder {
-                problem: format!("{}: {error}", path.display()),
-            })?;
-            text.parse()
-        }
+    if let Some((.., text)) = LADDERS.iter().find(|(known, ..)| *known == name) {
+        return text.parse();
     }
+    let path = base.join(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| MediaError::Ladder {
+        problem: format!("{}: {error}", path.display()),
+    })?;
+    text.parse()
 }
 
 /// The ladder that `table` asks for by `name`.
