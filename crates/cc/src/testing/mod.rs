@@ -18,4 +18,4 @@ pub use composition::composition;
 pub use connection::Connection;
 pub use network::Link;
 pub use operation::Operation;
-pub use trace::{Demand, Example, LINK, Round, Trace, examples, trace};
+pub use trace::{Demand, Example, LINK, Round, Trace, examples, trace, trace_over};

@@ -80,7 +80,15 @@ pub struct Trace {
 /// The sender paces as quinn does and the receiver acknowledges every second packet. Rate and playout buffer of the video are known, what
 /// the player holds is not. One packet is lost at random, 18.713 s (segments: 20.713 s) after the start; all other losses are the queue's.
 pub fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
-    let mut sender = Sender::new(spec, Network::new(LINK, Some(demand.random_loss_ns())));
+    trace_over(LINK, spec, demand)
+}
+
+/// [`trace`] over another link.
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> Trace {
+    let mut sender = Sender::new(spec, Network::new(link, Some(demand.random_loss_ns())));
     sender.connection.known.set_average_rate(Some(VIDEO_RATE));
     sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
     let mut next_segment = match demand {

@@ -1,8 +1,8 @@
 //! `start=hystartpp` against RFC 9406.
 
 use super::{MS, connection};
-use crate::testing::Connection;
-use crate::{Bytes, Phase, Reason};
+use crate::testing::{Connection, Demand, Link, Trace, trace_over};
+use crate::{Bitrate, Bytes, ControllerSpec, Phase, Reason};
 use core::time::Duration;
 
 /// One round of `packets` packets, each acknowledged on its own, with an RTT of `rtt`.
@@ -99,4 +99,37 @@ fn slow_start_after_persistent_congestion_is_the_standard_one() {
         round(&mut c, 9, MS * rtt);
         assert_eq!(c.window(), (window + 9 * 1_200).min(ssthresh.as_u64()));
     }
+}
+
+/// The first two seconds over 5 Mbit/s and 100 ms with a queue of so many bytes.
+fn start_over(queue: u64, text: &str) -> Trace {
+    let link = Link {
+        rate: Bitrate::from_mbps(5),
+        rtt: MS * 100,
+        queue: Bytes::new(queue),
+    };
+    let spec: ControllerSpec = text.parse().expect("a valid spec");
+    trace_over(link, &spec, Demand::Endless)
+}
+
+fn lost_at_start(trace: &Trace) -> u64 {
+    trace.within(0, 2).map(|round| round.lost).max().unwrap_or(0)
+}
+
+// The packets of one round find the queue empty at first and full at last. The smallest RTT of the round that acknowledges them
+// is the first's, so it has not risen, and the loss comes before the next.
+#[test]
+fn a_queue_that_one_round_overflows_gives_no_warning() {
+    let standard = start_over(24_000, "cubic");
+    assert!(lost_at_start(&standard) > 0);
+    let windows = |trace: &Trace| trace.within(0, 2).map(|round| round.window).collect::<Vec<_>>();
+    let hystartpp = start_over(24_000, "cubic+start=hystartpp");
+    assert_eq!(windows(&hystartpp), windows(&standard));
+}
+
+#[test]
+fn a_queue_of_two_pipes_is_left_in_time_for_half_of_the_losses() {
+    let standard = lost_at_start(&start_over(125_000, "cubic"));
+    let hystartpp = lost_at_start(&start_over(125_000, "cubic+start=hystartpp"));
+    assert!(hystartpp * 2 < standard, "{hystartpp} of {standard}");
 }
