@@ -146,10 +146,22 @@ pub(crate) fn row(controller: &str, trial: u32) -> Row {
         "queue_drops": 40, "random_losses": 3, "max_queue_bytes": 48_000, "mean_queue_delay_s": 0.01,
         "max_queue_delay_s": 0.06,
     });
+    let control = serde_json::json!({
+        "window_mean_bytes": 60_000, "window_p05_bytes": 30_000, "window_p50_bytes": 61_000, "window_p95_bytes": 90_000,
+        "window_max_bytes": 95_000, "window_swings": 12, "window_step_sd": 0.02, "window_recoveries": 5,
+        "window_recovery_mean_s": 4.5, "window_reached_bdp_s": 0.7,
+        "window_first_rtts_bytes": [14_520, 29_040, 58_080, 116_160, 90_000], "window_30s_mean_bytes": 50_000,
+        "window_30s_p05_bytes": 20_000, "window_30s_p95_bytes": 80_000, "window_30s_max_bytes": 95_000,
+        "window_30s_swings": 4, "window_30s_step_sd": 0.05, "startup_s": 0.9, "startup_window_bytes": 95_000,
+        "slow_start_entries": 1, "rtt_mean_s": 0.13, "rtt_sd_s": 0.01, "rtt_p05_s": 0.1, "rtt_p50_s": 0.13,
+        "rtt_p95_s": 0.16, "rtt_max_s": 0.2, "capacity_mean_bps": 5_400_000, "capacity_sd_bps": 40_000,
+    });
     if controller != IDEAL
-        && let (Some(row), Some(counted)) = (row.as_object_mut(), counted.as_object())
+        && let (Some(row), Some(counted), Some(control)) =
+            (row.as_object_mut(), counted.as_object(), control.as_object())
     {
         row.extend(counted.clone());
+        row.extend(control.clone());
     }
     serde_json::from_value(row).unwrap()
 }

@@ -84,8 +84,10 @@ pub struct Reading {
     pub measure: Measure,
     /// Whose.
     pub flow: Flow,
-    /// In which of the scenario's measurement windows; `None` for the whole session.
-    pub window: Option<String>,
+    /// In which of the scenario's measurement windows, by its place among them and its name; `None` for the whole session.
+    pub window: Option<(usize, String)>,
+    /// In which other scenario; `None` for the one that makes the claim.
+    pub scenario: Option<String>,
 }
 
 /// Whose numbers are read.
@@ -157,8 +159,11 @@ impl fmt::Display for Flow {
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]", self.measure.name(), self.flow)?;
-        match &self.window {
-            Some(window) => write!(f, "@{window}"),
+        if let Some((_, window)) = &self.window {
+            write!(f, "@{window}")?;
+        }
+        match &self.scenario {
+            Some(scenario) => write!(f, " in {scenario}"),
             None => Ok(()),
         }
     }

@@ -140,24 +140,19 @@ pub fn report(rows: Vec<Row>, scenarios: &[String]) -> Result<Report, ScenarioEr
         by_scenario.entry(row.key.scenario.clone()).or_default().push(row);
     }
     let names = BUILT_IN.iter().map(|(name, _)| *name);
-    let mut judged = Vec::new();
+    let (mut made, mut kept) = (Vec::new(), Vec::new());
     for name in names.chain(scenarios.iter().map(String::as_str)) {
-        let made: ScenarioClaims = scenario::claims(name)?;
-        if made.claims.is_empty() {
-            continue;
+        let claims: ScenarioClaims = scenario::claims(name)?;
+        if let Some(rows) = by_scenario.remove(&claims.scenario) {
+            kept.extend(current(name, &rows, &mut report)?);
         }
-        let rows = by_scenario.remove(&made.scenario).unwrap_or_default();
-        let rows = if rows.is_empty() {
-            rows
-        } else {
-            current(name, &rows, &mut report)?
-        };
-        let results = Results::of(rows);
-        judged.extend(
-            made.claims
-                .iter()
-                .map(|claim| judge(claim, &made.beside, &results)),
-        );
+        made.push(claims);
+    }
+    let results = Results::of(kept);
+    let mut judged = Vec::new();
+    for made in &made {
+        let claims = made.claims.iter();
+        judged.extend(claims.map(|claim| judge(claim, &made.beside, &results)));
     }
     for row in CONTRACT {
         let mine = judged.extract_if(.., |claim| claim.claim.row() == row.id);

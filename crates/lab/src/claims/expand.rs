@@ -51,17 +51,18 @@ fn advance(places: &mut [usize], template: &Template) -> bool {
 
 fn side(template: &Template, terms: &[TemplateTerm], places: &[usize], case: &str) -> Vec<Term> {
     let reading = |term: &TemplateTerm| {
-        let (measure, list, window) = term.reading.as_ref()?;
-        let (_, flows) = template.lists.get(*list)?;
-        let named = flows.get(*places.get(*list)?)?;
+        let read = term.reading.as_ref()?;
+        let (_, flows) = template.lists.get(read.list)?;
+        let named = flows.get(*places.get(read.list)?)?;
         let mut flow = named.flow.clone();
-        if named.any_case {
+        if named.any_case && read.scenario.is_none() {
             case.clone_into(&mut flow.case);
         }
         Some(Reading {
-            measure: *measure,
+            measure: read.measure,
             flow,
-            window: window.clone(),
+            window: read.window.clone(),
+            scenario: read.scenario.clone(),
         })
     };
     terms

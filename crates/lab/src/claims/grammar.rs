@@ -4,7 +4,7 @@
 //! check   = sum ( "<" | "<=" | ">" | ">=" ) sum | sum "~" sum "within" number "%"
 //! sum     = [ "-" ] term { ( "+" | "-" ) term }
 //! term    = number [ "*" reading ] | reading
-//! reading = metric "[" flow { "," flow } "]" [ "@" window ]
+//! reading = metric "[" flow { "," flow } "]" [ "@" window ] [ "in" scenario ]
 //! flow    = ( controller | group ) [ "@" case ] [ "#" role ]
 //! ```
 
@@ -42,6 +42,8 @@ pub struct Scope {
     pub roles: Vec<String>,
     /// Its measurement windows.
     pub windows: Vec<String>,
+    /// Scenarios whose results may be read besides.
+    pub scenarios: Vec<String>,
 }
 
 /// A check whose readings may be of several flows each.
@@ -57,8 +59,16 @@ pub(super) struct Template {
 #[derive(Clone, Debug)]
 pub(super) struct TemplateTerm {
     pub(super) factor: f64,
-    /// Measure, place in `lists`, window.
-    pub(super) reading: Option<(Measure, usize, Option<String>)>,
+    pub(super) reading: Option<TemplateReading>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct TemplateReading {
+    pub(super) measure: Measure,
+    /// Place in `lists`.
+    pub(super) list: usize,
+    pub(super) window: Option<(usize, String)>,
+    pub(super) scenario: Option<String>,
 }
 
 /// A flow whose case may be left open.
@@ -218,7 +228,7 @@ impl<'a> Parser<'a> {
         Ok(Some(if self.take("%") { number / 100.0 } else { number }))
     }
 
-    fn reading(&mut self) -> Result<(Measure, usize, Option<String>), GrammarError> {
+    fn reading(&mut self) -> Result<TemplateReading, GrammarError> {
         let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         if name.is_empty() {
             return Err(self.wrong(format!(
@@ -248,13 +258,34 @@ impl<'a> Parser<'a> {
         } else {
             None
         };
-        Ok((measure, list, window))
+        let scenario = if self.take("in ") {
+            Some(self.scenario()?)
+        } else {
+            None
+        };
+        Ok(TemplateReading {
+            measure,
+            list,
+            window,
+            scenario,
+        })
     }
 
-    fn window(&mut self) -> Result<String, GrammarError> {
-        let name = self.take_while(|c| !c.is_whitespace());
-        if self.scope.windows.iter().any(|known| known == name) {
+    fn scenario(&mut self) -> Result<String, GrammarError> {
+        let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '-');
+        if self.scope.scenarios.iter().any(|known| known == name) {
             return Ok(name.to_owned());
+        }
+        Err(self.wrong(format!(
+            "`{name}` is no scenario; {}",
+            there_are(&self.scope.scenarios)
+        )))
+    }
+
+    fn window(&mut self) -> Result<(usize, String), GrammarError> {
+        let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '.');
+        if let Some(place) = self.scope.windows.iter().position(|known| known == name) {
+            return Ok((place, name.to_owned()));
         }
         Err(self.wrong(format!(
             "`{name}` is no measurement window of this scenario; {}",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::check::{Check, Claim, Relation, Substitution, Term};
-use super::results::{Results, Values};
+use super::results::{Missing, Results, Values};
 use crate::statistics::{Interval, Method, Paired, Sample};
 
 /// What results say of a check or a claim.
@@ -129,11 +129,17 @@ pub fn judge(claim: &Claim, substitutions: &[Substitution], results: &Results) -
 }
 
 fn judge_check(check: &Check, scenario: &str, results: &Results) -> CheckResult {
-    let missing = |reason| CheckResult {
-        check: check.clone(),
-        outcome: Outcome::NotRun,
-        numbers: None,
-        reason: Some(reason),
+    let missing = |missing| {
+        let (outcome, reason) = match missing {
+            Missing::Run(reason) => (Outcome::NotRun, reason),
+            Missing::Value(reason) => (Outcome::Undecided, reason),
+        };
+        CheckResult {
+            check: check.clone(),
+            outcome,
+            numbers: None,
+            reason: Some(reason),
+        }
     };
     let (left, right) = match (
         side(&check.left, scenario, results),
@@ -154,7 +160,8 @@ fn judge_check(check: &Check, scenario: &str, results: &Results) -> CheckResult 
         })
     };
     let Some(numbers) = numbers() else {
-        return missing("its controllers were not run with the same seeds".to_owned());
+        let reason = "its controllers were not run with the same seeds";
+        return missing(Missing::Run(reason.to_owned()));
     };
     let outcome = match check.relation {
         Relation::About(share) => about(&left, &right, share),
@@ -211,7 +218,7 @@ fn interval(sample: &Sample) -> Option<Interval> {
 }
 
 /// A sum, seed by seed.
-fn side(terms: &[Term], scenario: &str, results: &Results) -> Result<Values, String> {
+fn side(terms: &[Term], scenario: &str, results: &Results) -> Result<Values, Missing> {
     let mut sum = Values::Fixed(0.0);
     for term in terms {
         let value = match &term.reading {

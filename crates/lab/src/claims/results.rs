@@ -21,6 +21,15 @@ pub(super) enum Values {
     BySeed(Sample),
 }
 
+/// Why a reading comes to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// It was not run.
+    Run(String),
+    /// It was run, but the results do not have the number.
+    Value(String),
+}
+
 impl Results {
     /// Of these rows.
     pub fn of(rows: impl IntoIterator<Item = Row>) -> Self {
@@ -43,13 +52,22 @@ impl Results {
     ///
     /// # Errors
     /// Says what is missing, if nothing is left.
-    pub(super) fn values(&self, scenario: &str, reading: &Reading) -> Result<Values, String> {
+    pub(super) fn values(&self, scenario: &str, reading: &Reading) -> Result<Values, Missing> {
         let flow = &reading.flow;
+        let scenario = reading.scenario.as_deref().unwrap_or(scenario);
         let rows = self.find(scenario, &flow.case, &flow.controller);
-        if rows.is_empty() {
-            return Err(format!("{flow} was not run"));
-        }
         let ideal = self.find(scenario, &flow.case, IDEAL).first();
+        if rows.is_empty() || (ideal.is_none() && reading.measure.over_ideal) {
+            let who = if rows.is_empty() {
+                flow.to_string()
+            } else {
+                IDEAL.to_owned()
+            };
+            return Err(Missing::Run(match &reading.scenario {
+                Some(other) => format!("{who} was not run in {other}"),
+                None => format!("{who} was not run"),
+            }));
+        }
         let mut by_seed: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.role == flow.role) {
             by_seed.entry(row.key.seed).or_default().push(row);
@@ -60,7 +78,7 @@ impl Results {
             .filter_map(|(seed, rows)| Some((seed, reading.value(&rows, ideal)?)))
             .collect();
         match sample.first_key_value() {
-            None => Err(format!("{reading} has no value in the results")),
+            None => Err(Missing::Value(format!("{reading} has no value in the results"))),
             Some((_, value)) if flow.controller == IDEAL => Ok(Values::Fixed(*value)),
             Some(_) => Ok(Values::BySeed(sample)),
         }

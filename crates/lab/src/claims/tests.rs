@@ -34,9 +34,7 @@ fn read(text: &str) -> Result<crate::scenario::ScenarioClaims, ScenarioError> {
 fn claim(check: &str, cases: &[&str]) -> Claim {
     let mut text = FILE.replace("frames_discarded[cubic] < frames_discarded[reno]", check);
     for case in cases {
-        text.push_str("[[case]]\nname = \"");
-        text.push_str(case);
-        text.push_str("\"\n");
+        text = [text, format!("[[case]]\nname = \"{case}\"\n")].concat();
     }
     read(&text).unwrap().claims.remove(0)
 }
@@ -97,6 +95,22 @@ fn a_check_is_read_and_stands_for_one_or_many(#[case] check: &str, #[case] expec
 }
 
 #[test]
+fn results_of_other_scenarios_can_be_read() {
+    let check = "rebases[both] > rebases[both] in p13-9";
+    let read = claim(check, &[]);
+    assert_eq!(texts(check, &[])[1], "rebases[cubic] > rebases[cubic] in p13-9");
+    let mut other = rows("reno", &[0, 0]);
+    for row in &mut other {
+        row.key.scenario = "p13-9".to_owned();
+        row.seen.rebases = 3;
+    }
+    let all = rows("reno", &[0, 0]).into_iter().chain(other);
+    let result = judge(&read, &[], &Results::of(all));
+    let outcomes: Vec<_> = result.checks.iter().map(|check| check.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Fails, Outcome::NotRun]);
+}
+
+#[test]
 fn a_check_is_about_each_case_unless_it_names_one() {
     let check = "frozen_s[cubic] < frozen_s[reno]";
     let all = [
@@ -123,6 +137,10 @@ fn a_check_is_about_each_case_unless_it_names_one() {
 #[case::band("rebases[cubic] ~ 1", "within 10%")]
 #[case::end("rebases[cubic] < 1 2", "`2` is too much")]
 #[case::nothing("1 < 2", "nothing of it is read")]
+#[case::scenario(
+    "rebases[cubic] < rebases[cubic] in p13-99",
+    "`p13-99` is no scenario; there are"
+)]
 #[case::number("rebases[cubic] < 1s", "`1s` is no number")]
 #[case::itself("rebases[cubic] < rebases[both]", "compares something with itself")]
 fn a_wrong_check_is_answered_with_line_and_mend(#[case] check: &str, #[case] mend: &str) {
@@ -214,6 +232,16 @@ fn what_lacks_data_is_not_run_and_says_what_lacks() {
     let some = rows("reno", &[5, 5]).into_iter().chain(rows("cubic", &[6, 6]));
     // One check fails, the other was not run: the claim fails all the same.
     assert_eq!(judge(&lists, &[], &Results::of(some)).outcome, Outcome::Fails);
+}
+
+#[test]
+fn what_was_run_and_has_no_value_is_undecided() {
+    let mut all = rows("reno", &[5, 5]);
+    for row in &mut all {
+        row.seen.startup_delay_s = None;
+    }
+    let result = judge(&claim("startup_delay_s[reno] < 2", &[]), &[], &Results::of(all));
+    assert_eq!(result.outcome, Outcome::Undecided);
 }
 
 #[test]

@@ -40,6 +40,15 @@ fn every_number_of_a_row_is_a_metric() {
 }
 
 #[test]
+fn slow_start_doubles_the_window_in_a_round_trip() {
+    let growth = Metric::find("window_growth")
+        .unwrap()
+        .value(&row("reno", 1))
+        .unwrap();
+    assert!((growth - 2.0).abs() < 1e-12, "{growth}");
+}
+
+#[test]
 fn the_ideal_is_taken_off_what_a_controller_has() {
     let (mut one, mut ideal) = (row("reno", 1), row("ideal", 1));
     (one.seen.frames_discarded, ideal.seen.frames_discarded) = (30, 232);

@@ -6,9 +6,9 @@ use playrate_transport::ControllerChoice;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::ScenarioError;
 use super::error::Blame;
 use super::text::Text;
+use super::{BUILT_IN, ScenarioError};
 use crate::claims::{Claim, Scope, Substitution, expand};
 
 /// The claims of one scenario.
@@ -176,6 +176,7 @@ fn scope(blame: Blame<'_>, outline: &Outline) -> Result<Scope, ScenarioError> {
             .collect(),
         roles: vec!["bulk".to_owned()],
         windows: windows(outline.measure.as_ref()),
+        scenarios: BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect(),
     })
 }
 

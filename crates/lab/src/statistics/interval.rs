@@ -98,6 +98,24 @@ impl Interval {
         })
     }
 
+    /// Student's interval of the difference of two means whose trials are as many and are not paired, with the fewest degrees of
+    /// freedom that it may have (Welch).
+    pub(super) fn unpaired(left: &Self, ones: &[f64], right: &Self, others: &[f64]) -> Self {
+        let mean = left.mean - right.mean;
+        let degrees = left.count.saturating_sub(1) as f64;
+        let squares =
+            |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let sum = squares(ones, left.mean) + squares(others, right.mean);
+        let half = t_quantile(degrees) * (sum / degrees / left.count as f64).sqrt();
+        Self {
+            count: left.count,
+            mean,
+            low: mean - half,
+            high: mean + half,
+            method: Method::StudentT,
+        }
+    }
+
     /// Whether all trials have the same value.
     pub fn is_constant(&self) -> bool {
         self.method == Method::Constant

@@ -39,8 +39,14 @@ impl Paired {
             .collect();
         let differences: Vec<f64> = pairs.iter().map(|(one, other)| one - other).collect();
         let (ones, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let mut difference = Interval::of(&differences)?;
+        let (left, right) = (Interval::of(&ones)?, Interval::of(&others)?);
+        if difference.is_constant() && !left.is_constant() && pairs.len() < FEWEST_FOR_BOOTSTRAP {
+            // Few small numbers that vary may differ by the same by chance: then their own variation counts.
+            difference = Interval::unpaired(&left, &ones, &right, &others);
+        }
         Some(Self {
-            difference: Interval::of(&differences)?,
+            difference,
             ratio: ratio(&pairs),
             delta: cliffs_delta(&ones, &others)?,
         })

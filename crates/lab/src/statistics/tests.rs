@@ -147,6 +147,18 @@ fn controllers_are_compared_seed_by_seed() {
 }
 
 #[test]
+fn the_same_difference_twice_is_chance_if_the_numbers_vary() {
+    let sample = |values: [f64; 2]| -> Sample { (1..).zip(values).collect() };
+    let paired = |one, other| Paired::of(&sample(one), &sample(other)).unwrap().difference;
+    let chance = paired([14.0, 17.0], [11.0, 14.0]);
+    assert!(
+        chance.low < 0.0 && chance.high > 6.0 && !chance.is_constant(),
+        "{chance:?}"
+    );
+    assert!(paired([14.0, 14.0], [11.0, 11.0]).is_constant());
+}
+
+#[test]
 fn a_ratio_to_nothing_is_none() {
     let sample = |value: f64| -> Sample { (1..=5).map(|seed| (seed, value)).collect() };
     assert!(Paired::of(&sample(1.0), &sample(0.0)).unwrap().ratio.is_none());
