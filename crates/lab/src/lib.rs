@@ -8,7 +8,7 @@
 //! - [`figure`] draws, [`report`] puts everything on one page.
 //! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many.
 //! - [`metric`] names every number of a result, [`statistics`] says how sure many of them are.
-//! - [`claims`] says what results say of the papers' claims.
+//! - [`claims`] says what results say of the papers' claims, [`sweep`] where that changes with a scenario's values.
 //! - [`demo`] makes a comparison over real UDP.
 
 pub mod claims;
@@ -26,4 +26,5 @@ mod samples;
 pub mod scenario;
 pub mod sim;
 pub mod statistics;
+pub mod sweep;
 pub mod words;

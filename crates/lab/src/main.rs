@@ -11,6 +11,7 @@ use lab::claims::{self, ClaimsArgs};
 use lab::demo::{self, DemoArgs};
 use lab::run::{self, RunArgs};
 use lab::scenario::{self, Changes};
+use lab::sweep::{self, SweepArgs};
 use tracing_subscriber::EnvFilter;
 
 /// Experiments with congestion control for video
@@ -36,6 +37,8 @@ enum Command {
     Run(RunArgs),
     /// Say which of the papers' claims hold, by the results of `lab run`
     Claims(ClaimsArgs),
+    /// Run a scenario with several values of a key, and say where its claims flip
+    Sweep(SweepArgs),
 }
 
 const FAILED: u8 = 1;
@@ -57,6 +60,7 @@ async fn main() -> ExitCode {
         Command::Show { scenario } => show(&scenario),
         Command::Run(args) => run_all(args).await,
         Command::Claims(args) => judge(&args),
+        Command::Sweep(args) => run_sweep(args).await,
     }
 }
 
@@ -121,17 +125,32 @@ fn judge(args: &ClaimsArgs) -> ExitCode {
     }
 }
 
-async fn run_all(args: RunArgs) -> ExitCode {
+/// Becomes true when somebody asks for an end; who asks twice is not kept waiting.
+fn interruption() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     tokio::spawn(async move {
-        // The first asks the runs to end, the second does not ask.
         while tokio::signal::ctrl_c().await.is_ok() {
             if asked.swap(true, Relaxed) {
                 std::process::exit(INTERRUPTED);
             }
         }
     });
+    stop
+}
+
+async fn run_sweep(args: SweepArgs) -> ExitCode {
+    let stop = interruption();
+    let made = tokio::task::spawn_blocking(move || sweep::run(&args, &stop, &mut std::io::stdout())).await;
+    match made {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => complain(&error, error.is_bad_input()),
+        Err(error) => complain(&error, false),
+    }
+}
+
+async fn run_all(args: RunArgs) -> ExitCode {
+    let stop = interruption();
     let made = tokio::task::spawn_blocking(move || run::run(&args, &stop, &mut std::io::stdout())).await;
     match made {
         Ok(Ok(_)) => ExitCode::SUCCESS,

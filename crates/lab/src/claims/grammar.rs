@@ -370,7 +370,7 @@ fn there_are(names: &[String]) -> String {
 }
 
 /// Splits at commas outside parentheses.
-fn split(text: &str) -> Vec<&str> {
+pub(crate) fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0_i32, 0, Vec::new());
     for (place, c) in text.char_indices() {
         match c {

@@ -14,6 +14,7 @@ pub const VERSION: u32 = 1;
 
 /// Everything that `lab claims` knows, with a line break after it.
 pub fn to_json(report: &Report) -> String {
+    let of = |claim: &ClaimResult| claim_json(claim, report.runs.get(&claim.claim.scenario));
     let rows: Vec<Value> = report
         .rows
         .iter()
@@ -23,14 +24,14 @@ pub fn to_json(report: &Report) -> String {
                 "paper": row.row.paper(),
                 "says": row.row.says,
                 "outcome": row.outcome,
-                "claims": row.claims.iter().map(|claim| claim_json(claim, report)).collect::<Vec<_>>(),
+                "claims": row.claims.iter().map(of).collect::<Vec<_>>(),
             })
         })
         .collect();
     let others: Vec<Value> = report
         .others
         .iter()
-        .map(|claim| claim_json(claim, report))
+        .map(of)
         .collect();
     let whole = json!({
         "format": FORMAT,
@@ -49,9 +50,9 @@ impl Serialize for Outcome {
     }
 }
 
-fn claim_json(result: &ClaimResult, report: &Report) -> Value {
+/// One claim; `runs` says what was run of its scenario.
+pub(crate) fn claim_json(result: &ClaimResult, runs: Option<&RunsOf>) -> Value {
     let claim = &result.claim;
-    let runs = report.runs.get(&claim.scenario);
     let beside: Vec<Value> = result
         .beside
         .iter()
@@ -71,14 +72,14 @@ fn claim_json(result: &ClaimResult, report: &Report) -> Value {
         "why": claim.why,
         "note": claim.note,
         "outcome": result.outcome,
-        "trials": runs.map_or(0, |runs| runs.trials),
-        "quick": runs.is_some_and(|runs: &RunsOf| runs.quick),
+        "trials": runs.map(|runs| runs.trials),
+        "quick": runs.map(|runs| runs.quick),
         "checks": result.checks.iter().map(check_json).collect::<Vec<_>>(),
         "beside": beside,
     })
 }
 
-pub(crate) fn check_json(result: &CheckResult) -> Value {
+fn check_json(result: &CheckResult) -> Value {
     let numbers = result.numbers.as_ref();
     let paired = numbers.map(|numbers| &numbers.paired);
     let ratio = paired.and_then(|paired| paired.ratio).map(|ratio| {

@@ -18,10 +18,13 @@ pub use check::{Check, Claim, Flow, Reading, Relation, Substitution, Term};
 pub use command::{ClaimsArgs, ClaimsFailure, Report, claims, report};
 pub use contract::{CONTRACT, ContractRow};
 pub(crate) use expand::expand;
+pub(crate) use grammar::split;
 pub use grammar::{GrammarError, Scope};
+pub(crate) use json::claim_json;
 pub use json::{FORMAT, VERSION, to_json};
 pub use judge::{CheckResult, ClaimResult, Outcome, judge};
 pub use results::Results;
+pub(crate) use table::numbers;
 pub use table::to_text;
 
 #[cfg(test)]

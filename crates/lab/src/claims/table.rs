@@ -115,7 +115,7 @@ fn check_text(text: &mut String, result: &CheckResult) {
 }
 
 /// What the check came to, in words.
-pub(super) fn numbers(result: &CheckResult) -> String {
+pub(crate) fn numbers(result: &CheckResult) -> String {
     let reason = result.reason.as_deref();
     let Some(numbers) = &result.numbers else {
         return reason.unwrap_or_default().to_owned();

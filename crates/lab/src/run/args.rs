@@ -63,6 +63,21 @@ impl SeriesOf {
 }
 
 impl RunArgs {
+    /// Nothing asked for but where the results go.
+    pub(crate) fn keeping_in(out: PathBuf) -> Self {
+        Self {
+            scenarios: Vec::new(),
+            cases: Vec::new(),
+            trials: None,
+            seed: None,
+            jobs: None,
+            quick: false,
+            series: None,
+            out,
+            resume: false,
+        }
+    }
+
     /// How many runs at once.
     pub(super) fn threads(&self) -> usize {
         self.jobs

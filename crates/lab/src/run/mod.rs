@@ -124,8 +124,20 @@ pub fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
 /// # Errors
 /// See [`RunFailure`].
 pub fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<PathBuf, RunFailure> {
-    let scenarios = scenarios(args)?;
-    let jobs = plan(&scenarios);
+    make(&scenarios(args)?, args, stop, out)
+}
+
+/// Makes all runs of `scenarios`, whatever scenarios `args` name ([`run`]).
+///
+/// # Errors
+/// See [`RunFailure`].
+pub fn make(
+    scenarios: &[Arc<Scenario>],
+    args: &RunArgs,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<PathBuf, RunFailure> {
+    let jobs = plan(scenarios);
     let directory = args.out.clone();
     let kept = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => RunFailure::Exists(args.out.clone()),
@@ -135,7 +147,7 @@ pub fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<Pa
         },
     };
     let mut store = Store::open(&directory, args.resume).map_err(kept)?;
-    for scenario in &scenarios {
+    for scenario in scenarios {
         store.add_scenario(scenario).map_err(kept)?;
     }
     let todo: Vec<(usize, &Job)> = jobs
