@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use clap::{Parser, Subcommand};
 use lab::claims::{self, ClaimsArgs};
 use lab::demo::{self, DemoArgs};
+use lab::report::results::{self, ReportArgs};
 use lab::run::{self, RunArgs};
 use lab::scenario::{self, Changes};
 use lab::sweep::{self, SweepArgs};
@@ -39,6 +40,8 @@ enum Command {
     Claims(ClaimsArgs),
     /// Run a scenario with several values of a key, and say where its claims flip
     Sweep(SweepArgs),
+    /// Draw the results of `lab run`: one page of figures and tables that needs nothing but itself, and the figures as SVG
+    Report(ReportArgs),
 }
 
 const FAILED: u8 = 1;
@@ -61,6 +64,7 @@ async fn main() -> ExitCode {
         Command::Run(args) => run_all(args).await,
         Command::Claims(args) => judge(&args),
         Command::Sweep(args) => run_sweep(args).await,
+        Command::Report(args) => report(&args),
     }
 }
 
@@ -121,6 +125,13 @@ fn judge(args: &ClaimsArgs) -> ExitCode {
     match claims::claims(args) {
         Ok(report) if args.json => print(&claims::to_json(&report)),
         Ok(report) => print(&claims::to_text(&report)),
+        Err(error) => complain(&error, error.is_bad_input()),
+    }
+}
+
+fn report(args: &ReportArgs) -> ExitCode {
+    match results::write(args) {
+        Ok(file) => print(&format!("{}\n", file.display())),
         Err(error) => complain(&error, error.is_bad_input()),
     }
 }

@@ -5,7 +5,7 @@ use super::axis::{Axis, axis_number, thousands};
 use super::canvas::text_width;
 use super::pen::{AXIS, Anchor, FAINT, GRID, INK, Pen, Stroke, Type};
 use super::{Style, WIDTH_PX, legend};
-use crate::run::Spread;
+use crate::statistics::Spread;
 
 /// Quantities side by side for the same controllers.
 #[derive(Clone, Debug, Default)]
@@ -53,11 +53,11 @@ impl Bars {
             .iter()
             .map(|row| text_width(&row.0, 12.0))
             .fold(60.0, f64::max);
-        let left = (widest * 1.06 + 14.0).min(300.0);
+        let left = (widest * 1.17 + 14.0).min(320.0);
         for (index, (name, _)) in self.rows.iter().enumerate() {
             let y = TOP + ROW * (index as f64 + 0.5);
             // A long spec gets smaller type rather than running out of the figure.
-            let size = (12.0 * (left - 14.0) / (text_width(name, 12.0) * 1.06).max(1.0)).clamp(7.0, 12.0);
+            let size = (12.0 * (left - 14.0) / (text_width(name, 12.0) * 1.17).max(1.0)).clamp(7.0, 12.0);
             pen.text((left - 8.0, y), Type::new(size, INK, Anchor::End), name);
         }
         let width = (WIDTH_PX - left) / self.columns.len().max(1) as f64;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Colour;
-use super::canvas::{FONT, WIDTH, escape};
+use super::canvas::{FONT, WIDTH, escape, text_width};
 
 /// What the picture says; texts are shown as they are.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct PathDiagram {
     pub rtt: String,
     /// Random loss; `None` hides it.
     pub loss: Option<String>,
+    /// Who receives, in a few words.
+    pub receiver: String,
 }
 
 const ROW: i32 = 96;
@@ -46,7 +48,7 @@ pub fn path_diagram(path: &PathDiagram) -> String {
 fn flow(svg: &mut String, path: &PathDiagram, spec: &str, colour: Colour) {
     let middle = 44;
     host(svg, 2, "video-server", spec, colour);
-    host(svg, 778, "video-client", "playout buffer", colour);
+    host(svg, 778, "video-client", &path.receiver, colour);
     arrow(svg, 184, 262, middle);
     // The queue: an open box with packets in it.
     let _ = writeln!(
@@ -93,12 +95,15 @@ fn host(svg: &mut String, x: i32, name: &str, detail: &str, colour: Colour) {
          stroke-width=\"2\"/>"
     );
     text(svg, x + 90, 39, 14, INK, true, name);
-    let shown: String = if detail.chars().count() > 26 {
-        detail.chars().take(25).chain(['…']).collect()
-    } else {
-        detail.to_owned()
-    };
-    caption(svg, x + 90, 59, &shown);
+    // A long text gets smaller type rather than running out of its box.
+    let size = (12.0 * 168.0 / (text_width(detail, 12.0) * 1.17).max(1.0)).clamp(8.0, 12.0);
+    let detail_size = format!("{size:.1}");
+    let _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"59\" font-size=\"{detail_size}\" text-anchor=\"middle\" fill=\"{FAINT}\">{}</text>",
+        x + 90,
+        escape(detail)
+    );
 }
 
 fn arrow(svg: &mut String, from: i32, to: i32, y: i32) {
@@ -135,6 +140,7 @@ mod tests {
             rate: "3Mbit/s".into(),
             rtt: "100ms".into(),
             loss: loss.map(Into::into),
+            receiver: "playout buffer".into(),
         })
     }
 

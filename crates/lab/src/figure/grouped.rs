@@ -5,7 +5,7 @@ use super::canvas::text_width;
 use super::legend::{self, Entry};
 use super::pen::{AXIS, Anchor, FAINT, GRID, INK, Pen, Stroke, Type};
 use super::{Style, WIDTH_PX};
-use crate::run::Spread;
+use crate::statistics::Spread;
 
 /// A quantity over cases.
 #[derive(Clone, Debug, Default)]

@@ -256,7 +256,7 @@ impl Pen {
         let y = 16.0;
         self.text((4.0, y), Type::new(14.0, INK, Anchor::Start).bold(), title);
         if !unit.is_empty() {
-            let x = 4.0 + super::canvas::text_width(title, 14.0) * 1.12 + 12.0;
+            let x = 4.0 + super::canvas::text_width(title, 14.0) * 1.24 + 12.0;
             self.text((x, y), Type::new(12.0, FAINT, Anchor::Start), unit);
         }
     }

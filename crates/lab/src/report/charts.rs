@@ -100,6 +100,7 @@ fn diagram(comparison: &Comparison, colours: &[Colour]) -> String {
         rate: rate(path.rate),
         rtt: time(path.rtt),
         loss: (path.loss.as_f64() > 0.0).then(|| percent(path.loss.as_f64())),
+        receiver: "playout buffer".to_owned(),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 mod charts;
+pub mod results;
 
 use charts::{Figure, curves, overview, run_colours};
 

@@ -32,6 +32,23 @@ pub struct FigureSpec {
     pub until_s: Option<f64>,
 }
 
+impl FigureSpec {
+    /// A figure of this kind that shows this of all viewers and cases.
+    pub fn new(kind: FigureKind, show: &[&str]) -> Self {
+        Self {
+            kind,
+            show: show.iter().map(|name| (*name).to_owned()).collect(),
+            paper: None,
+            title: None,
+            note: None,
+            cases: Vec::new(),
+            role: "viewer".to_owned(),
+            total: false,
+            until_s: None,
+        }
+    }
+}
+
 /// A kind of picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -6,6 +6,7 @@ use playrate_netsim::{Loss, QueueLimit, Rate};
 use video_client::playout::{Clock, Fill, Start};
 
 use super::{Flows, Scenario, Times};
+use crate::figure::{Colour, PathDiagram, path_diagram};
 use crate::words::{count, grouped, rate, size, time};
 
 /// What a scenario does, for people: what its cases have in common, then each of them.
@@ -195,33 +196,26 @@ impl Scenario {
 
     /// Server, bottleneck and viewer, with what is between them.
     fn diagram(&self) -> String {
-        let link = &self.path.forward;
-        let round_trip = self.path.round_trip();
-        let queue = match link.queue {
-            QueueLimit::Packets(packets) => count(packets.into(), "packet", "packets"),
-            _ => link
-                .build(round_trip, playrate_netsim::Seed::new(0))
-                .ok()
-                .and_then(|link| link.queue_limit())
-                .map_or_else(|| "unlimited".to_owned(), size),
-        };
-        let mut speed = link.rate.mean().map_or_else(|| link.rate.to_string(), rate);
-        let mut back = "acknowledgements unhindered".to_owned();
-        if let Rate::Wifi(_) = link.rate {
-            speed = format!("Wi-Fi, {speed}");
-            back = format!(
+        let PathWords { queue, rate, loss } = self.path_words();
+        let loss = loss.unwrap_or_else(|| "no".to_owned());
+        let back = match self.path.forward.rate {
+            Rate::Wifi(_) => format!(
                 "acknowledgements over the same hop, queue {}",
                 self.path.backward.queue
-            );
-        }
-        let times = link.rate.mean().map_or_else(String::new, |mean| {
-            let lambda = self.title_rate().as_mbps();
-            format!(" = {:.2} λ", mean.as_mbps() / lambda)
-        });
-        let loss = match link.loss {
-            Loss::None => "no random loss".to_owned(),
-            loss => format!("{loss} random loss"),
+            ),
+            _ => "acknowledgements unhindered".to_owned(),
         };
+        let who = self.who();
+        let server = if self.flows() == 1 { "server " } else { "servers" };
+        format!(
+            "{server}──▶ [ queue {queue} ]──▶ {rate}, {loss} random loss ──▶ {who}\n       ◀──────── {} there and back, \
+             {back} ────────\n",
+            time(self.path.round_trip())
+        )
+    }
+
+    /// Who receives.
+    fn who(&self) -> String {
         let mut who = if self.viewers.count == 1 {
             "viewer".to_owned()
         } else {
@@ -234,11 +228,55 @@ impl Scenario {
                 count(bulk.flows.count.into(), "download", "downloads")
             );
         }
-        let server = if self.flows() == 1 { "server " } else { "servers" };
-        format!(
-            "{server}──▶ [ queue {queue} ]──▶ {speed}{times}, {loss} ──▶ {who}\n       ◀──────── {} there and back, \
-             {back} ────────\n",
-            time(round_trip)
-        )
+        who
     }
+
+    /// The bottleneck in words.
+    fn path_words(&self) -> PathWords {
+        let link = &self.path.forward;
+        let queue = match link.queue {
+            QueueLimit::Packets(packets) => count(packets.into(), "packet", "packets"),
+            _ => link
+                .build(self.path.round_trip(), playrate_netsim::Seed::new(0))
+                .ok()
+                .and_then(|link| link.queue_limit())
+                .map_or_else(|| "unlimited".to_owned(), size),
+        };
+        let mut speed = link.rate.mean().map_or_else(|| link.rate.to_string(), rate);
+        if let Rate::Wifi(_) = link.rate {
+            speed = format!("Wi-Fi, {speed}");
+        }
+        let times = link.rate.mean().map_or_else(String::new, |mean| {
+            let lambda = self.title_rate().as_mbps();
+            format!(" = {:.2} λ", mean.as_mbps() / lambda)
+        });
+        PathWords {
+            queue,
+            rate: format!("{speed}{times}"),
+            loss: match link.loss {
+                Loss::None => None,
+                loss => Some(loss.to_string()),
+            },
+        }
+    }
+
+    /// Server, bottleneck and viewer as SVG.
+    pub fn picture(&self) -> String {
+        let PathWords { queue, rate, loss } = self.path_words();
+        path_diagram(&PathDiagram {
+            flows: vec![("each controller in turn".to_owned(), Colour(0x4A, 0x6F, 0x8A))],
+            queue,
+            rate,
+            rtt: time(self.path.round_trip()),
+            loss,
+            receiver: format!("{}, {} of playout buffer", self.who(), size(self.playout.playout_buffer)),
+        })
+    }
+}
+
+/// A bottleneck in words.
+struct PathWords {
+    queue: String,
+    rate: String,
+    loss: Option<String>,
 }

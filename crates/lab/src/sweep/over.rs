@@ -33,7 +33,7 @@ pub enum OverError {
     #[error("`{0}` is no key with values: write it such as queue=0.5bdp,1bdp,2bdp")]
     Syntax(String),
     /// The key is none.
-    #[error("`{0}` is no key: write it with its table, such as path.queue, or one of {}", SHORT.iter().map(|(short, _)| *short).collect::<Vec<_>>().join(", "))]
+    #[error("`{0}` is no key: write it with its table, such as path.queue, or one of {short}", short = SHORT.iter().map(|(short, _)| *short).collect::<Vec<_>>().join(", "))]
     Key(String),
     /// A value stands there twice.
     #[error("`{0}` stands there twice: each value is run once")]

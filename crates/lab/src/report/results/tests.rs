@@ -1,0 +1,125 @@
+use std::fs;
+
+use super::*;
+
+const ROW: &str = r#"{"format":"lab-run","version":1,"program":"0.1.0","scenario":"SCENARIO","case":"","scenario_hash":"aa","controller":"SPEC","trial":TRIAL,"seed":TRIAL,"viewer":0,"outcome":"complete","error":null,"startup_delay_s":1.5,"ended_s":60.0,"frames":1800,"frames_shown":1700,"frames_discarded":DISCARDED,"frames_missing":0,"underflow_events":3,"frozen_s":2.5,"rebases":0,"rebuffer_ratio":null,"mean_bitrate_bps":5240000,"received_bytes":39300000,"download_s":59.0,"throughput_bps":5328813,"title_rate_bps":5240000,"link_rate_bps":5764000,"sent_packets":30000,"sent_bytes":41000000,"lost_packets":120,"lost_bytes":160000,"congestion_events":9,"min_rtt_s":0.1,"last_srtt_s":0.14,"wire_hash":"00000000deadbeef"}"#;
+
+fn row(scenario: &str, spec: &str, trial: u32, discarded: u32) -> String {
+    ROW.replace("SCENARIO", scenario)
+        .replace("SPEC", spec)
+        .replace("TRIAL", &trial.to_string())
+        .replace("DISCARDED", &discarded.to_string())
+}
+
+/// Two scenarios, two controllers, two trials, and the series of the first trials of one scenario.
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let mut rows = String::new();
+    for scenario in ["p13-6", "<mine>"] {
+        for (spec, discards) in [
+            ("reno", [100, 140]),
+            ("ccp+shape=playout-buffer+loss=ignore", [0, 0]),
+        ] {
+            for (trial, discarded) in (1..).zip(discards) {
+                rows.push_str(&row(scenario, spec, trial, discarded));
+                rows.push('\n');
+            }
+        }
+    }
+    fs::write(directory.path().join("runs.jsonl"), rows).unwrap();
+    let series = directory.path().join("series/p13-6");
+    fs::create_dir_all(&series).unwrap();
+    let mut text = "at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps\n".to_owned();
+    for i in 0..600 {
+        text.push_str(&format!(
+            "{},{},,0.12,0.13,\n",
+            f64::from(i) / 10.0,
+            14_720 + i * 100
+        ));
+    }
+    fs::write(series.join("reno-seed1-viewer0-transport.csv"), text).unwrap();
+    directory
+}
+
+#[test]
+fn the_page_has_every_scenario_with_its_numbers_and_figures() {
+    let directory = directory();
+    let made = report(directory.path()).unwrap();
+    for words in [
+        "P13",
+        "p13-6",
+        "&lt;mine&gt;",
+        "120 ± 28.3",
+        "100 to 140",
+        "ccp-lb+loss=ignore",
+        "Picture discards",
+        "Packet retransmissions",
+        "Congestion window",
+        "RTT",
+        "not measured",
+        "id=\"p13-6\"",
+        "href=\"#p13-6\"",
+        "bandwidth-delay product",
+    ] {
+        assert!(made.html.contains(words), "{words} is missing");
+    }
+    assert!(!made.html.contains("<mine>"));
+    let names: Vec<_> = made.figures.iter().map(|figure| figure.0.as_str()).collect();
+    assert!(names.contains(&"p13-6-time-window.svg"), "{names:?}");
+    assert!(
+        names
+            .iter()
+            .any(|name| name.contains("mine") && !name.contains('<')),
+        "{names:?}"
+    );
+    for (name, svg) in &made.figures {
+        assert!(
+            svg.starts_with("<svg xmlns=") && svg.contains("aria-label="),
+            "{name}"
+        );
+        assert!(made.html.contains(svg.as_str()), "{name} is not on the page");
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let page = report(directory().path()).unwrap().html;
+    for outside in ["<script", "<link", "src=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert_eq!(
+        page.matches("http").count(),
+        page.matches("http://www.w3.org/2000/svg").count()
+    );
+}
+
+#[test]
+fn the_same_results_give_the_same_bytes() {
+    let directory = directory();
+    let (one, other) = (
+        report(directory.path()).unwrap(),
+        report(directory.path()).unwrap(),
+    );
+    assert_eq!(one.html, other.html);
+    assert_eq!(one.figures, other.figures);
+}
+
+#[test]
+fn rows_of_an_older_version_of_a_scenario_are_left_out() {
+    let directory = directory();
+    let file = directory.path().join("runs.jsonl");
+    let mut rows = fs::read_to_string(&file).unwrap();
+    rows.push_str(&row("p13-6", "reno", 1, 99_999).replace("\"aa\"", "\"bb\""));
+    fs::write(&file, rows).unwrap();
+    assert!(!report(directory.path()).unwrap().html.contains("99,999"));
+}
+
+#[test]
+fn no_results_are_said_with_what_would_make_some() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = report(directory.path()).unwrap_err();
+    assert!(
+        error.is_bad_input() && error.to_string().contains("lab run"),
+        "{error}"
+    );
+}
