@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use playrate_units::Bitrate;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use video_client::dash::{DashReport, Estimates};
 
 use super::row::seconds;
@@ -17,6 +18,7 @@ pub struct Adaptive {
     pub segments_by_representation: BTreeMap<String, u64>,
     pub switches: u64,
     pub switch_share: f64,
+    #[serde(deserialize_with = "sizes")]
     pub switch_sizes: BTreeMap<i64, u64>,
     pub mean_representation_bps: u64,
     pub instant_mean_bps: u64,
@@ -31,6 +33,18 @@ pub struct Adaptive {
     pub smoothed_p50_bps: u64,
     pub smoothed_p95_bps: u64,
     pub smoothed_variation: f64,
+}
+
+/// Numbers as keys, which JSON has as texts: in a flattened table serde does not turn them into numbers by itself.
+fn sizes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<i64, u64>, D::Error> {
+    let read = BTreeMap::<String, u64>::deserialize(from)?;
+    let number = |text: String| {
+        text.parse()
+            .map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
+    };
+    read.into_iter()
+        .map(|(size, count)| Ok((number(size)?, count)))
+        .collect()
 }
 
 /// A ratio to the millionth, which prints as short as it is.
@@ -97,4 +111,44 @@ pub(super) fn segments(report: &DashReport) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Outer {
+        #[serde(flatten)]
+        adaptive: Option<Adaptive>,
+    }
+
+    #[test]
+    fn what_is_written_into_a_row_is_read_from_it_again() {
+        let adaptive = Adaptive {
+            segments: 60,
+            segments_by_representation: [("480p".to_owned(), 60)].into(),
+            switches: 3,
+            switch_share: 0.05,
+            switch_sizes: [(-1, 1), (0, 57), (2, 2)].into(),
+            mean_representation_bps: 440_000,
+            instant_mean_bps: 9_000_000,
+            instant_sd_bps: 1,
+            instant_p05_bps: 2,
+            instant_p50_bps: 3,
+            instant_p95_bps: 4,
+            instant_variation: 0.25,
+            smoothed_mean_bps: 8_000_000,
+            smoothed_sd_bps: 1,
+            smoothed_p05_bps: 2,
+            smoothed_p50_bps: 3,
+            smoothed_p95_bps: 4,
+            smoothed_variation: 0.125,
+        };
+        let outer = Outer {
+            adaptive: Some(adaptive),
+        };
+        let text = serde_json::to_string(&outer).unwrap();
+        assert_eq!(serde_json::from_str::<Outer>(&text).unwrap(), outer);
+    }
 }
