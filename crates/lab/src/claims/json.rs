@@ -28,11 +28,7 @@ pub fn to_json(report: &Report) -> String {
             })
         })
         .collect();
-    let others: Vec<Value> = report
-        .others
-        .iter()
-        .map(of)
-        .collect();
+    let others: Vec<Value> = report.others.iter().map(of).collect();
     let whole = json!({
         "format": FORMAT,
         "version": VERSION,

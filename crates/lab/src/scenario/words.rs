@@ -269,7 +269,11 @@ impl Scenario {
             rate,
             rtt: time(self.path.round_trip()),
             loss,
-            receiver: format!("{}, {} of playout buffer", self.who(), size(self.playout.playout_buffer)),
+            receiver: format!(
+                "{}, {} of playout buffer",
+                self.who(),
+                size(self.playout.playout_buffer)
+            ),
         })
     }
 }

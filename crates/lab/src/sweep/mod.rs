@@ -130,7 +130,11 @@ pub fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, SweepFailure>
             }
             let own = std::mem::take(&mut scenario.case);
             let name = point.name();
-            scenario.case = if own.is_empty() { name } else { format!("{own},{name}") };
+            scenario.case = if own.is_empty() {
+                name
+            } else {
+                format!("{own},{name}")
+            };
             under.push((scenario.case.clone(), own));
             scenarios.push(Arc::new(scenario));
         }

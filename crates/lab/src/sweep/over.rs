@@ -99,7 +99,11 @@ impl Point {
 
     /// What it is called as a case: `queue=0.5bdp,late=50ms`.
     pub fn name(&self) -> String {
-        let parts: Vec<String> = self.names.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let parts: Vec<String> = self
+            .names
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         parts.join(",")
     }
 
@@ -117,7 +121,11 @@ mod tests {
     #[test]
     fn keys_have_short_names_and_values_may_have_commas_in_parentheses() {
         let over: Over = "queue=0.5bdp, 250kB".parse().unwrap();
-        let keys: Vec<_> = over.values.iter().map(|(_, setting)| setting.key.as_str()).collect();
+        let keys: Vec<_> = over
+            .values
+            .iter()
+            .map(|(_, setting)| setting.key.as_str())
+            .collect();
         assert_eq!(keys, ["path.queue", "path.queue"]);
         let loss: Over = "loss=none,gilbert(0.1%,20%)".parse().unwrap();
         assert_eq!(loss.values[1].0, "gilbert(0.1%,20%)");

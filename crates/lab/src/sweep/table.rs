@@ -18,7 +18,11 @@ const COLUMNS: usize = 5;
 pub fn to_text(sweep: &Sweep) -> String {
     let keys: Vec<&str> = sweep.over.iter().map(|over| over.name.as_str()).collect();
     let quick = if sweep.quick { " (--quick)" } else { "" };
-    let mut text = format!("{}{quick}: what claims come to over {}\n", sweep.scenario, keys.join(" and "));
+    let mut text = format!(
+        "{}{quick}: what claims come to over {}\n",
+        sweep.scenario,
+        keys.join(" and ")
+    );
     for points in sweep.points.chunks(COLUMNS) {
         matrix(&mut text, sweep, points);
     }
@@ -87,13 +91,20 @@ fn numbers_of(text: &mut String, sweep: &Sweep, place: usize) {
     };
     let _ = writeln!(text, "\n{}: {}", claim.claim.id, claim.claim.says);
     for (number, check) in claim.checks.iter().enumerate() {
-        let all = || results(sweep, place).filter_map(|(point, claim)| Some((point, claim.checks.get(number)?)));
+        let all =
+            || results(sweep, place).filter_map(|(point, claim)| Some((point, claim.checks.get(number)?)));
         if all().all(|(_, other)| other.outcome == check.outcome) {
             continue;
         }
         let _ = writeln!(text, "  {}", check.check);
         for (point, check) in all() {
-            let _ = writeln!(text, "    {:<12} {:<9}  {}", point.values(), check.outcome.name(), numbers(check));
+            let _ = writeln!(
+                text,
+                "    {:<12} {:<9}  {}",
+                point.values(),
+                check.outcome.name(),
+                numbers(check)
+            );
         }
     }
 }
