@@ -31,11 +31,8 @@ fn directory() -> tempfile::TempDir {
     fs::create_dir_all(&series).unwrap();
     let mut text = "at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps\n".to_owned();
     for i in 0..600 {
-        text.push_str(&format!(
-            "{},{},,0.12,0.13,\n",
-            f64::from(i) / 10.0,
-            14_720 + i * 100
-        ));
+        let (at, window) = (f64::from(i) / 10.0, 14_720 + i * 100);
+        text = text + &at.to_string() + "," + &window.to_string() + ",,0.12,0.13,\n";
     }
     fs::write(series.join("reno-seed1-viewer0-transport.csv"), text).unwrap();
     directory
