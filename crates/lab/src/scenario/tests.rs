@@ -154,7 +154,7 @@ fn a_title_is_a_trace_or_a_file_and_not_both() {
     let both = GOOD.replace("trace =", "file = \"embedded\"\ntrace =");
     for text in [neither, both] {
         let error = parse(&text, &Changes::default()).unwrap_err().to_string();
-        assert!(error.contains("either a `trace` or a `file`"), "{error}");
+        assert!(error.contains("a `trace`, a `file` or a `ladder`"), "{error}");
     }
 }
 
