@@ -12,14 +12,33 @@ pub(super) fn figures(experiment: &Experiment) -> Vec<FigureSpec> {
         return experiment.figures.clone();
     }
     let spec = |kind, show: &[&str]| FigureSpec::new(kind, show);
-    let seen = ["frames_discarded", "underflow_events", "lost_packets"];
-    if experiment.cases.len() > FEW_CASES {
-        return vec![spec(FigureKind::Cases, &seen)];
+    let mut rows = experiment
+        .cases
+        .iter()
+        .flat_map(|case| &case.controllers)
+        .flat_map(|one| one.trials.iter().flatten());
+    let adaptive = rows.any(|row| row.adaptive.is_some());
+    let seen: &[&str] = if adaptive {
+        &["rebuffer_ratio", "mean_bitrate_bps", "loss_ratio"]
+    } else {
+        &["frames_discarded", "underflow_events", "lost_packets"]
+    };
+    let mut figures = Vec::new();
+    let few = experiment.cases.len() <= FEW_CASES;
+    if few {
+        figures.push(spec(FigureKind::Bars, seen));
     }
-    let mut figures = vec![spec(FigureKind::Bars, &seen)];
     if experiment.cases.len() > 1 {
-        figures.push(spec(FigureKind::Cases, &seen));
+        figures.push(spec(FigureKind::Cases, seen));
     }
-    figures.push(spec(FigureKind::OverTime, &["window", "rtt", "buffer"]));
+    if adaptive {
+        figures.push(spec(FigureKind::Distribution, &["instant", "smoothed"]));
+    }
+    if adaptive && few {
+        figures.push(spec(FigureKind::Switches, &[]));
+    }
+    if few {
+        figures.push(spec(FigureKind::OverTime, &["window", "rtt", "buffer"]));
+    }
     figures
 }

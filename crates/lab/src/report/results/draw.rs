@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::adaptive::{estimates, switches};
 use super::load::{CaseResults, Experiment, Flows, series_file};
 use super::series::{column, rates};
 use crate::figure::{BarColumn, Bars, Grouped, GroupedSeries, Line, Panel, Panels};
@@ -98,7 +99,15 @@ pub(super) fn draw(experiment: &Experiment, spec: &FigureSpec, source: Source<'_
                 .filter_map(|(name, case)| over_time(experiment, case, spec, name, source))
                 .collect()
         }
-        _ => Vec::new(),
+        FigureKind::Distribution => spec
+            .show
+            .iter()
+            .filter_map(|name| estimates(experiment, &cases, spec, name, source))
+            .collect(),
+        FigureKind::Switches => cases
+            .iter()
+            .filter_map(|case| switches(experiment, case, spec))
+            .collect(),
     }
 }
 
@@ -120,7 +129,7 @@ fn flows(spec: &FigureSpec) -> Flows<'_> {
 }
 
 /// Title and caption: what it shows, of which case, beside which figure of the paper.
-fn words(experiment: &Experiment, case: &str, spec: &FigureSpec, shows: &str) -> (String, String) {
+pub(super) fn words(experiment: &Experiment, case: &str, spec: &FigureSpec, shows: &str) -> (String, String) {
     let place = crate::scenario::full_name(&experiment.name, case);
     let what = spec.title.as_deref().unwrap_or(shows);
     let title = format!("{place}: {what}");
@@ -131,7 +140,7 @@ fn words(experiment: &Experiment, case: &str, spec: &FigureSpec, shows: &str) ->
     (title, parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
-fn file_name(experiment: &Experiment, case: &str, what: &str) -> String {
+pub(super) fn file_name(experiment: &Experiment, case: &str, what: &str) -> String {
     let all: Vec<&str> = [experiment.name.as_str(), case, what]
         .into_iter()
         .filter(|part| !part.is_empty())
@@ -176,7 +185,7 @@ fn bars(experiment: &Experiment, case: &CaseResults, spec: &FigureSpec) -> Optio
             .ideal
             .as_ref()
             .filter(|_| spec.role == "viewer" && !measure.over_ideal);
-        labels.push(measure.label().to_lowercase());
+        labels.push(uncapitalised(&measure.label()));
         columns.push(BarColumn {
             name,
             unit: unit.to_owned(),
@@ -291,7 +300,7 @@ fn over_time(
     if panels.iter().all(|panel| panel.lines[0].points.is_empty()) {
         return None;
     }
-    let (title, caption) = words(experiment, &case.name, spec, &curve.title.to_lowercase());
+    let (title, caption) = words(experiment, &case.name, spec, &uncapitalised(curve.title));
     let guides = case
         .scenario
         .as_ref()
@@ -302,6 +311,7 @@ fn over_time(
         x_name: "seconds since the viewer's request, first trial".to_owned(),
         y_name: curve.unit.to_owned(),
         x: Some((0.0, spec.until_s.unwrap_or_else(|| case.length()))),
+        y_from: least(&panels, name),
         y_to: quantile_top(&panels, spec.until_s),
         guides,
         panels,
@@ -313,6 +323,16 @@ fn over_time(
         svg: figure.svg(),
         caption,
     })
+}
+
+/// Where the y axis begins. Of RTTs queueing is what there is to see, so a long path's propagation is cut off.
+fn least(panels: &[Panel], name: &str) -> f64 {
+    let lines = panels.iter().flat_map(|panel| &panel.lines);
+    let values = lines.flat_map(|line| line.points.iter().map(|point| point.1));
+    match name {
+        "rtt" => values.fold(f64::INFINITY, f64::min) * 0.9,
+        _ => 0.0,
+    }
 }
 
 /// Where the y axis ends if single spikes, such as the first overshoot of one controller, would flatten everything else: a quarter above what 99 % of the
@@ -334,6 +354,17 @@ fn quantile_top(panels: &[Panel], until: Option<f64>) -> Option<f64> {
         usual = values.get(place).copied().unwrap_or(0.0).max(usual);
     }
     (usual > 0.0 && most > usual * 2.0).then_some(usual * 1.25)
+}
+
+/// A heading within a sentence; `RTT` stays.
+fn uncapitalised(heading: &str) -> String {
+    let mut letters = heading.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            format!("{}{}", first.to_lowercase(), &heading[first.len_utf8()..])
+        }
+        _ => heading.to_owned(),
+    }
 }
 
 /// What a curve is compared with.

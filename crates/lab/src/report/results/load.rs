@@ -105,8 +105,8 @@ impl Flows<'_> {
         total: false,
     };
 
-    fn holds(self, _row: &Row) -> bool {
-        self.role == "viewer"
+    fn holds(self, row: &Row) -> bool {
+        self.role == row.role
     }
 }
 

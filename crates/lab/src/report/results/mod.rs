@@ -1,5 +1,6 @@
 //! `lab report`: figures, tables and a page from what `lab run` stored, and from nothing else.
 
+mod adaptive;
 mod defaults;
 mod draw;
 mod load;

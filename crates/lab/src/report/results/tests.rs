@@ -51,7 +51,7 @@ fn the_page_has_every_scenario_with_its_numbers_and_figures() {
         "ccp-lb+loss=ignore",
         "Picture discards",
         "Packet retransmissions",
-        "Congestion window",
+        "congestion window",
         "RTT",
         "not measured",
         "id=\"p13-6\"",
