@@ -28,6 +28,7 @@ pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};
 pub use row::{BULK, FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER, WindowRow};
 pub use series::series_stem;
+pub(crate) use series::slug;
 pub use store::{SCENARIOS, Store, read, read_directory};
 pub use summary::tables;
 

@@ -48,7 +48,7 @@ fn directory(key: &Key) -> String {
 }
 
 /// A text as part of a file name: what is not a letter, a digit, `-` or `.` becomes `_`.
-fn slug(text: &str) -> String {
+pub(crate) fn slug(text: &str) -> String {
     text.chars()
         .map(|c| {
             if c.is_ascii_alphanumeric() || "-.".contains(c) {

@@ -7,6 +7,7 @@ use super::load::{CaseResults, Experiment, Flows, series_file};
 use super::series::{column, rates};
 use crate::figure::{BarColumn, Bars, Grouped, GroupedSeries, Line, Panel, Panels};
 use crate::metric::{Measure, Unit};
+use crate::run::slug;
 use crate::scenario::{FigureKind, FigureSpec, Scenario};
 use crate::words::{rate, size, time};
 
@@ -145,7 +146,7 @@ pub(super) fn file_name(experiment: &Experiment, case: &str, what: &str) -> Stri
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect();
-    all.join("-").replace([' ', '/', '+', '(', ')', '=', ','], "_")
+    slug(&all.join("-"))
 }
 
 /// Label and unit of a measure on an axis, and what its values are multiplied with.
@@ -316,7 +317,6 @@ fn over_time(
         guides,
         panels,
         buckets: source.buckets,
-        ..Panels::default()
     };
     Some(Drawn {
         name: file_name(experiment, &case.name, &format!("time-{name}")),
