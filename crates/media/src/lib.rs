@@ -4,6 +4,7 @@
 //! - [`Title`] is the whole index of a file: frames, average and peak rate, segments;
 //! - [`MediaSource`] is what a server serves: a file, memory, or payload generated from a [`FrameTrace`];
 //! - [`Ladder`] is a title in several representations, cut into segments of equal length, for adaptive players;
+//! - [`manifest`] reads the DASH and HLS manifests of packaged titles;
 //! - `assets` holds the title that comes with the project (feature `embedded-title`).
 //!
 //! Files are taken to be hostile: what they may ask for is bounded by [`Limits`], and a bad one gives a [`MediaError`]
@@ -22,6 +23,7 @@ mod frame;
 mod index;
 mod ladder;
 mod limits;
+pub mod manifest;
 mod movie;
 mod rates;
 mod segments;

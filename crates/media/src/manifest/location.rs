@@ -1,0 +1,43 @@
+//! From the references in a manifest to names below the media directory.
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+/// Where references start from. References that lead to another host lead out of the media directory.
+#[derive(Clone, Debug)]
+pub(super) struct Location(Option<Url>);
+
+/// Stands for the media directory; RFC 6761 keeps such names from anybody's use.
+const SITE: &str = "https://site.invalid/";
+
+impl Location {
+    /// The manifest of this name below the media directory.
+    pub(super) fn of(name: &str) -> Self {
+        let mut url = Url::parse(SITE).ok();
+        if let Some(url) = &mut url {
+            url.set_path(&name.replace('%', "%25"));
+        }
+        Self(url)
+    }
+
+    /// What `reference` leads to from here (RFC 3986 §5).
+    pub(super) fn join(&self, reference: &str) -> Self {
+        Self(self.0.as_ref().and_then(|url| url.join(reference.trim()).ok()))
+    }
+
+    /// The path below the media directory, `/` between segments; `None` if it lies elsewhere.
+    pub(super) fn file(&self) -> Option<String> {
+        let url = self.0.as_ref()?;
+        let here = url.host_str() == Some("site.invalid") && url.port().is_none() && url.scheme() == "https";
+        let path = percent_decode_str(url.path().strip_prefix('/')?)
+            .decode_utf8()
+            .ok()?;
+        (here && !path.is_empty()).then(|| path.into_owned())
+    }
+
+    /// The last part of the path.
+    pub(super) fn file_name(&self) -> String {
+        let file = self.file().unwrap_or_default();
+        file.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,381 @@
+//! Manifests as packagers write them, and as nobody should.
+
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+
+/// ffmpeg's `-f dash -use_template 1 -use_timeline 1`, shortened.
+const FFMPEG: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="static"
+	mediaPresentationDuration="PT8.5S" minBufferTime="PT6.0S">
+	<Period id="0" start="PT0.0S">
+		<AdaptationSet id="0" contentType="video" startWithSAP="1" segmentAlignment="true">
+			<Representation id="0" mimeType="video/mp4" codecs="avc1.640028" bandwidth="4820000" width="1920" height="1080">
+				<SegmentTemplate timescale="15360" initialization="init-$RepresentationID$.mp4" media="seg-$RepresentationID$-$Number%05d$.m4s" startNumber="1">
+					<SegmentTimeline>
+						<S t="0" d="46080" r="1" />
+						<S d="38400" />
+					</SegmentTimeline>
+				</SegmentTemplate>
+			</Representation>
+		</AdaptationSet>
+		<AdaptationSet id="1" contentType="audio">
+			<Representation id="3" mimeType="audio/mp4" codecs="mp4a.40.2" bandwidth="128000">
+				<SegmentTemplate timescale="48000" media="seg-$RepresentationID$-$Time$.m4s"><SegmentTimeline><S t="1024" d="141312" r="-1"/></SegmentTimeline></SegmentTemplate>
+			</Representation>
+		</AdaptationSet>
+	</Period>
+</MPD>"#;
+
+fn dash(name: &str, text: &str) -> Vec<Representation> {
+    match Manifest::read(name, text.as_bytes()).unwrap() {
+        Manifest::Dash(representations) => representations,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn files(representation: &Representation) -> Vec<&str> {
+    representation
+        .pieces
+        .iter()
+        .map(|piece| piece.file.as_deref().unwrap_or("-"))
+        .collect()
+}
+
+fn seconds(representation: &Representation) -> Vec<f64> {
+    representation
+        .pieces
+        .iter()
+        .map(|piece| piece.duration.unwrap_or_default().as_secs_f64())
+        .collect()
+}
+
+#[test]
+fn a_timeline_tells_every_segment_of_every_representation() {
+    let found = dash("films/one/manifest.mpd", FFMPEG);
+    let [video, audio] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(
+        (video.id.as_str(), video.set, video.component),
+        ("0", 0, Component::Video)
+    );
+    assert_eq!(video.picture, Some((1920, 1080)));
+    assert_eq!(video.codecs.as_deref(), Some("avc1.640028"));
+    assert_eq!(video.declared_rate, Some(Bitrate::from_kbps(4_820)));
+    let names = [
+        "films/one/seg-0-00001.m4s",
+        "films/one/seg-0-00002.m4s",
+        "films/one/seg-0-00003.m4s",
+    ];
+    assert_eq!(files(video), names);
+    assert_eq!(seconds(video), [3.0, 3.0, 2.5]);
+    assert_eq!((audio.set, audio.component), (1, Component::Audio));
+    // 2.944 s each until 8.5 s are full.
+    assert_eq!(
+        files(audio),
+        [
+            "films/one/seg-3-1024.m4s",
+            "films/one/seg-3-142336.m4s",
+            "films/one/seg-3-283648.m4s"
+        ]
+    );
+}
+
+#[test]
+fn what_a_representation_lacks_its_set_and_period_give() {
+    let text = r#"<MPD mediaPresentationDuration="PT1M10S"><BaseURL>media/</BaseURL><Period>
+        <SegmentTemplate timescale="1000" duration="30000" startNumber="0"/>
+        <AdaptationSet mimeType="video/mp4"><SegmentTemplate media="$Bandwidth$/$Number%03d$.m4s"/>
+        <Representation id="a" bandwidth="500"/><Representation id="b" bandwidth="900"><BaseURL>up/</BaseURL></Representation>
+        </AdaptationSet></Period></MPD>"#;
+    let found = dash("film.mpd", text);
+    assert_eq!(
+        files(&found[0]),
+        ["media/500/000.m4s", "media/500/001.m4s", "media/500/002.m4s"]
+    );
+    assert_eq!(
+        files(&found[1]),
+        [
+            "media/up/900/000.m4s",
+            "media/up/900/001.m4s",
+            "media/up/900/002.m4s"
+        ]
+    );
+    assert_eq!(seconds(&found[0]), [30.0, 30.0, 10.0]);
+    assert_eq!(found[0].set, found[1].set);
+}
+
+#[test]
+fn a_single_file_and_a_list_of_ranges_are_pieces_too() {
+    let text = r#"<MPD mediaPresentationDuration="PT10S"><Period>
+        <AdaptationSet contentType="video"><Representation id="v" bandwidth="500"><BaseURL>video%201.mp4</BaseURL>
+        <SegmentBase indexRange="800-1000"><Initialization range="0-799"/></SegmentBase></Representation></AdaptationSet>
+        <AdaptationSet contentType="audio"><Representation id="a" bandwidth="100"><BaseURL>sound.mp4</BaseURL>
+        <SegmentList timescale="10" duration="50"><SegmentURL mediaRange="100-199"/><SegmentURL mediaRange="200-299"/></SegmentList>
+        </Representation></AdaptationSet></Period></MPD>"#;
+    let found = dash("a/b.mpd", text);
+    assert_eq!(
+        found[0].pieces,
+        [Piece {
+            file: Some("a/video 1.mp4".into()),
+            bytes: None,
+            duration: Some(Duration::from_secs(10))
+        }]
+    );
+    let ranges: Vec<_> = found[1]
+        .pieces
+        .iter()
+        .map(|piece| piece.bytes.clone().unwrap())
+        .collect();
+    assert_eq!(
+        (files(&found[1]), ranges),
+        (vec!["a/sound.mp4"; 2], vec![100..200, 200..300])
+    );
+    assert_eq!(seconds(&found[1]), [5.0, 5.0]);
+}
+
+#[rstest]
+#[case("https://cdn.example/x/", None)]
+#[case("//cdn.example/", None)]
+#[case("../../", Some("seg-0-00001.m4s"))]
+#[case("/top/", Some("top/seg-0-00001.m4s"))]
+#[case("deep?token=x", Some("a/b/seg-0-00001.m4s"))]
+fn references_lead_below_the_media_directory_or_nowhere(#[case] base: &str, #[case] file: Option<&str>) {
+    let text = FFMPEG.replace("<Period id", &format!("<BaseURL>{base}</BaseURL><Period id"));
+    let found = dash("a/b/manifest.mpd", &text);
+    assert_eq!(found[0].pieces[0].file.as_deref(), file);
+}
+
+#[test]
+fn a_live_presentation_without_a_list_has_no_pieces() {
+    let text = r#"<MPD type="dynamic"><Period><AdaptationSet><SegmentTemplate media="$Number$" duration="2"/>
+        <Representation id="a" bandwidth="5"/></AdaptationSet></Period></MPD>"#;
+    assert!(dash("live.mpd", text)[0].pieces.is_empty());
+}
+
+#[rstest]
+#[case::not_xml("<MPD>\n<Period>\n</MPD>", 3, "not well-formed")]
+#[case::another_root("<html/>", 1, "html, not MPD")]
+#[case::nothing("<MPD/>", 1, "no Representation")]
+#[case::entities("<!DOCTYPE a [<!ENTITY b \"&b;\">]>\n<MPD>&b;</MPD>", 1, "DTD")]
+#[case::no_media(
+    "<MPD><Period><AdaptationSet>\n<Representation><SegmentTemplate/></Representation></AdaptationSet></Period></MPD>",
+    2,
+    "no @media"
+)]
+#[case::one_file(
+    "<MPD mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet>\n<SegmentTemplate media=\"a.m4s\" duration=\"3\"/><Representation/></AdaptationSet></Period></MPD>",
+    2,
+    "all one file"
+)]
+#[case::endless(
+    "<MPD><Period><AdaptationSet>\n<SegmentTemplate media=\"$Number$\" duration=\"3\"/><Representation/></AdaptationSet></Period></MPD>",
+    2,
+    "mediaPresentationDuration"
+)]
+#[case::duration(
+    "<MPD mediaPresentationDuration=\"9 s\"><Period><AdaptationSet><Representation/></AdaptationSet></Period></MPD>",
+    1,
+    "`9 s` is not a duration"
+)]
+#[case::number(
+    "<MPD><Period><AdaptationSet>\n\n<Representation bandwidth=\"fast\"/></AdaptationSet></Period></MPD>",
+    3,
+    "@bandwidth `fast`"
+)]
+#[case::identifier(
+    "<MPD mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet><SegmentTemplate media=\"$No$\" duration=\"3\"/><Representation/></AdaptationSet></Period></MPD>",
+    1,
+    "`$No$` is not known"
+)]
+#[case::dollar(
+    "<MPD mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet><SegmentTemplate media=\"$Number\" duration=\"3\"/><Representation/></AdaptationSet></Period></MPD>",
+    1,
+    "`$Number$` is not known|without another"
+)]
+fn a_bad_mpd_names_line_problem_and_mend(#[case] text: &str, #[case] line: usize, #[case] problem: &str) {
+    let error = Manifest::read("bad.mpd", text.as_bytes()).unwrap_err();
+    let said = error.to_string();
+    assert!(problem.split('|').any(|problem| said.contains(problem)), "{said}");
+    assert!(
+        said.starts_with(&format!("line {line}: ")) && said.contains("packager"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_few_bytes_cannot_ask_for_endless_segments() {
+    for (timeline, template) in [
+        (
+            "<SegmentTimeline><S d=\"1\" r=\"999999999999\"/></SegmentTimeline>",
+            "",
+        ),
+        ("", "duration=\"1\" timescale=\"1000000000\""),
+    ] {
+        let text = format!(
+            "<MPD mediaPresentationDuration=\"P9D\"><Period><AdaptationSet><SegmentTemplate media=\"$Number$\" {template}>{timeline}\
+             </SegmentTemplate><Representation/></AdaptationSet></Period></MPD>"
+        );
+        let error = Manifest::read("bad.mpd", text.as_bytes()).unwrap_err();
+        assert!(
+            matches!(error, ManifestError::TooLarge { what: "segments", .. }),
+            "{error}"
+        );
+    }
+}
+
+#[rstest]
+#[case(
+    "bad.m3u8",
+    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:10000000000000000000,\na.ts\n#EXTINF:10000000000000000000,\nb.ts\n#EXT-X-ENDLIST\n"
+)]
+#[case(
+    "bad.mpd",
+    "<MPD mediaPresentationDuration=\"P99999999D\"><Period><AdaptationSet><Representation/></AdaptationSet></Period></MPD>"
+)]
+fn times_that_nobody_can_add_up_are_refused(#[case] name: &str, #[case] text: &str) {
+    assert!(Manifest::read(name, text.as_bytes()).is_err());
+}
+
+const MAIN: &str = "#EXTM3U\n#EXT-X-VERSION:6\n\
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"audio_1\",DEFAULT=YES,URI=\"sound/media_3.m3u8\"\n\
+#EXT-X-STREAM-INF:BANDWIDTH=5302000,AVERAGE-BANDWIDTH=4820000,RESOLUTION=1920x1080,CODECS=\"avc1.640028,mp4a.40.2\",AUDIO=\"a\"\nmedia_0.m3u8\n\n\
+#EXT-X-STREAM-INF:BANDWIDTH=440000,RESOLUTION=848x480,CODECS=\"avc1.64001f\"\nmedia_2.m3u8\n";
+
+#[test]
+fn a_main_playlist_names_its_streams_and_their_sound() {
+    let Manifest::Main(found) = Manifest::read("f/master.m3u8", MAIN.as_bytes()).unwrap() else {
+        panic!()
+    };
+    let files: Vec<_> = found
+        .iter()
+        .map(|variant| variant.file.as_deref().unwrap())
+        .collect();
+    assert_eq!(
+        files,
+        ["f/media_0.m3u8", "f/media_2.m3u8", "f/sound/media_3.m3u8"]
+    );
+    let sets: Vec<_> = found.iter().map(|variant| variant.representation.set).collect();
+    assert_eq!(sets, [0, 0, 1]);
+    let rates: Vec<_> = found
+        .iter()
+        .map(|variant| variant.representation.declared_rate)
+        .collect();
+    assert_eq!(
+        rates,
+        [
+            Some(Bitrate::from_kbps(4_820)),
+            Some(Bitrate::from_kbps(440)),
+            None
+        ]
+    );
+    assert_eq!(found[2].representation.component, Component::Audio);
+}
+
+#[test]
+fn a_media_playlist_tells_every_segment() {
+    let text = "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"init-0.mp4\"\n\
+        #EXTINF:3.000000,\nseg-0-00001.m4s\n#EXTINF:2.500000,\nseg-0-00002.m4s\n#EXT-X-ENDLIST\n";
+    let Manifest::Media(found) = Manifest::read("f/media_0.m3u8", text.as_bytes()).unwrap() else {
+        panic!()
+    };
+    assert_eq!(files(&found), ["f/seg-0-00001.m4s", "f/seg-0-00002.m4s"]);
+    assert_eq!(
+        (seconds(&found), found.id.as_str()),
+        (vec![3.0, 2.5], "media_0.m3u8")
+    );
+}
+
+#[test]
+fn ranges_without_an_offset_follow_each_other() {
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n#EXTINF:3,\n#EXT-X-BYTERANGE:60\nall.mp4\n#EXT-X-ENDLIST\n";
+    let Manifest::Media(found) = Manifest::read("m.m3u8", text.as_bytes()).unwrap() else {
+        panic!()
+    };
+    let ranges: Vec<_> = found
+        .pieces
+        .iter()
+        .map(|piece| piece.bytes.clone().unwrap())
+        .collect();
+    assert_eq!(ranges, [50..150, 150..210]);
+}
+
+#[rstest]
+#[case::text("hello", 1, "#EXTM3U")]
+#[case::no_duration(
+    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\na.ts\nb.ts\n#EXT-X-ENDLIST\n",
+    5,
+    "b.ts"
+)]
+#[case::bad_duration(
+    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:long,\na.ts\n#EXT-X-ENDLIST\n",
+    4,
+    "a.ts"
+)]
+#[case::empty("#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-ENDLIST\n", 1, "no segments")]
+#[case::no_offset(
+    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n#EXT-X-BYTERANGE:5\na.ts\n#EXT-X-ENDLIST\n",
+    5,
+    "no offset"
+)]
+#[case::no_uri("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n", 1, "without its playlist")]
+fn a_bad_playlist_names_line_problem_and_mend(
+    #[case] text: &str,
+    #[case] line: usize,
+    #[case] problem: &str,
+) {
+    let error = Manifest::read("bad.m3u8", text.as_bytes()).unwrap_err();
+    let said = error.to_string();
+    assert!(problem.split('|').any(|problem| said.contains(problem)), "{said}");
+    assert!(
+        said.starts_with(&format!("line {line}: ")) || problem.contains('|'),
+        "{said}"
+    );
+    assert!(said.contains("packager"), "{said}");
+}
+
+#[test]
+fn an_error_names_the_file_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bad.mpd");
+    std::fs::write(&path, "<MPD/>").unwrap();
+    let said = Manifest::open(&path, "bad.mpd").unwrap_err().to_string();
+    assert_eq!(said.matches("bad.mpd").count(), 1, "{said}");
+}
+
+/// `text` with some bytes replaced, dropped or repeated.
+fn mutated(text: &'static str) -> impl Strategy<Value = Vec<u8>> {
+    let changes = proptest::collection::vec((0..text.len(), any::<u8>(), 0..3_u8), 1..6);
+    changes.prop_map(move |changes| {
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte, how) in changes {
+            let at = at.min(bytes.len() - 1);
+            match how {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b"0123456789$%<>\"'&/"[usize::from(byte) % 18]),
+            }
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = Manifest::read("any.mpd", &bytes);
+        let _ = Manifest::read("any.m3u8", &bytes);
+        let _ = Manifest::read("any.m3u8", &[b"#EXTM3U\n", &bytes[..]].concat());
+    }
+
+    #[test]
+    fn no_change_to_an_mpd_makes_its_reader_panic(bytes in mutated(FFMPEG)) {
+        let _ = Manifest::read("any.mpd", &bytes);
+    }
+
+    #[test]
+    fn no_change_to_a_playlist_makes_its_reader_panic(bytes in mutated(MAIN)) {
+        let _ = Manifest::read("any.m3u8", &bytes);
+    }
+}
