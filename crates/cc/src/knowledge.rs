@@ -19,8 +19,24 @@ pub struct VideoKnowledge {
     playout_buffer: AtomicU64,
     /// µs
     buffered: AtomicU64,
+    /// µs
+    deadline: AtomicU64,
+    /// A [`Playback`]
+    playback: AtomicU64,
     /// parts per billion
     wire_overhead: AtomicU64,
+}
+
+/// What a player is doing, as far as it says so. In the order of how much it needs: the last is worst off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Playback {
+    /// It plays from its buffer.
+    Playing,
+    /// It fills its buffer before it plays: at the start, after a seek.
+    Starting,
+    /// Its buffer has run empty: the viewer sees a picture that stands still.
+    Starved,
 }
 
 /// A set of things that a [`VideoKnowledge`] may know.
@@ -100,6 +116,8 @@ impl Default for VideoKnowledge {
             average_rate: unknown(),
             playout_buffer: unknown(),
             buffered: unknown(),
+            deadline: unknown(),
+            playback: unknown(),
             wire_overhead: unknown(),
         }
     }
@@ -170,6 +188,40 @@ impl VideoKnowledge {
             time.map(|time| u64::try_from(time.as_micros()).unwrap_or(UNKNOWN - 1)),
         );
     }
+
+    /// How long, when it last asked for something, the player could go on before it needed that.
+    pub fn deadline(&self) -> Option<Duration> {
+        read(&self.deadline).map(Duration::from_micros)
+    }
+
+    /// Sets or forgets the [deadline](Self::deadline), to the microsecond.
+    pub fn set_deadline(&self, time: Option<Duration>) {
+        write(
+            &self.deadline,
+            time.map(|time| u64::try_from(time.as_micros()).unwrap_or(UNKNOWN - 1)),
+        );
+    }
+
+    /// What the player is doing.
+    pub fn playback(&self) -> Option<Playback> {
+        match read(&self.playback)? {
+            0 => Some(Playback::Playing),
+            1 => Some(Playback::Starting),
+            _ => Some(Playback::Starved),
+        }
+    }
+
+    /// Sets or forgets what the player [is doing](Self::playback).
+    pub fn set_playback(&self, playback: Option<Playback>) {
+        write(
+            &self.playback,
+            playback.map(|playback| match playback {
+                Playback::Playing => 0,
+                Playback::Starting => 1,
+                Playback::Starved => 2,
+            }),
+        );
+    }
 }
 
 impl VideoKnowledge {
@@ -217,6 +269,20 @@ mod tests {
         assert_eq!(known.buffered(), Some(Duration::from_millis(1_500)));
         known.set_average_rate(None);
         assert_eq!(known.average_rate(), None);
+    }
+
+    #[test]
+    fn what_the_player_does_is_kept_as_told() {
+        let known = VideoKnowledge::new();
+        assert_eq!((known.playback(), known.deadline()), (None, None));
+        for playback in [Playback::Playing, Playback::Starting, Playback::Starved] {
+            known.set_playback(Some(playback));
+            assert_eq!(known.playback(), Some(playback));
+        }
+        known.set_deadline(Some(Duration::from_millis(700)));
+        assert_eq!(known.deadline(), Some(Duration::from_millis(700)));
+        known.set_playback(None);
+        assert_eq!(known.playback(), None);
     }
 
     #[test]

@@ -110,7 +110,7 @@ mod tests;
 mod timestamp;
 
 pub use controller::CongestionController;
-pub use knowledge::{Facts, VideoKnowledge};
+pub use knowledge::{Facts, Playback, VideoKnowledge};
 pub use path::Path;
 pub use playrate_units::{Bitrate, Bytes};
 pub use registry::Registry;

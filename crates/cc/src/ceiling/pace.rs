@@ -2,9 +2,9 @@
 
 use playrate_units::Bitrate;
 
-use crate::Facts;
 use crate::compose::{Core, Needs, floor_bytes};
 use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::{Facts, Playback};
 
 use super::Ceiling;
 
@@ -39,9 +39,11 @@ impl Pace {
         }
     }
 
-    /// What the player's buffer holds of what it can hold, from 0 to 1; empty if not known.
+    /// What the player's buffer holds of what it can hold, from 0 to 1; empty if not known. A player that does not say what it
+    /// holds may say when it needs more.
     fn fill(core: &Core, rate: Bitrate) -> f64 {
-        let (Some(time), Some(size)) = (core.known.buffered(), core.known.playout_buffer()) else {
+        let time = core.known.buffered().or_else(|| core.known.deadline());
+        let (Some(time), Some(size)) = (time, core.known.playout_buffer()) else {
             return 0.0;
         };
         let held = bytes_in(rate, time.as_secs_f64());
@@ -54,8 +56,16 @@ impl Pace {
         (self.full - self.start).mul_add(fill, self.start)
     }
 
-    /// The ceiling, bytes; `None` while the rate or the RTT is unknown.
+    /// The ceiling, bytes; `None` while the rate or the RTT is unknown, and while the player says that it starts up or that its
+    /// buffer has run empty: a buffer is filled as fast as can be until there is something to play from.
     pub(super) fn ceiling(self, core: &Core) -> Option<u64> {
+        if core
+            .known
+            .playback()
+            .is_some_and(|playback| playback > Playback::Playing)
+        {
+            return None;
+        }
         let rate = core.known.average_rate()?;
         let rtt = core.rtt.smoothed_ns()? as f64 * SECONDS_PER_NANO;
         let factor = self.factor(Self::fill(core, rate));
