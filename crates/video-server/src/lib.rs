@@ -5,6 +5,7 @@
 //! is a command line over it; TCP, which only tokio knows, lives there.
 //!
 //! - [`http`] is what a file server answers, as pure functions;
+//! - [`cmcd`] and [`cmsd`] are what players and servers say of themselves with requests and responses;
 //! - [`library`] is what there is to serve;
 //! - [`site`] is what is said to a request, whatever version of HTTP it came in;
 //! - [`serve`] is the server itself, over HTTP/3 on whatever runtime and socket it is given.
@@ -24,6 +25,8 @@
 //! # }
 //! ```
 
+pub mod cmcd;
+pub mod cmsd;
 pub mod http;
 pub mod library;
 pub mod serve;

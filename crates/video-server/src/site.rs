@@ -79,6 +79,11 @@ impl Part {
         self.bytes.is_empty()
     }
 
+    /// Which bytes of the resource are left.
+    pub fn bytes(&self) -> &Range<u64> {
+        &self.bytes
+    }
+
     /// The next bytes, at most a [`CHUNK`]; `None` at the end. A file's are read on the calling thread.
     ///
     /// # Errors

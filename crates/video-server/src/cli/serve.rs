@@ -14,7 +14,7 @@ use playrate_transport::{
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
-use video_server::library::{Library, TitleSummary};
+use video_server::library::{Library, RepresentationSummary, TitleSummary};
 use video_server::serve::{Settings, VideoServer};
 
 use super::tcp::{self, ListenError, TcpServer};
@@ -26,7 +26,7 @@ const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIF
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Directory with the titles (.mp4, H.264); other files in it are served as they are
+    /// Directory with the titles (.mp4 with H.264, DASH, HLS); other files in it are served as they are
     #[arg(long, value_name = "DIR")]
     media: PathBuf,
 
@@ -81,8 +81,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let library = Library::scan(&arguments.media)
         .context("--media")
         .map_err(Failure::Input)?;
-    if library.titles().next().is_none() {
-        tracing::warn!(directory = %arguments.media.display(), "there is no title (.mp4) in the media directory");
+    if library.titles().next().is_none() && library.packaged().is_empty() {
+        tracing::warn!(
+            directory = %arguments.media.display(),
+            "there is no title (.mp4, .mpd, .m3u8) in the media directory"
+        );
     }
     let identity = identity(arguments)?;
     tokio::runtime::Builder::new_multi_thread()
@@ -244,7 +247,7 @@ fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr
     let _ = writeln!(
         text,
         "Serving {} and {} of {} over HTTP/3{}",
-        counted(library.titles().count(), "title"),
+        counted(library.titles().count() + library.packaged().len(), "title"),
         counted(library.other_files(), "other file"),
         arguments.media.display(),
         if arguments.no_tcp {
@@ -255,6 +258,12 @@ fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr
     );
     for (name, title) in library.titles() {
         let _ = writeln!(text, "  {origin}{}\n    {}", name.to_url_path(), describe(title));
+    }
+    for title in library.packaged() {
+        let _ = writeln!(text, "  {origin}{}", title.manifest.to_url_path());
+        for representation in &title.representations {
+            let _ = writeln!(text, "    {}", describe_representation(representation));
+        }
     }
     let certificate = match &arguments.cert {
         Some(file) => file.display().to_string(),
@@ -299,6 +308,30 @@ fn describe(title: &TitleSummary) -> String {
         title.peak_rate.as_mbps(),
         title.size.as_f64() / 1e6,
     )
+}
+
+fn describe_representation(representation: &RepresentationSummary) -> String {
+    let mut parts = vec![format!("{:?}", representation.id)];
+    parts.extend(
+        representation
+            .picture
+            .map(|(width, height)| format!("{width}x{height}")),
+    );
+    parts.extend(representation.codecs.clone());
+    parts.push(match representation.average_rate {
+        Some(rate) => format!("{:.2} Mbit/s", rate.as_mbps()),
+        None => "rate unknown".to_owned(),
+    });
+    parts.push(format!(
+        "{} of at most {:.1} s, {:.1} s in all",
+        counted(representation.segments, "segment"),
+        representation.longest_segment.as_secs_f64(),
+        representation.duration.as_secs_f64()
+    ));
+    if representation.missing > 0 {
+        parts.push(format!("{} missing", representation.missing));
+    }
+    parts.join(", ")
 }
 
 /// The signals that end a server.

@@ -40,6 +40,9 @@ pub enum LibraryError {
     /// Titles that cannot be played.
     #[error("{}", list(.0))]
     BadTitles(Vec<BadTitle>),
+    /// There is nothing to watch: manifests that cannot be used, and no title beside them.
+    #[error("nothing to serve: {}", list(.0))]
+    BadManifests(Vec<String>),
     /// A name under which nothing can be asked for.
     #[error(
         "`{name}` cannot name a title: use segments joined by `/`, none of them empty or with a leading dot"
@@ -63,7 +66,7 @@ pub struct BadTitle {
 /// A message stays readable however bad a directory is.
 const SHOWN: usize = 10;
 
-fn list(titles: &[BadTitle]) -> String {
+fn list(titles: &[impl ToString]) -> String {
     let mut lines: Vec<String> = titles.iter().take(SHOWN).map(ToString::to_string).collect();
     if let Some(more) = titles.len().checked_sub(SHOWN).filter(|&more| more > 0) {
         lines.push(format!("… and {more} more titles that cannot be played"));

@@ -5,14 +5,19 @@
 //! [`TitleSummary`] is kept; the frames of a thousand films would not fit.
 //!
 //! A file is looked up and opened anew for each request, so what is added to the directory later is served at once.
+//! DASH and HLS manifests are read as well: they say which files are segments of which representation, and so which rate a response
+//! has. One that cannot be used is named in the log; its files are served like any others, without a rate.
+//!
 //! Titles are not indexed while serving: a title that is new, or has changed since the start, is served as it is, and
 //! its rate is unknown until the next start (the log says so). A file that changes *while a response reads it* ends
 //! that response early: titles are to be replaced by renaming complete files over them.
 
 mod error;
 mod file;
+mod packaged;
 mod scan;
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,6 +30,8 @@ use playrate_units::{Bitrate, Bytes as ByteCount};
 
 pub use error::{BadTitle, LibraryError};
 use file::OpenFile;
+use packaged::{Known, Packaged};
+pub use packaged::{PackagedTitle, RepresentationSummary};
 
 use crate::http::answer::Representation;
 use crate::http::content_type;
@@ -83,6 +90,7 @@ pub struct Library {
     directory: Option<PathBuf>,
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
+    packaged: Packaged,
     /// Files of the directory that are no titles.
     other_files: usize,
 }
@@ -126,6 +134,33 @@ impl Library {
             .map(|(name, indexed)| (name, &indexed.summary))
     }
 
+    /// The titles that DASH and HLS manifests of the directory name.
+    pub fn packaged(&self) -> &[PackagedTitle] {
+        &self.packaged.titles
+    }
+
+    /// The rates of those that may replace `representation` while playing, itself included, as players know them: what the
+    /// manifest declares, or the average if that is more.
+    pub fn alternatives(&self, representation: &RepresentationSummary) -> Vec<Bitrate> {
+        let title = self
+            .packaged
+            .titles
+            .iter()
+            .find(|title| title.manifest == representation.title);
+        let all = title
+            .map(|title| title.representations.as_slice())
+            .unwrap_or_default();
+        let same_set = all.iter().filter(|other| other.set == representation.set);
+        same_set
+            .filter_map(|other| other.declared_rate.max(other.average_rate))
+            .collect()
+    }
+
+    /// Manifests of the directory that cannot be used: file, line, problem and mend of each.
+    pub fn bad_manifests(&self) -> &[String] {
+        &self.packaged.bad
+    }
+
     /// How many files that are no titles the directory held when it was read.
     pub fn other_files(&self) -> usize {
         self.other_files
@@ -152,6 +187,10 @@ impl Library {
             ),
             Content::File(file) => (file.len(), file.etag(), file.modified()),
         };
+        let pieces = self.packaged.files.get(name).map(Arc::clone);
+        let packaged_rate = pieces
+            .iter()
+            .find_map(|pieces| pieces.first()?.representation.average_rate);
         let rate = self.indexed.get(name).and_then(|indexed| {
             let same = indexed.etag == etag;
             if !same {
@@ -165,7 +204,8 @@ impl Library {
                 content_type: content_type::of(name.as_str()),
                 validators: Validators::new(etag, modified),
             },
-            average_rate: rate,
+            average_rate: packaged_rate.or(rate),
+            pieces,
             content,
         }))
     }
@@ -207,8 +247,11 @@ fn is_absence(error: &io::Error) -> bool {
 pub struct Resource {
     /// What HTTP says of it.
     pub representation: Representation,
-    /// The average rate of the title that it is, where it is one and its index is still true.
+    /// The average rate of the title or the representation that it is (a part of), where that is known and, of a title,
+    /// the index is still true.
     pub average_rate: Option<Bitrate>,
+    /// Its segments, if a manifest names it.
+    pieces: Option<Arc<[Known]>>,
     content: Content,
 }
 
@@ -219,6 +262,16 @@ enum Content {
 }
 
 impl Resource {
+    /// The representation that it is (a part of), if a manifest names it.
+    pub fn representation(&self) -> Option<&Arc<RepresentationSummary>> {
+        Some(&self.pieces.as_ref()?.first()?.representation)
+    }
+
+    /// How long the segments play that lie within these of its bytes, where that is known.
+    pub fn duration_of(&self, bytes: &Range<u64>) -> Option<Duration> {
+        packaged::duration_of(self.pieces.as_ref()?, bytes)
+    }
+
     /// The bytes from `offset` on: at least one and at most `max`, none only at the end or if `max` is zero. A file's
     /// blocks are read on the calling thread; they come from the page cache, or as fast as the disk has them.
     ///

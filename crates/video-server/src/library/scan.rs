@@ -6,9 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use playrate_media::{MediaError, Title};
+use playrate_media::manifest::Manifest;
+use playrate_media::{MediaError, Segment, Title};
 
 use super::file::OpenFile;
+use super::packaged::{self, Cut, Cuts};
 use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 
@@ -39,6 +41,8 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
     let mut indexed = BTreeMap::new();
     let mut bad = Vec::new();
     let mut other_files = 0;
+    let mut manifests = Vec::new();
+    let mut cuts = BTreeMap::new();
     for Found { path, packaged } in walk.found {
         let Some(name) = path
             .strip_prefix(&root)
@@ -48,6 +52,11 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
             tracing::warn!(file = %path.display(), "not served: its name is hidden or not UTF-8");
             continue;
         };
+        if Manifest::is_named(&path) {
+            manifests.push((path, name));
+            other_files += 1;
+            continue;
+        }
         if !is_title(&path) {
             other_files += 1;
             continue;
@@ -60,7 +69,10 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
             });
         }
         match index(&path) {
-            Ok(title) => {
+            Ok((title, segments)) => {
+                if packaged {
+                    cuts.insert(name.clone(), segments);
+                }
                 indexed.insert(name, title);
             }
             Err(error) if packaged && is_part(&error) => {
@@ -73,15 +85,20 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
     if !bad.is_empty() {
         return Err(LibraryError::BadTitles(bad));
     }
+    let packaged = packaged::read(&root, manifests, &cuts);
+    if indexed.is_empty() && packaged.titles.is_empty() && !packaged.bad.is_empty() {
+        return Err(LibraryError::BadManifests(packaged.bad));
+    }
     Ok(Library {
         directory: Some(root),
         indexed,
         sources: BTreeMap::new(),
+        packaged,
         other_files,
     })
 }
 
-fn index(path: &Path) -> Result<Indexed, MediaError> {
+fn index(path: &Path) -> Result<(Indexed, Cuts), MediaError> {
     // The version is taken before the index is read: if the file changes in between, the two differ later on.
     let version = OpenFile::open(path).map_err(|error| MediaError::from(error).in_file(path))?;
     let etag = version.map(|file| file.etag()).ok_or_else(|| {
@@ -89,10 +106,16 @@ fn index(path: &Path) -> Result<Indexed, MediaError> {
         MediaError::from(gone).in_file(path)
     })?;
     let title = Title::open(path)?;
-    Ok(Indexed {
+    let cut = |segment: Segment| Cut {
+        bytes: Some(segment.bytes),
+        duration: Some(segment.duration),
+    };
+    let cuts = title.segments().into_iter().map(cut).collect();
+    let indexed = Indexed {
         summary: TitleSummary::of(&title),
         etag,
-    })
+    };
+    Ok((indexed, cuts))
 }
 
 /// Whether a file is to be a title. A `.m4s` is not: it is a piece of one and cannot be read without its
@@ -153,7 +176,7 @@ impl Walk<'_> {
                 files.push(path);
             }
         }
-        let packaged = packaged || files.iter().any(|file| has_extension(file, &["mpd", "m3u8"]));
+        let packaged = packaged || files.iter().any(|file| Manifest::is_named(file));
         self.found
             .extend(files.into_iter().map(|path| Found { path, packaged }));
         let Some(depth) = depth.checked_sub(1) else {

@@ -9,15 +9,17 @@ use playrate_transport::{ConnectionController, Incoming};
 use playrate_units::Bytes;
 use tokio::sync::mpsc;
 
-use super::live::LiveTitles;
 use super::observe::{ConnectionInfo, SessionEnd, SessionSummary};
+use super::throughput::Throughput;
+use super::watching::Watching;
 use super::{Shared, exchange};
 
 /// What a connection's exchanges share and count.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) id: u64,
-    pub(super) titles: Arc<LiveTitles>,
+    pub(super) watching: Arc<Watching>,
+    pub(super) throughput: Arc<Throughput>,
     pub(super) requests: AtomicU64,
     pub(super) responses: AtomicU64,
     pub(super) aborted: AtomicU64,
@@ -34,7 +36,10 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     };
     let knowledge = Arc::new(VideoKnowledge::new());
     knowledge.set_playout_buffer(settings.playout_buffer);
-    let mut monitor = Monitor::new(settings.sample_interval).named(id);
+    let throughput = Arc::new(Throughput::default());
+    let mut monitor = Monitor::new(settings.sample_interval)
+        .named(id)
+        .with_sink(Arc::clone(&throughput));
     if let Some(observer) = &settings.observer {
         for sink in observer.connecting(&info) {
             monitor = monitor.with_sink(sink);
@@ -54,7 +59,8 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     tracing::debug!(connection = id, peer = %info.peer, controller = %info.controller, "connected");
     let tally = Arc::new(Tally {
         id,
-        titles: Arc::new(LiveTitles::new(knowledge)),
+        watching: Arc::new(Watching::new(knowledge, Arc::clone(&shared.runtime))),
+        throughput,
         requests: AtomicU64::new(0),
         responses: AtomicU64::new(0),
         aborted: AtomicU64::new(0),
@@ -86,6 +92,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
         aborted: tally.aborted.load(Relaxed),
         bytes: Bytes::new(tally.bytes.load(Relaxed)),
         totals: quinn.stats().into(),
+        player: tally.watching.report(),
         end,
     };
     shared.counted.sessions.fetch_add(1, Relaxed);
@@ -97,6 +104,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
 
 fn log(session: &SessionSummary) {
     let totals = &session.totals;
+    let player = session.player.as_ref();
     tracing::info!(
         connection = session.connection.id,
         peer = %session.connection.peer,
@@ -111,6 +119,12 @@ fn log(session: &SessionSummary) {
         lost_packets = totals.lost_packets,
         congestion_events = totals.congestion_events,
         smoothed_rtt_ms = totals.smoothed_rtt.as_secs_f64() * 1e3,
+        player_requests = player.map(|player| player.requests),
+        player_viewings = player.map(|player| player.viewings),
+        player_starvations = player.map(|player| player.starvations),
+        player_lowest_buffer_ms = player.and_then(|player| Some(player.lowest_buffer?.as_secs_f64() * 1e3)),
+        player_mean_bitrate = player.and_then(|player| Some(player.mean_bitrate()?.as_bits_per_second())),
+        player_measured_throughput = player.and_then(|player| Some(player.measured_throughput?.as_bits_per_second())),
         end = %session.end,
         "session finished"
     );

@@ -3,13 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use http::StatusCode;
+use http::{HeaderMap, Request, StatusCode};
+use playrate_media::manifest::Component;
 use playrate_transport::{Arrival, Exchange, ExchangeError};
+use playrate_units::Bitrate;
 use tokio::sync::mpsc;
 
 use super::Shared;
 use super::connection::Tally;
-use crate::site::{Content, Reply};
+use super::throughput::Throughput;
+use super::watching::Asked;
+use crate::cmcd::Cmcd;
+use crate::cmsd;
+use crate::site::{Content, Part, Reply, Site};
 
 /// Why a response was broken off.
 #[derive(Debug, thiserror::Error)]
@@ -78,14 +84,23 @@ async fn answer(
     shared: &Shared,
     progress: &mut Progress,
 ) -> Result<(), Broken> {
-    let Reply { head, content } = shared.site.reply(exchange.request());
+    let Reply { mut head, content } = shared.site.reply(exchange.request());
     progress.status = head.status();
     progress.length = content.len();
     match content {
         Content::Part(mut part) => {
             // Before the first byte: the controller's start may depend on it.
-            let rate = part.resource.average_rate;
-            let _live = rate.map(|rate| tally.titles.begin(part.name.clone(), rate));
+            let asked = asked(exchange.request(), &part);
+            let _watching = tally.watching.begin(&asked);
+            if asked.cmcd.is_some() {
+                describe(
+                    &part,
+                    &exchange,
+                    &tally.throughput,
+                    &shared.site,
+                    head.headers_mut(),
+                );
+            }
             let mut writer = exchange.start(head).await?;
             // Never more than a chunk ahead of what the transport has taken.
             while let Some(chunk) = part.next_chunk()? {
@@ -102,4 +117,51 @@ async fn answer(
         }
     }
     Ok(())
+}
+
+/// What a request for `part` says of who watches what.
+fn asked(request: &Request<()>, part: &Part) -> Asked {
+    let (title, set) = match part.resource.representation() {
+        Some(representation) => (representation.title.clone(), representation.set),
+        None => (part.name.clone(), 0),
+    };
+    Asked {
+        title,
+        set,
+        rate: part.resource.average_rate,
+        cmcd: Cmcd::of(request.headers(), request.uri()),
+    }
+}
+
+/// Says with CMSD what `part` is and what the way to this client carries.
+fn describe(part: &Part, exchange: &Exchange, throughput: &Throughput, site: &Site, headers: &mut HeaderMap) {
+    let representation = part.resource.representation();
+    let object = cmsd::Static {
+        bitrate: part.resource.average_rate,
+        duration: part.resource.duration_of(part.bytes()),
+        object_type: representation.and_then(|representation| match representation.component {
+            Component::Video => Some('v'),
+            Component::Audio => Some('a'),
+            _ => None,
+        }),
+    };
+    object.apply(headers);
+    let estimate = throughput.estimate();
+    let fitting = |rate: &Bitrate| estimate.is_some_and(|estimate| *rate <= estimate);
+    let ladder = representation.filter(|representation| representation.component == Component::Video);
+    let ladder = ladder
+        .map(|representation| site.library().alternatives(representation))
+        .unwrap_or_default();
+    let lowest = ladder.iter().min().copied().filter(|_| estimate.is_some());
+    let way = cmsd::Dynamic {
+        throughput: estimate,
+        rtt: exchange
+            .control()
+            .monitor()
+            .latest()
+            .and_then(|sample| sample.smoothed_rtt),
+        // Even the lowest may be too much; there is nothing below it.
+        most: ladder.iter().copied().filter(fitting).max().or(lowest),
+    };
+    way.apply(headers);
 }

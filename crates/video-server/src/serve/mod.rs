@@ -15,8 +15,9 @@
 
 mod connection;
 mod exchange;
-mod live;
 mod observe;
+mod throughput;
+mod watching;
 
 use core::fmt;
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
-pub use observe::{ConnectionInfo, Observer, SessionEnd, SessionSummary};
+pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSummary};
 
 use crate::http::cors::Cors;
 use crate::library::Library;

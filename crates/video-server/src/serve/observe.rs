@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_transport::telemetry::{Sink, Totals};
-use playrate_units::Bytes;
+use playrate_units::{Bitrate, Bytes};
+
+use crate::cmcd::{Cmcd, ObjectType};
 
 /// A connection, as it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +59,66 @@ pub struct SessionSummary {
     pub bytes: Bytes,
     /// What the transport counted.
     pub totals: Totals,
+    /// What its players said of themselves with CMCD, if they did.
+    pub player: Option<PlayerReport>,
     /// Why it is over.
     pub end: SessionEnd,
+}
+
+/// What players said of themselves with the requests of one connection (CMCD, CTA-5004).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PlayerReport {
+    /// Requests that said anything.
+    pub requests: u64,
+    /// Viewings (`sid`) that began.
+    pub viewings: u64,
+    /// Requests that said that the buffer had run empty since the one before (`bs`).
+    pub starvations: u64,
+    /// The least that a buffer held once playing had begun (`bl`).
+    pub lowest_buffer: Option<Duration>,
+    /// The throughput that a player measured last (`mtp`).
+    pub measured_throughput: Option<Bitrate>,
+    /// Pairs that were not understood.
+    pub ignored: u64,
+    /// Rates (`br`) of pictures times how long they play (`d`), in bits, and these times.
+    bits: f64,
+    time: Duration,
+}
+
+impl PlayerReport {
+    /// Mean encoded rate of the pictures that were asked for, by playing time.
+    pub fn mean_bitrate(&self) -> Option<Bitrate> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bytes, not negative"
+        )]
+        let bytes = Bytes::new((self.bits / 8.0) as u64);
+        bytes.per(self.time)
+    }
+
+    /// Takes what one request says; `known` if its viewing is.
+    pub(super) fn take(&mut self, cmcd: &Cmcd, known: bool) {
+        self.requests += 1;
+        self.viewings += u64::from(!known);
+        self.starvations += u64::from(cmcd.starved);
+        self.ignored += cmcd.ignored as u64;
+        if !cmcd.startup
+            && let Some(level) = cmcd.buffer_length
+        {
+            self.lowest_buffer = Some(self.lowest_buffer.map_or(level, |lowest| lowest.min(level)));
+        }
+        self.measured_throughput = cmcd.measured_throughput.or(self.measured_throughput);
+        let picture = matches!(
+            cmcd.object_type,
+            None | Some(ObjectType::Video | ObjectType::Muxed)
+        );
+        if let (true, Some(rate), Some(time)) = (picture, cmcd.bitrate, cmcd.object_duration) {
+            self.bits += rate.as_bits_per_second() as f64 * time.as_secs_f64();
+            self.time += time;
+        }
+    }
 }
 
 /// Is told of a server's connections. Called on their tasks: it must not block.

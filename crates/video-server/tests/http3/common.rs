@@ -85,6 +85,8 @@ pub(crate) struct Wanted {
     pub(crate) controller: ControllerChoice,
     pub(crate) options: fn(&mut ServerOptions),
     pub(crate) settings: fn(&mut Settings),
+    /// Puts more into the directory.
+    pub(crate) media: fn(&Path),
 }
 
 impl Default for Wanted {
@@ -93,6 +95,7 @@ impl Default for Wanted {
             controller: "cubic".parse().unwrap(),
             options: |_| (),
             settings: |_| (),
+            media: |_| (),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Running {
         fs::create_dir(root.join("pages")).unwrap();
         fs::write(root.join("pages/index.html"), "<p>Films</p>").unwrap();
         fs::write(root.join("long.bin"), long()).unwrap();
+        (wanted.media)(root);
         let identity = Identity::development(&[]).unwrap();
         let mut options = ServerOptions::new(identity.clone());
         (wanted.options)(&mut options);

@@ -11,10 +11,10 @@ use playrate_units::Bytes;
 
 use crate::common::{Running, Wanted, fixture, get, read};
 
-type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
+pub(crate) type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
 
 /// CUBIC that keeps hold of what each connection knows.
-fn watched() -> (ControllerChoice, Seen) {
+pub(crate) fn watched() -> (ControllerChoice, Seen) {
     let seen = Seen::default();
     let keep = Arc::clone(&seen);
     let cubic: playrate_cc::ControllerSpec = "cubic".parse().unwrap();

@@ -1,0 +1,313 @@
+//! Packaged titles: what the manifests of a media directory say of the files in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use playrate_media::manifest::{Component, Manifest, ManifestError, Piece, Representation};
+use playrate_units::{Bitrate, Bytes};
+
+use crate::http::path::ResourceName;
+
+/// A title in representations, as one manifest names them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PackagedTitle {
+    /// The manifest that players are given.
+    pub manifest: ResourceName,
+    /// What there is to choose from.
+    pub representations: Vec<Arc<RepresentationSummary>>,
+}
+
+/// What is kept of a representation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepresentationSummary {
+    /// The manifest that it stands in.
+    pub title: ResourceName,
+    /// Its name there.
+    pub id: String,
+    /// Those of one set replace each other while playing.
+    pub set: usize,
+    /// What it holds.
+    pub component: Component,
+    /// Codecs as RFC 6381 writes them, if said.
+    pub codecs: Option<String>,
+    /// Width and height of the picture in pixels, if said.
+    pub picture: Option<(u32, u32)>,
+    /// Bytes of its segments over their playing time, where files and durations are there to tell; else what the manifest
+    /// declares.
+    pub average_rate: Option<Bitrate>,
+    /// The rate that the manifest declares, which is the one that players know it by.
+    pub declared_rate: Option<Bitrate>,
+    /// How many segments there are.
+    pub segments: usize,
+    /// How long they play in all, as far as is known.
+    pub duration: Duration,
+    /// The longest of them.
+    pub longest_segment: Duration,
+    /// Segments whose files are not there.
+    pub missing: usize,
+}
+
+/// One segment in a file.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    bytes: Option<Range<u64>>,
+    duration: Option<Duration>,
+    pub(super) representation: Arc<RepresentationSummary>,
+}
+
+/// How long the segments play that lie within `part` of a file in which these are.
+pub(super) fn duration_of(pieces: &[Known], part: &Range<u64>) -> Option<Duration> {
+    let whole = |piece: &&Known| match &piece.bytes {
+        None => true,
+        Some(bytes) => part.start <= bytes.start && bytes.end <= part.end,
+    };
+    let durations: Vec<_> = pieces
+        .iter()
+        .filter(whole)
+        .filter_map(|piece| piece.duration)
+        .collect();
+    (!durations.is_empty()).then(|| durations.iter().sum())
+}
+
+/// What the manifests of a directory say.
+#[derive(Debug, Default)]
+pub(super) struct Packaged {
+    pub(super) titles: Vec<PackagedTitle>,
+    pub(super) files: BTreeMap<ResourceName, Arc<[Known]>>,
+    /// Manifests that cannot be used, and why.
+    pub(super) bad: Vec<String>,
+}
+
+/// A segment in a file.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    /// Its bytes; `None` if it is all of the file.
+    pub(super) bytes: Option<Range<u64>>,
+    /// How long it plays, if that is known.
+    pub(super) duration: Option<Duration>,
+}
+
+/// The segments of a title that is one file.
+pub(super) type Cuts = Vec<Cut>;
+
+/// Reads `manifests`; `cuts` are the segments of files that were read as titles.
+pub(super) fn read(
+    root: &Path,
+    mut manifests: Vec<(PathBuf, ResourceName)>,
+    cuts: &BTreeMap<ResourceName, Cuts>,
+) -> Packaged {
+    // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another file.
+    manifests.sort_by_key(|(path, name)| {
+        (
+            path.extension().is_none_or(|extension| extension != "mpd"),
+            name.clone(),
+        )
+    });
+    let mut reader = Reader {
+        root,
+        cuts,
+        packaged: Packaged::default(),
+    };
+    // Titles by manifest; for HLS, playlists are put into the title of the main playlist that names them.
+    let mut titles: BTreeMap<ResourceName, Vec<Representation>> = BTreeMap::new();
+    let mut playlists: BTreeMap<ResourceName, (PathBuf, Representation)> = BTreeMap::new();
+    let mut mains = Vec::new();
+    let mut order = Vec::new();
+    for (path, name) in manifests {
+        match Manifest::open(&path, name.as_str()) {
+            Ok(Manifest::Dash(representations)) => {
+                order.push((path, name.clone()));
+                titles.insert(name, representations);
+            }
+            Ok(Manifest::Main(variants)) => mains.push((path, name, variants)),
+            Ok(Manifest::Media(representation)) => {
+                playlists.insert(name, (path, representation));
+            }
+            Ok(_) => {}
+            Err(error) => reader.refuse(&error),
+        }
+    }
+    let mut named_by_mains = BTreeSet::new();
+    for (path, name, variants) in mains {
+        let mut representations = Vec::new();
+        let mut taken = BTreeSet::new();
+        for variant in variants {
+            let file = variant.file.as_deref().and_then(named);
+            // Streams that differ only in their sound share a playlist.
+            if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
+                continue;
+            }
+            let Some((file, (_, playlist))) = file.and_then(|file| playlists.get_key_value(&file)) else {
+                tracing::warn!(
+                    manifest = %path.display(), playlist = variant.file, "a playlist that it names is not here, or bad"
+                );
+                continue;
+            };
+            named_by_mains.insert(file.clone());
+            let mut representation = variant.representation;
+            representation.pieces.clone_from(&playlist.pieces);
+            representations.push(representation);
+        }
+        order.push((path, name.clone()));
+        titles.insert(name, representations);
+    }
+    for (name, (path, representation)) in playlists {
+        if !named_by_mains.contains(&name) {
+            order.push((path, name.clone()));
+            titles.insert(name, vec![representation]);
+        }
+    }
+    for (path, name) in order {
+        if let Some(representations) = titles.remove(&name) {
+            reader.add(&path, name, representations);
+        }
+    }
+    reader.packaged
+}
+
+fn named(file: &str) -> Option<ResourceName> {
+    ResourceName::from_relative(Path::new(file))
+}
+
+struct Reader<'a> {
+    root: &'a Path,
+    cuts: &'a BTreeMap<ResourceName, Cuts>,
+    packaged: Packaged,
+}
+
+impl Reader<'_> {
+    fn refuse(&mut self, error: &ManifestError) {
+        tracing::warn!(%error, "a manifest cannot be used: its files are served, their rates are unknown");
+        self.packaged.bad.push(error.to_string());
+    }
+
+    fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<Representation>) {
+        let mut summaries = Vec::new();
+        let mut files: BTreeMap<ResourceName, Vec<Known>> = BTreeMap::new();
+        let (mut missing, mut segments) = (0, 0);
+        for representation in representations {
+            let (summary, pieces) = self.measure(&title, representation);
+            let summary = Arc::new(summary);
+            missing += summary.missing;
+            segments += summary.segments;
+            for (file, Cut { bytes, duration }) in pieces {
+                let representation = Arc::clone(&summary);
+                files.entry(file).or_default().push(Known {
+                    bytes,
+                    duration,
+                    representation,
+                });
+            }
+            summaries.push(summary);
+        }
+        let lacks = match (summaries.is_empty(), segments > 0 && missing == segments) {
+            (true, _) => Some("none of the playlists".to_owned()),
+            (false, true) => Some(format!("none of the {segments} segments")),
+            (false, false) => None,
+        };
+        if let Some(lacks) = lacks {
+            let why = format!(
+                "{}: {lacks} that it names is in the media directory; put them where it says, or serve another directory",
+                path.display()
+            );
+            tracing::warn!("{why}");
+            self.packaged.bad.push(why);
+            return;
+        }
+        if missing > 0 {
+            tracing::warn!(manifest = %path.display(), missing, segments, "segments that it names are not in the media directory");
+        }
+        for (file, pieces) in files {
+            // The first manifest that names a file says what it is.
+            self.packaged.files.entry(file).or_insert_with(|| pieces.into());
+        }
+        self.packaged.titles.push(PackagedTitle {
+            manifest: title,
+            representations: summaries,
+        });
+    }
+
+    /// Adds up a representation, and says which of its pieces are there.
+    fn measure(
+        &self,
+        title: &ResourceName,
+        representation: Representation,
+    ) -> (RepresentationSummary, Vec<(ResourceName, Cut)>) {
+        let Representation {
+            id,
+            set,
+            component,
+            codecs,
+            picture,
+            declared_rate,
+            pieces,
+            ..
+        } = representation;
+        let pieces: Vec<_> = pieces.into_iter().flat_map(|piece| self.cut(piece)).collect();
+        let mut summary = RepresentationSummary {
+            title: title.clone(),
+            id,
+            set,
+            component,
+            codecs,
+            picture,
+            average_rate: None,
+            declared_rate,
+            segments: pieces.len(),
+            duration: pieces.iter().filter_map(|(_, cut)| cut.duration).sum(),
+            longest_segment: pieces
+                .iter()
+                .filter_map(|(_, cut)| cut.duration)
+                .max()
+                .unwrap_or_default(),
+            missing: 0,
+        };
+        let mut bytes = Bytes::ZERO;
+        let mut played = Duration::ZERO;
+        let mut there = Vec::with_capacity(pieces.len());
+        for (file, cut) in pieces {
+            let size = file
+                .as_ref()
+                .and_then(|file| fs::metadata(self.root.join(file.as_str())).ok());
+            let (Some(file), Some(size)) = (file, size) else {
+                summary.missing += 1;
+                continue;
+            };
+            if let Some(duration) = cut.duration {
+                let range = cut
+                    .bytes
+                    .as_ref()
+                    .map(|range| range.end.saturating_sub(range.start));
+                bytes += Bytes::new(range.unwrap_or(u64::MAX).min(size.len()));
+                played += duration;
+            }
+            there.push((file, cut));
+        }
+        let measured = bytes.per(played).filter(|&rate| rate > Bitrate::ZERO);
+        summary.average_rate = measured.or(declared_rate);
+        (summary, there)
+    }
+
+    /// A piece, or if it is a file that was read as a title, the segments that are in there.
+    fn cut(&self, piece: Piece) -> Vec<(Option<ResourceName>, Cut)> {
+        let Piece {
+            file,
+            bytes,
+            duration,
+            ..
+        } = piece;
+        let file = file.as_deref().and_then(named);
+        match file.as_ref().and_then(|file| self.cuts.get(file)) {
+            Some(cuts) if bytes.is_none() && !cuts.is_empty() => {
+                cuts.iter().map(|cut| (file.clone(), cut.clone())).collect()
+            }
+            _ => vec![(file, Cut { bytes, duration })],
+        }
+    }
+}

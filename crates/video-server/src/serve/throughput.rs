@@ -1,0 +1,120 @@
+//! [`Throughput`]: what the path to a client carries, from what it has acknowledged.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use playrate_transport::telemetry::{Sample, Sink};
+use playrate_units::Bitrate;
+
+/// The time over which an old rate loses most of its weight (to 1/e): about one segment.
+const MEMORY: Duration = Duration::from_secs(3);
+/// How much has to be measured before anything is said.
+const ENOUGH: Duration = Duration::from_millis(100);
+
+/// Estimates a connection's throughput: the delivery rate while the sender was not limited by the application, averaged over
+/// the last seconds of such time. Pauses between segments count for nothing, and cwnd/RTT, which says what might be sent rather
+/// than what arrives, is not looked at.
+#[derive(Debug, Default)]
+pub(super) struct Throughput(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    before: Option<Sample>,
+    /// bit/s
+    estimate: f64,
+    /// How long was measured in all.
+    measured: Duration,
+}
+
+impl Throughput {
+    /// The estimate; `None` while there is too little to go by.
+    pub(super) fn estimate(&self) -> Option<Bitrate> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate, not negative"
+        )]
+        let rate = Bitrate::from_bits_per_second(state.estimate as u64);
+        (state.measured >= ENOUGH).then_some(rate)
+    }
+}
+
+impl Sink for Throughput {
+    fn take(&self, sample: &Sample) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = state.before.replace(*sample);
+        let Some(before) = before.filter(|before| !before.app_limited && !sample.app_limited) else {
+            return;
+        };
+        let time = sample.at.saturating_sub(before.at);
+        let Some(rate) = (sample.delivered - before.delivered).per(time) else {
+            return;
+        };
+        // The first seconds are averaged as they are; later ones replace the oldest.
+        let weight = time.as_secs_f64() / (state.measured + time).min(MEMORY).as_secs_f64();
+        let rate = rate.as_bits_per_second() as f64;
+        state.estimate += weight.min(1.0) * (rate - state.estimate);
+        state.measured += time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_units::Bytes;
+
+    fn sample(ms: u64, delivered: u64, app_limited: bool) -> Sample {
+        let mut sample = Sample::default();
+        sample.at = Duration::from_millis(ms);
+        sample.delivered = Bytes::new(delivered);
+        sample.app_limited = app_limited;
+        sample
+    }
+
+    /// 100 samples, one every 20 ms, of this many bytes each.
+    fn run(throughput: &Throughput, from_ms: u64, from_bytes: u64, each: u64) {
+        for step in 0..=100 {
+            throughput.take(&sample(from_ms + 20 * step, from_bytes + each * step, false));
+        }
+    }
+
+    #[test]
+    fn it_is_what_arrives_while_there_is_enough_to_send() {
+        let throughput = Throughput::default();
+        throughput.take(&sample(0, 0, false));
+        throughput.take(&sample(20, 50_000, false));
+        assert_eq!(throughput.estimate(), None, "20 ms say little");
+        run(&throughput, 40, 100_000, 50_000);
+        let rate = throughput.estimate().unwrap().as_mbps();
+        assert!((rate - 20.0).abs() < 0.1, "{rate}");
+    }
+
+    #[test]
+    fn pauses_between_segments_do_not_lower_it() {
+        let throughput = Throughput::default();
+        run(&throughput, 0, 0, 50_000);
+        throughput.take(&sample(2_020, 5_050_000, true));
+        throughput.take(&sample(9_000, 5_060_000, true));
+        throughput.take(&sample(9_020, 5_070_000, false));
+        run(&throughput, 9_040, 5_120_000, 50_000);
+        let rate = throughput.estimate().unwrap().as_mbps();
+        assert!((rate - 20.0).abs() < 0.1, "{rate}");
+    }
+
+    #[test]
+    fn it_follows_the_path() {
+        let throughput = Throughput::default();
+        run(&throughput, 0, 0, 50_000);
+        for round in 0..5 {
+            run(
+                &throughput,
+                2_020 + round * 2_000,
+                5_000_000 + round * 250_000,
+                2_500,
+            );
+        }
+        let rate = throughput.estimate().unwrap().as_mbps();
+        assert!((1.0..2.0).contains(&rate), "{rate}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Requests of players that say something and of players that do not.
+
+use super::*;
+use quinn::TokioRuntime;
+use std::path::Path;
+
+struct Fixture {
+    watching: Arc<Watching>,
+    knowledge: Arc<VideoKnowledge>,
+    began: Instant,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self::knowing(VideoKnowledge::new())
+    }
+
+    fn knowing(knowledge: VideoKnowledge) -> Self {
+        let (knowledge, runtime) = (Arc::new(knowledge), Arc::new(TokioRuntime));
+        Self {
+            began: runtime.now(),
+            watching: Arc::new(Watching::new(Arc::clone(&knowledge), runtime)),
+            knowledge,
+        }
+    }
+
+    /// A request of a player that says nothing.
+    fn silent(&self, title: &str, set: usize, kbps: u64) -> Guard {
+        let asked = Asked {
+            title: name(title),
+            set,
+            rate: Some(Bitrate::from_kbps(kbps)),
+            cmcd: None,
+        };
+        self.watching.begin(&asked).unwrap()
+    }
+
+    /// A request `after` seconds whose CMCD is `text`, and its response to the end.
+    fn says(&self, after: u64, text: &str) {
+        let headers = [("cmcd-request", text)];
+        let headers =
+            headers.map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
+        let asked = Asked {
+            title: name("film.mpd"),
+            set: 0,
+            rate: Some(Bitrate::from_kbps(77)),
+            cmcd: Cmcd::of(&headers.into_iter().collect(), &"/".parse().unwrap()),
+        };
+        assert!(asked.cmcd.is_some());
+        let _ = self
+            .watching
+            .begin_at(&asked, self.began + Duration::from_secs(after));
+    }
+
+    fn kbps(&self) -> Option<u64> {
+        self.knowledge
+            .average_rate()
+            .map(|rate| rate.as_bits_per_second() / 1_000)
+    }
+
+    fn buffered_ms(&self) -> Option<u128> {
+        self.knowledge.buffered().map(|time| time.as_millis())
+    }
+}
+
+fn name(text: &str) -> ResourceName {
+    ResourceName::from_relative(Path::new(text)).unwrap()
+}
+
+#[test]
+fn the_rate_is_that_of_the_titles_being_fetched_each_counted_once() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.kbps(), None);
+    let film = fixture.silent("film.mp4", 0, 4_000);
+    let same = fixture.silent("film.mp4", 0, 4_000);
+    assert_eq!(fixture.kbps(), Some(4_000));
+    let sound = fixture.silent("sound.mp4", 0, 128);
+    assert_eq!(fixture.kbps(), Some(4_128));
+    drop(film);
+    assert_eq!(fixture.kbps(), Some(4_128), "a second range goes on");
+    drop(sound);
+    assert_eq!(fixture.kbps(), Some(4_000));
+    drop(same);
+    assert_eq!(fixture.kbps(), Some(4_000), "the viewer goes on watching");
+    let other = fixture.silent("other.mp4", 0, 500);
+    assert_eq!(fixture.kbps(), Some(500));
+    drop(other);
+    assert_eq!(
+        (fixture.buffered_ms(), fixture.knowledge.playback()),
+        (None, None)
+    );
+}
+
+#[test]
+fn of_a_packaged_title_picture_and_sound_add_up_and_a_switch_replaces() {
+    let fixture = Fixture::new();
+    drop(fixture.silent("film.mpd", 0, 4_800));
+    drop(fixture.silent("film.mpd", 1, 128));
+    assert_eq!(fixture.kbps(), Some(4_928));
+    drop(fixture.silent("film.mpd", 0, 440));
+    assert_eq!(
+        fixture.kbps(),
+        Some(568),
+        "fetched one after the other, played together"
+    );
+    drop(fixture.silent("other.mpd", 0, 900));
+    assert_eq!(fixture.kbps(), Some(900));
+}
+
+#[test]
+fn what_the_player_says_goes_before_what_the_library_knows() {
+    let fixture = Fixture::new();
+    fixture.says(0, "sid=\"a\",ot=m,su");
+    assert_eq!(
+        (fixture.kbps(), fixture.knowledge.playback()),
+        (None, Some(Playback::Starting))
+    );
+    fixture.says(0, "sid=\"a\",ot=i,br=4820,su");
+    assert_eq!(fixture.kbps(), None, "an initialisation segment is no media");
+    fixture.says(1, "sid=\"a\",ot=v,br=4820,bl=0,su");
+    fixture.says(1, "sid=\"a\",ot=a,br=128,bl=100,su");
+    assert_eq!((fixture.kbps(), fixture.buffered_ms()), (Some(4_948), Some(0)));
+    fixture.says(3, "sid=\"a\",ot=v,br=440,bl=5200,dl=4100");
+    assert_eq!(fixture.kbps(), Some(568));
+    assert_eq!(fixture.buffered_ms(), Some(100), "the emptiest buffer counts");
+    assert_eq!(fixture.knowledge.playback(), Some(Playback::Playing));
+    assert_eq!(fixture.knowledge.deadline(), Some(Duration::from_millis(4_100)));
+    fixture.says(4, "sid=\"a\",ot=v,br=440,bs");
+    assert_eq!(
+        (fixture.buffered_ms(), fixture.knowledge.playback()),
+        (Some(0), Some(Playback::Starved))
+    );
+    let report = fixture.watching.report().unwrap();
+    assert_eq!((report.requests, report.viewings, report.starvations), (6, 1, 1));
+}
+
+#[test]
+fn without_a_rate_of_its_own_the_library_s_counts() {
+    let fixture = Fixture::new();
+    fixture.says(0, "sid=\"a\",ot=v,bl=2000");
+    assert_eq!((fixture.kbps(), fixture.buffered_ms()), (Some(77), Some(2_000)));
+}
+
+#[test]
+fn two_viewings_add_up_until_one_falls_silent_for_longer_than_its_buffer_lasts() {
+    let fixture = Fixture::new();
+    fixture.says(0, "sid=\"a\",ot=v,br=3000,bl=20000");
+    fixture.says(0, "sid=\"b\",ot=v,br=1000,bl=4000");
+    assert_eq!(
+        (fixture.kbps(), fixture.buffered_ms()),
+        (Some(4_000), Some(4_000))
+    );
+    fixture.says(13, "sid=\"a\",ot=v,br=3000,bl=20000");
+    assert_eq!(fixture.kbps(), Some(4_000), "b has 4 s and is given 10 s");
+    fixture.says(15, "sid=\"a\",ot=v,br=3000,bl=20000");
+    assert_eq!(
+        (fixture.kbps(), fixture.buffered_ms()),
+        (Some(3_000), Some(20_000))
+    );
+}
+
+#[test]
+fn a_buffer_that_grows_no_more_is_taken_for_full() {
+    let fixture = Fixture::new();
+    for (at, level) in [4_000, 8_000, 12_000, 12_300, 11_000].into_iter().enumerate() {
+        fixture.says(at as u64, &format!("sid=\"a\",ot=v,br=4000,bl={level}"));
+        assert_eq!(fixture.knowledge.playout_buffer(), None);
+    }
+    fixture.says(5, "sid=\"a\",ot=v,br=4000,bl=12000");
+    // 12.3 s of 4 Mbit/s.
+    assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(6_150_000)));
+}
+
+#[test]
+fn what_the_operator_says_of_the_buffer_stands() {
+    let known = VideoKnowledge::new();
+    known.set_playout_buffer(Some(Bytes::from_kb(656)));
+    let fixture = Fixture::knowing(known);
+    for at in 0..9 {
+        fixture.says(at, "sid=\"a\",ot=v,br=4000,bl=12000");
+    }
+    assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::from_kb(656)));
+}
+
+#[test]
+fn a_client_cannot_open_viewings_without_end() {
+    let fixture = Fixture::new();
+    for number in 0..1_000 {
+        fixture.says(0, &format!("sid=\"{number}\",ot=v,br=1"));
+    }
+    assert_eq!(fixture.watching.state().viewings.len(), VIEWINGS);
+    assert_eq!(fixture.kbps(), Some(VIEWINGS as u64));
+}
