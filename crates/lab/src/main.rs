@@ -111,6 +111,10 @@ fn list() -> ExitCode {
             Err(error) => return complain(&error, false),
         }
     }
+    text.push_str("\nGroups, for `lab run`:\n");
+    for (group, names) in scenario::groups() {
+        let _ = writeln!(text, "{group:<20} {}", names.join(", "));
+    }
     print(&text)
 }
 

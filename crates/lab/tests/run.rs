@@ -120,6 +120,7 @@ fn a_bad_scenario_is_refused_with_file_line_key_and_mend() {
 fn scenarios_are_listed_and_explained() {
     let directory = tempfile::tempdir().unwrap();
     let listed = text(&lab(directory.path(), &["list"]).stdout);
+    assert!(listed.contains("p12                  p12-3, p12-5\n"), "{listed}");
     for name in ["three-controllers", "p13-9"] {
         assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
         let shown = text(&lab(directory.path(), &["show", name]).stdout);

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 /// What `lab run` is told.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// Scenarios to run: names from `lab list`, or paths of files of your own
+    /// Scenarios to run: names from `lab list`, groups of them such as `papers`, or paths of files of your own
     #[arg(value_name = "SCENARIO", required = true)]
     pub scenarios: Vec<String>,
 

@@ -14,6 +14,8 @@ macro_rules! built_in {
 /// The scenarios that come with the lab: name and text, in the order in which they are listed.
 pub const BUILT_IN: &[(&str, &str)] = built_in![
     "three-controllers",
+    "p12-3",
+    "p12-5",
     "p13-4",
     "p13-4-loss",
     "p13-6",
@@ -21,8 +23,47 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "p13-8",
     "p13-9",
     "p13-10",
+    "p13-11",
+    "p14-rtt100",
+    "p14-rtt3",
+    "p14-rtt200",
+    "p15-rtt3",
+    "p15-rtt100",
+    "p15-rtt200",
+    "p15-pob",
     "p21-dash",
 ];
+
+/// The group of the scenarios of all papers.
+pub const PAPERS: &str = "papers";
+
+/// The paper that a scenario is of, by its name: `p13` of `p13-4`.
+fn paper(name: &str) -> Option<&str> {
+    let (paper, _) = name.split_once('-')?;
+    let number = paper.strip_prefix('p')?;
+    (!number.is_empty() && number.chars().all(|c| c.is_ascii_digit())).then_some(paper)
+}
+
+/// Names for several scenarios at once, with the scenarios in each: those of all papers, and of one paper.
+pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let of_papers: Vec<_> = BUILT_IN
+        .iter()
+        .filter_map(|(name, _)| Some((paper(name)?, *name)))
+        .collect();
+    let all = of_papers.iter().map(|(_, name)| *name).collect();
+    let mut groups = vec![(PAPERS, all)];
+    for papers in of_papers.chunk_by(|one, other| one.0 == other.0) {
+        let names = papers.iter().map(|(_, name)| *name).collect();
+        groups.extend(papers.first().map(|(paper, _)| (*paper, names)));
+    }
+    groups
+}
+
+/// The scenarios that `name` stands for: those of a group, or the one of that name.
+pub fn named(name: &str) -> Vec<&str> {
+    let group = groups().into_iter().find(|(group, _)| *group == name);
+    group.map_or_else(|| vec![name], |(_, names)| names)
+}
 
 /// The scenario called `name`, with all its cases: one that comes with the lab, or a file if it has a `/` or ends in `.toml`.
 ///
@@ -65,7 +106,8 @@ fn find(name: &str) -> Result<Found<'_>, ScenarioError> {
     let path = Path::new(name);
     let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(|end| end == "toml");
     if !is_file {
-        let known: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        let groups = groups().into_iter().map(|(group, _)| group);
+        let known: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).chain(groups).collect();
         return Err(ScenarioError::Unknown {
             name: name.to_owned(),
             known: known.join(", "),

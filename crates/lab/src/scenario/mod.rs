@@ -29,7 +29,7 @@ use video_client::playout::{
     Start,
 };
 
-pub use built_in::{BUILT_IN, claims, open};
+pub use built_in::{BUILT_IN, PAPERS, claims, groups, named, open};
 pub use changes::{Setting, SettingError};
 pub use claims::{ScenarioClaims, parse_claims};
 pub use error::{Origin, ScenarioError};

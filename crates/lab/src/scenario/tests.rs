@@ -406,3 +406,13 @@ fn what_is_wrong_with_flows_is_said_with_the_key(
     assert!(error.contains(key), "{error}");
     assert!(mend.split('|').any(|mend| error.contains(mend)), "{error}");
 }
+
+#[test]
+fn groups_are_the_scenarios_of_a_paper_and_of_all_of_them() {
+    assert_eq!(named("p12"), ["p12-3", "p12-5"]);
+    assert_eq!(named("p13-4"), ["p13-4"]);
+    let papers = named(PAPERS);
+    assert!(papers.contains(&"p15-pob") && !papers.contains(&"three-controllers"));
+    let in_groups: usize = groups().iter().skip(1).map(|(_, names)| names.len()).sum();
+    assert_eq!(in_groups, papers.len());
+}
