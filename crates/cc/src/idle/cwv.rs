@@ -7,6 +7,9 @@ use crate::{Phase, Timestamp};
 
 use super::{Idle, MINIMUM_RTO, Part, PauseRule, remember_three_quarters, restart_window};
 
+/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes: unlike `None`, one that slow start is to find anew.
+const INFINITE_SSTHRESH: u64 = i32::MAX as u64;
+
 /// A pause halves the window for each RTO that it lasted; an RTO in which the window was not filled brings it halfway to
 /// what was used. ssthresh remembers three quarters of what the window was.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +65,7 @@ impl Part for Cwv {
         let before = core.window();
         let restart = restart_window(core);
         if self.forget_ssthresh {
-            core.ssthresh = None;
+            core.ssthresh = Some(INFINITE_SSTHRESH);
         } else {
             remember_three_quarters(core);
         }

@@ -88,6 +88,22 @@ fn cwv_halves_the_window_of_any_law_three_times_in_three_and_a_half_rtos() {
     }
 }
 
+// Yanev et al. 2022, figure 2a: slow start after a pause goes on past the window from before it, until packets are lost.
+#[test]
+fn cwv_that_forgot_ssthresh_starts_slowly_past_the_window_from_before() {
+    let mut c = steady("reno+idle=cwv(forget_ssthresh=on)");
+    let before = c.window();
+    pause(&mut c, 35);
+    assert_eq!(c.snapshot().phase, Phase::AfterIdle);
+    c.pass(MS * 100);
+    c.ack(1);
+    for _ in 0..6 {
+        round(&mut c, 4_000);
+    }
+    assert_eq!(c.snapshot().phase, Phase::AfterIdle);
+    assert!(c.window() > 2 * before, "{} {before}", c.window());
+}
+
 #[test]
 fn a_pause_within_the_rto_costs_nothing_whatever_the_part() {
     for idle in ["rfc5681", "cwv", "new-cwv", "new-cwv-restart"] {
