@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lab::run::Spread;
 use lab::sim::{self, Played, Setup, Simulated, Viewer};
-use playrate_media::{FrameTrace, TraceSource};
+use playrate_media::{FrameTrace, Ladder, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use playrate_units::{Bitrate, Bytes, Probability};
 
@@ -277,4 +277,68 @@ fn equal_flows_share_a_link_equally() {
         );
         assert!(jain(&rates) >= 0.95, "{flows} × {controller}: {rates:?}");
     }
+}
+
+/// Two adaptive viewers of 30 s in the three representations of the 2021 paper.
+fn adaptive(rate: Bitrate, controller: &str) -> Simulated {
+    let asset = |name: &str| {
+        let path = format!("{}/../../assets/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let rates = [("480p", 440), ("720p", 2_640), ("1080p", 4_820)]
+        .map(|(name, kbps)| (name.to_owned(), Bitrate::from_kbps(kbps)));
+    let ladder = Ladder::generate(
+        &asset("ladders/bbb.csv").parse().unwrap(),
+        &asset("traces/film-1080p.csv").parse().unwrap(),
+        &rates,
+        Duration::from_secs(30),
+    );
+    let title = Played::ladder("bbb", ladder.unwrap()).unwrap();
+    let rtt = Duration::from_millis(40);
+    let path = PathConfig::bottleneck(rate, rtt, QueueLimit::ONE_BDP, Loss::None);
+    let mut setup = Setup::new(path, Seed::new(1)).without_taps();
+    for second in [0, 1] {
+        let mut viewer = Viewer::new(controller.parse().unwrap(), title.clone());
+        viewer.joins = Duration::from_secs(second);
+        // So little that a title of 30 s has pauses.
+        viewer.dash.buffer.top = Duration::from_secs(9);
+        setup = setup.with_viewer(viewer);
+    }
+    sim::run(&setup).unwrap()
+}
+
+#[test]
+fn adaptive_viewers_get_the_quality_that_the_path_has_room_for() {
+    let chosen = |mbps| {
+        let run = adaptive(Bitrate::from_mbps(mbps), "cubic");
+        assert_eq!(
+            run.wire_hash,
+            adaptive(Bitrate::from_mbps(mbps), "cubic").wire_hash
+        );
+        let mean = |viewer: &sim::SimulatedViewer| {
+            let dash = viewer.report.dash.as_ref().unwrap();
+            assert_eq!(dash.segments.len(), 10);
+            assert_eq!(viewer.report.playout.shown, 900);
+            assert_eq!(viewer.report.playout.underflows, 0);
+            assert!(dash.segments[0].representation == 0);
+            dash.mean_rate().unwrap().as_mbps()
+        };
+        run.viewers.iter().map(mean).collect::<Vec<_>>()
+    };
+    let (narrow, wide) = (chosen(2), chosen(100));
+    assert!(narrow.iter().all(|&rate| rate < 1.0), "{narrow:?}");
+    // All but the first segment at the top.
+    assert!(wide.iter().all(|&rate| rate > 4.3), "{wide:?}");
+}
+
+#[test]
+fn a_sender_that_forgets_its_ssthresh_in_a_pause_loses_packets_after_it_and_one_that_keeps_it_does_not() {
+    let restarts = |controller| {
+        let run = adaptive(Bitrate::from_mbps(20), controller);
+        run.viewers[0].measured.as_ref().unwrap().restarts.unwrap()
+    };
+    let forgets = restarts("reno+idle=cwv(forget_ssthresh=on)");
+    let keeps = restarts("reno-new-cwv-p21");
+    assert!(forgets.count > 0 && keeps.count > 0);
+    assert!(keeps.lost_mean < forgets.lost_mean, "{keeps:?} {forgets:?}");
 }

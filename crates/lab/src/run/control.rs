@@ -4,7 +4,7 @@ use playrate_units::{Bitrate, Bytes};
 use serde::{Deserialize, Serialize};
 
 use super::row::seconds;
-use crate::sim::Measured;
+use crate::sim::{Measured, RestartSpread};
 
 /// What the server's window, RTT and estimates did over the session, and in its first 30 s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,8 +40,32 @@ pub struct Control {
     pub capacity_sd_bps: Option<u64>,
 }
 
+/// What happened when the sender went on after a pause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in `sim::RestartSpread`, and in docs/runs.md")]
+pub struct Restarted {
+    pub restarts: u64,
+    pub restart_loss_share: f64,
+    pub restart_lost_mean_bytes: u64,
+    pub restart_avoidance_share: f64,
+    pub restart_avoidance_mean_s: f64,
+}
+
+impl From<RestartSpread> for Restarted {
+    fn from(seen: RestartSpread) -> Self {
+        let share = |part: u64| ratio(part as f64 / seen.count.max(1) as f64);
+        Self {
+            restarts: seen.count,
+            restart_loss_share: share(seen.lossy),
+            restart_lost_mean_bytes: seen.lost_mean.as_u64(),
+            restart_avoidance_share: share(seen.avoided),
+            restart_avoidance_mean_s: seconds(seen.avoidance_mean),
+        }
+    }
+}
+
 /// A ratio to the millionth, which prints as short as it is.
-fn ratio(value: f64) -> f64 {
+pub(super) fn ratio(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 

@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use video_client::dash::{DashReport, Estimates};
 
+use super::control::ratio;
 use super::row::seconds;
 
 /// What a player of a ladder chose and measured.
@@ -45,11 +46,6 @@ fn sizes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<i64, u64>, D::Er
     read.into_iter()
         .map(|(size, count)| Ok((number(size)?, count)))
         .collect()
-}
-
-/// A ratio to the millionth, which prints as short as it is.
-fn ratio(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }
 
 #[expect(

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use thiserror::Error;
 
 pub use args::{RunArgs, SeriesOf};
-pub use control::Control;
+pub use control::{Control, Restarted};
 pub use dash::Adaptive;
 pub use plan::{Job, plan};
 pub use pool::{Done, PoolOptions, work};

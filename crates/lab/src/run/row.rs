@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use video_client::playout::PlayoutReport;
 use video_client::report::Outcome;
 
-use super::control::Control;
+use super::control::{Control, Restarted};
 use super::dash::Adaptive;
 use crate::scenario::{Scenario, full_name};
 use crate::sim::{Ideal, Simulated, SimulatedBulk, SimulatedViewer, WindowCounts};
@@ -78,6 +78,9 @@ pub struct Row {
     /// What the server's window, RTT and estimates did; absent in ideal rows and in those of older programs.
     #[serde(flatten)]
     pub control: Option<Control>,
+    /// What happened when the sender went on after a pause; absent if it never paused.
+    #[serde(flatten)]
+    pub restarted: Option<Restarted>,
     /// What a player of a ladder chose and measured; absent for other titles.
     #[serde(flatten)]
     pub adaptive: Option<Adaptive>,
@@ -305,6 +308,7 @@ impl Row {
             link_rate_bps: None,
             sender: None,
             control: None,
+            restarted: None,
             adaptive: None,
             windows: Vec::new(),
             link: None,
@@ -332,6 +336,11 @@ impl Row {
             error,
             sender: seen.totals.map(SenderCounts::from),
             control: seen.measured.as_ref().map(Control::from),
+            restarted: seen
+                .measured
+                .as_ref()
+                .and_then(|seen| seen.restarts)
+                .map(Restarted::from),
             adaptive: seen.report.dash.as_ref().and_then(Adaptive::of),
             joined_s: seconds(seen.joined),
             windows: seen.windows.iter().map(WindowRow::from).collect(),

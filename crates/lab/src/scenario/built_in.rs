@@ -31,6 +31,7 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "p15-rtt100",
     "p15-rtt200",
     "p15-pob",
+    "p21-resume",
     "p21-dash",
 ];
 

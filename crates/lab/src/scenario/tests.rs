@@ -149,12 +149,83 @@ fn what_is_wrong_is_said_with_file_line_key_and_mend(
 }
 
 #[test]
-fn a_title_is_a_trace_or_a_file_and_not_both() {
+fn a_title_is_a_trace_a_file_or_a_ladder_and_not_two_of_them() {
     let neither = GOOD.replace("trace = \"film-1080p\"\n", "");
     let both = GOOD.replace("trace =", "file = \"embedded\"\ntrace =");
-    for text in [neither, both] {
+    let ladder = GOOD.replace("trace =", "ladder = \"bbb\"\ntrace =");
+    for text in [neither, both, ladder] {
         let error = parse(&text, &Changes::default()).unwrap_err().to_string();
         assert!(error.contains("a `trace`, a `file` or a `ladder`"), "{error}");
+    }
+}
+
+const LADDER: &str = r#"
+about = "A test."
+controllers = ["reno"]
+[title]
+ladder = "bbb"
+rates = { high = "4.82Mbit/s", low = "0.44Mbit/s" }
+duration = "30s"
+[path]
+rate = "2λ"
+rtt = "40ms"
+[viewer]
+abr = "fixed:low"
+buffer = "9s"
+joins = "0s..3s"
+count = 2
+"#;
+
+#[test]
+fn a_ladder_has_rates_and_a_player_that_chooses() {
+    let scenario = parse(LADDER, &Changes::default()).unwrap();
+    let presentation = scenario.title.representations().unwrap();
+    assert_eq!(presentation.segment_count(), 10);
+    let names: Vec<_> = presentation
+        .representations()
+        .iter()
+        .map(|it| &*it.name)
+        .collect();
+    assert_eq!(names, ["low", "high"]);
+    assert_eq!(scenario.title_rate(), Bitrate::from_kbps(4_820));
+    assert_eq!(scenario.dash.abr.to_string(), "fixed:low");
+    assert_eq!(scenario.dash.buffer.stable, Duration::from_secs(9));
+    assert!(!scenario.ideal, "what is best for such a player is not known");
+    let joins = |seed| {
+        let setup = scenario.setup(&scenario.controllers[0], seed);
+        setup.viewers.iter().map(|it| it.joins).collect::<Vec<_>>()
+    };
+    assert!(joins(1).iter().all(|&at| at <= Duration::from_secs(3)));
+    assert!(joins(1) != joins(2) && joins(1) == joins(1) && joins(1)[0] != joins(1)[1]);
+}
+
+#[rstest]
+#[case(
+    "rates = { high = \"4.82Mbit/s\", low = \"0.44Mbit/s\" }\n",
+    "",
+    "needs rates"
+)]
+#[case("rates =", "rate = \"1Mbit/s\"\nrates =", "several rates")]
+#[case("0.44", "4.82", "differ")]
+#[case("\"bbb\"", "\"films.csv\"", "one that comes with the lab: bbb")]
+#[case("fixed:low", "fixed:1080p", "write one of low, high")]
+#[case("fixed:low", "bola", "no way to choose")]
+#[case("controllers", "ideal = true\ncontrollers", "leave `ideal` out")]
+#[case("0s..3s", "3s..0s", "ends before it begins")]
+fn a_mistake_in_a_ladder_is_named(#[case] good: &str, #[case] bad: &str, #[case] words: &str) {
+    let text = LADDER.replacen(good, bad, 1);
+    let error = parse(&text, &Changes::default()).unwrap_err().to_string();
+    assert!(error.starts_with("test.toml, line "), "{error}");
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn only_a_ladder_has_rates_and_a_way_to_choose() {
+    let rates = GOOD.replace("trace =", "rates = { a = \"1Mbit/s\" }\ntrace =");
+    let abr = format!("{GOOD}\n[viewer]\nabr = \"throughput\"\n");
+    for text in [rates, abr] {
+        let error = parse(&text, &Changes::default()).unwrap_err().to_string();
+        assert!(error.contains("ladder = \"bbb\""), "{error}");
     }
 }
 

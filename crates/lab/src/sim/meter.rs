@@ -7,6 +7,7 @@ use playrate_cc::Phase;
 use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::{Bitrate, Bytes};
 
+use super::restarts::{RestartSpread, Restarts};
 use super::spread::{Histogram, Moments};
 
 /// The first part of a session that figures of slow start show (P14, figure 4).
@@ -44,6 +45,8 @@ pub struct Measured {
     pub rtt: RttSpread,
     /// Mean and standard deviation of the estimated capacity, of controllers that estimate it.
     pub capacity: Option<(Bitrate, Bitrate)>,
+    /// What happened after pauses, if there were any.
+    pub restarts: Option<RestartSpread>,
 }
 
 /// A window's distribution over time. Percentiles are right to 1.1 %.
@@ -107,6 +110,7 @@ struct State {
     rtt: Histogram,
     rtt_moments: Moments,
     capacity: Moments,
+    restarts: Restarts,
 }
 
 /// From a congestion signal until the window is back.
@@ -181,6 +185,7 @@ impl State {
         }
         self.phases(&last, sample);
         self.recovery(&last, sample);
+        self.restarts.see(&last, sample, round_trip);
         self.last = Some(*sample);
     }
 
@@ -272,6 +277,7 @@ impl State {
                 max: Duration::from_nanos(self.rtt.max()),
             },
             capacity: self.capacity.mean().zip(self.capacity.sd()).map(rates),
+            restarts: self.restarts.spread(),
         })
     }
 }
