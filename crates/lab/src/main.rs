@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use clap::{Parser, Subcommand};
 use lab::claims::{self, ClaimsArgs};
 use lab::demo::{self, DemoArgs};
+use lab::live::{self, LiveArgs};
 use lab::report::results::{self, ReportArgs};
 use lab::run::{self, RunArgs};
 use lab::scenario::{self, Changes};
@@ -36,6 +37,8 @@ enum Command {
     },
     /// Run scenarios in virtual time: every controller, every seed, over all cores
     Run(RunArgs),
+    /// Run a scenario over real UDP through a relay, in real time, and compare it with the same in virtual time
+    Live(LiveArgs),
     /// Say which of the papers' claims hold, by the results of `lab run`
     Claims(ClaimsArgs),
     /// Run a scenario with several values of a key, and say where its claims flip
@@ -62,6 +65,7 @@ async fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { scenario } => show(&scenario),
         Command::Run(args) => run_all(args).await,
+        Command::Live(args) => run_live(&args).await,
         Command::Claims(args) => judge(&args),
         Command::Sweep(args) => run_sweep(args).await,
         Command::Report(args) => report(&args),
@@ -171,5 +175,13 @@ async fn run_all(args: RunArgs) -> ExitCode {
         Ok(Ok(_)) => ExitCode::SUCCESS,
         Ok(Err(error)) => complain(&error, error.is_bad_input()),
         Err(error) => complain(&error, false),
+    }
+}
+
+async fn run_live(args: &LiveArgs) -> ExitCode {
+    match live::run(args, &interruption(), &mut std::io::stdout()).await {
+        Ok(report) if report.agrees => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(FAILED),
+        Err(error) => complain(&error, error.is_bad_input()),
     }
 }

@@ -35,7 +35,7 @@ pub use summary::tables;
 pub use crate::statistics::Spread;
 
 use crate::scenario::{self, Changes, Scenario, ScenarioError};
-use progress::Display;
+pub(crate) use progress::Display;
 
 /// Why runs came to no end.
 #[derive(Debug, Error)]

@@ -11,7 +11,7 @@ use crate::words::time;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows how far the runs are on stderr.
-pub(super) struct Display {
+pub(crate) struct Display {
     style: Style,
     began: Instant,
     total: u64,
@@ -25,7 +25,7 @@ enum Style {
 
 impl Display {
     /// For so many runs of so much weight together.
-    pub(super) fn new(runs: usize, total: u64) -> Self {
+    pub(crate) fn new(runs: usize, total: u64) -> Self {
         let style = if stderr().is_terminal() {
             Style::Bar(bar(total))
         } else {
@@ -40,7 +40,7 @@ impl Display {
     }
 
     /// So many runs and so much weight are done.
-    pub(super) fn show(&mut self, done: usize, weight: u64) {
+    pub(crate) fn show(&mut self, done: usize, weight: u64) {
         let weight = weight.min(self.total);
         let elapsed = self.began.elapsed();
         let togo = eta(elapsed, weight, self.total);
@@ -63,8 +63,19 @@ impl Display {
         }
     }
 
+    /// Says something beside it.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.style {
+            Style::Bar(bar) => bar.println(text),
+            Style::Lines { .. } => {
+                // Nobody is left to be told if stderr is closed.
+                let _ = writeln!(stderr(), "{text}");
+            }
+        }
+    }
+
     /// Clears the bar away.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         if let Style::Bar(bar) = self.style {
             bar.finish_and_clear();
         }

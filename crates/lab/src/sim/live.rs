@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use playrate_netsim::{MAX_LATENESS, NetworkStats, Relay, RelayConfig, RelayFlaw, RelayHandle, RelayReport};
+use playrate_netsim::{
+    Aqm, LinkConfig, MAX_LATENESS, NetworkStats, Relay, RelayConfig, RelayFlaw, RelayHandle, RelayReport,
+};
 use playrate_transport::udp_socket;
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::task::JoinSet;
@@ -36,19 +38,37 @@ pub struct Live {
     pub relay: RelayReport,
 }
 
+impl Live {
+    /// Why the path was not what it was asked to be, in words; empty if it was.
+    pub fn flaws(&self) -> Vec<String> {
+        flaws(&self.relay)
+    }
+}
+
+/// What of `setup` there is in virtual time only, and why.
+pub fn virtual_only(setup: &Setup) -> Option<&'static str> {
+    let marks = |link: &LinkConfig| matches!(link.aqm, Aqm::Codel(codel) if codel.ecn);
+    if marks(&setup.path.forward) || marks(&setup.path.backward) {
+        return Some(
+            "its queue marks packets instead of dropping them, and the relay's sockets lose ECN marks",
+        );
+    }
+    let here = Access::default();
+    if !setup.bulk.is_empty() || setup.viewers.iter().any(|viewer| viewer.access != here) {
+        return Some("downloads beside the viewers and access links are modelled in virtual time only");
+    }
+    None
+}
+
 /// Makes the run that `setup` describes on loopback sockets. When `watch` stops it, it ends early and its viewers'
 /// outcome says so.
 ///
 /// # Errors
-/// If the path cannot be, or a part cannot be set up. A session that breaks off is part of the results.
+/// If the path cannot be, the run is [`virtual_only`], or a part cannot be set up. A session that breaks off is part of
+/// the results.
 pub async fn run_live(setup: &Setup, options: LiveOptions, watch: &Arc<Watch>) -> Result<Live, SimError> {
-    let away = setup
-        .viewers
-        .iter()
-        .any(|viewer| viewer.access != Access::default());
-    if away || !setup.bulk.is_empty() {
-        let problem = "downloads beside the viewers and access links are modelled in virtual time only";
-        return Err(SimError::setup("a run over real UDP", &problem));
+    if let Some(reason) = virtual_only(setup) {
+        return Err(SimError::setup("a run over real UDP", &reason));
     }
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let sockets = setup.viewers.iter().map(|_| socket(&runtime));
@@ -147,7 +167,7 @@ async fn everyone(
 }
 
 fn gather(all: Vec<Ended>, setup: &Setup, relay: RelayReport, length: Duration) -> Live {
-    let flaws: Vec<String> = relay.flaws().iter().map(|flaw| say(flaw, &relay)).collect();
+    let flaws = flaws(&relay);
     let totals = &relay.totals;
     let link = LinkTap {
         stats: totals.forward.link,
@@ -174,6 +194,10 @@ fn gather(all: Vec<Ended>, setup: &Setup, relay: RelayReport, length: Duration) 
         length,
     };
     Live { run, relay }
+}
+
+fn flaws(relay: &RelayReport) -> Vec<String> {
+    relay.flaws().iter().map(|flaw| say(flaw, relay)).collect()
 }
 
 /// A flaw as people read it.

@@ -54,7 +54,7 @@ pub use error::SimError;
 pub use ideal::{Ideal, ideal};
 pub use identity::identity;
 pub use listen::{Recording, Viewing};
-pub use live::{Live, LiveOptions, run_live};
+pub use live::{Live, LiveOptions, run_live, virtual_only};
 pub use meter::{Measured, Meter, RttSpread, WindowSpread};
 pub use restarts::RestartSpread;
 pub use seat::{Moment, Seat, Sight};
@@ -153,7 +153,9 @@ impl Watch {
     }
 }
 
-/// Makes the run that `setup` describes.
+/// Makes the run that `setup` describes. It keeps its thread busy to the end: from async code call it in
+/// `tokio::task::spawn_blocking`, since tokio ends the turn of a task that goes on for long, and the simulation takes that
+/// for spinning.
 ///
 /// # Errors
 /// If the path cannot be, or the simulation ends before its viewers have. A session that breaks off is part of the
