@@ -71,13 +71,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     drain_timeout: Duration,
 
-    /// Log JSON instead of text
-    #[arg(long)]
-    log_json: bool,
+    /// How log lines are written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text)]
+    log_format: logging::Format,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    logging::start(arguments.log_json);
+    logging::start(arguments.log_format);
     let library = Library::scan(&arguments.media)
         .context("--media")
         .map_err(Failure::Input)?;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use playrate_cc::VideoKnowledge;
 use playrate_transport::telemetry::Monitor;
 use playrate_transport::{ConnectionController, Incoming};
-use playrate_units::Bytes;
+use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
-use super::observe::{ConnectionInfo, SessionEnd, SessionSummary};
+use super::observe::{ConnectionInfo, PlayerReport, SessionEnd, SessionSummary};
 use super::throughput::Throughput;
 use super::watching::Watching;
 use super::{Shared, exchange};
@@ -92,6 +93,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
         aborted: tally.aborted.load(Relaxed),
         bytes: Bytes::new(tally.bytes.load(Relaxed)),
         totals: quinn.stats().into(),
+        delivery_rate: tally.throughput.estimate(),
         player: tally.watching.report(),
         end,
     };
@@ -105,6 +107,10 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
 fn log(session: &SessionSummary) {
     let totals = &session.totals;
     let player = session.player.as_ref();
+    let sessions = player
+        .map(|player| player.sessions.join(" "))
+        .filter(|sessions| !sessions.is_empty());
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     tracing::info!(
         connection = session.connection.id,
         peer = %session.connection.peer,
@@ -118,13 +124,16 @@ fn log(session: &SessionSummary) {
         sent_packets = totals.sent_packets,
         lost_packets = totals.lost_packets,
         congestion_events = totals.congestion_events,
-        smoothed_rtt_ms = totals.smoothed_rtt.as_secs_f64() * 1e3,
+        smoothed_rtt_ms = milliseconds(totals.smoothed_rtt),
+        delivery_rate = session.delivery_rate.map(Bitrate::as_bits_per_second),
+        player_sessions = sessions,
         player_requests = player.map(|player| player.requests),
         player_viewings = player.map(|player| player.viewings),
         player_starvations = player.map(|player| player.starvations),
-        player_lowest_buffer_ms = player.and_then(|player| Some(player.lowest_buffer?.as_secs_f64() * 1e3)),
-        player_mean_bitrate = player.and_then(|player| Some(player.mean_bitrate()?.as_bits_per_second())),
-        player_measured_throughput = player.and_then(|player| Some(player.measured_throughput?.as_bits_per_second())),
+        player_lowest_buffer_ms = player.and_then(|player| player.lowest_buffer).map(milliseconds),
+        player_mean_buffer_ms = player.and_then(PlayerReport::mean_buffer).map(milliseconds),
+        player_mean_bitrate = player.and_then(PlayerReport::mean_bitrate).map(Bitrate::as_bits_per_second),
+        player_measured_throughput = player.and_then(|player| player.measured_throughput).map(Bitrate::as_bits_per_second),
         end = %session.end,
         "session finished"
     );

@@ -59,6 +59,8 @@ pub struct SessionSummary {
     pub bytes: Bytes,
     /// What the transport counted.
     pub totals: Totals,
+    /// The delivery rate while there was enough to send, over the last seconds of such time.
+    pub delivery_rate: Option<Bitrate>,
     /// What its players said of themselves with CMCD, if they did.
     pub player: Option<PlayerReport>,
     /// Why it is over.
@@ -77,6 +79,8 @@ pub struct PlayerReport {
     pub starvations: u64,
     /// The least that a buffer held once playing had begun (`bl`).
     pub lowest_buffer: Option<Duration>,
+    /// The viewings' identifiers (`sid`), in the order in which they began; of many only the first.
+    pub sessions: Vec<String>,
     /// The throughput that a player measured last (`mtp`).
     pub measured_throughput: Option<Bitrate>,
     /// Pairs that were not understood.
@@ -84,7 +88,13 @@ pub struct PlayerReport {
     /// Rates (`br`) of pictures times how long they play (`d`), in bits, and these times.
     bits: f64,
     time: Duration,
+    /// Sum of the buffers said while playing (`bl`), and how many they were.
+    buffered: Duration,
+    buffer_reports: u32,
 }
+
+/// How many identifiers of viewings a report keeps.
+const SESSIONS: usize = 8;
 
 impl PlayerReport {
     /// Mean encoded rate of the pictures that were asked for, by playing time.
@@ -98,16 +108,29 @@ impl PlayerReport {
         bytes.per(self.time)
     }
 
+    /// Mean of what the buffers held while playing, over the requests that said it.
+    pub fn mean_buffer(&self) -> Option<Duration> {
+        self.buffered.checked_div(self.buffer_reports)
+    }
+
     /// Takes what one request says; `known` if its viewing is.
     pub(super) fn take(&mut self, cmcd: &Cmcd, known: bool) {
         self.requests += 1;
         self.viewings += u64::from(!known);
+        if let Some(session) = cmcd.session.as_ref().filter(|_| !known)
+            && self.sessions.len() < SESSIONS
+            && !self.sessions.contains(session)
+        {
+            self.sessions.push(session.clone());
+        }
         self.starvations += u64::from(cmcd.starved);
         self.ignored += cmcd.ignored as u64;
         if !cmcd.startup
             && let Some(level) = cmcd.buffer_length
         {
             self.lowest_buffer = Some(self.lowest_buffer.map_or(level, |lowest| lowest.min(level)));
+            self.buffered = self.buffered.saturating_add(level);
+            self.buffer_reports = self.buffer_reports.saturating_add(1);
         }
         self.measured_throughput = cmcd.measured_throughput.or(self.measured_throughput);
         let picture = matches!(

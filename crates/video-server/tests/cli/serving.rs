@@ -46,13 +46,28 @@ fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
 #[tokio::test]
 async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     let media = media();
-    let serving = Serving::start(media.path(), &["--log-json", "--controller", "reno"]);
+    let serving = Serving::start(media.path(), &["--log-format", "json", "--controller", "reno"]);
     let connection = serving.connect().await;
     let (response, mut body) = connection.get("/my%20film.mp4", HeaderMap::new()).await.unwrap();
     assert!(response.headers().contains_key("date"));
     let mut length = 0;
     while let Some(chunk) = body.chunk().await.unwrap() {
         length += chunk.len();
+    }
+    for (at, level) in [("su,bl=0", 0), ("bl=4000", 1), ("bs,bl=2000", 2)] {
+        let fields = [
+            ("cmcd-session", "sid=\"a\\\"b\""),
+            ("cmcd-object", "br=800,ot=v,d=3000"),
+            ("cmcd-request", at),
+        ];
+        let fields =
+            fields.map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
+        let fields: HeaderMap = fields.into_iter().collect();
+        let (_, mut body) = connection
+            .get_range("/my%20film.mp4", level, Some(level), fields)
+            .await
+            .unwrap();
+        while body.chunk().await.unwrap().is_some() {}
     }
     connection.close();
     sleep(Duration::from_millis(300)).await;
@@ -70,13 +85,21 @@ async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     assert_eq!(sessions.len(), 1, "{log}");
     let session = sessions[0];
     assert_eq!(session["controller"], "reno");
-    assert_eq!(session["bytes"], length);
+    assert_eq!(session["bytes"], length + 3);
     assert_eq!(
         (&session["requests"], &session["responses"], &session["aborted"]),
-        (&1.into(), &1.into(), &0.into())
+        (&4.into(), &4.into(), &0.into())
     );
     assert!(session["sent_bytes"].as_u64().unwrap() > length as u64);
     assert!(session["seconds"].as_f64().unwrap() > 0.0);
+    assert!(session["smoothed_rtt_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!(session["player_sessions"], "a\"b");
+    assert_eq!(
+        (&session["player_starvations"], &session["player_mean_buffer_ms"]),
+        (&1.into(), &3_000.0.into())
+    );
+    assert_eq!(session["player_mean_bitrate"], 800_000);
+    assert_eq!(session["end"], "in good order");
 }
 
 #[tokio::test]
