@@ -156,12 +156,30 @@ pub(crate) fn row(controller: &str, trial: u32) -> Row {
         "slow_start_entries": 1, "rtt_mean_s": 0.13, "rtt_sd_s": 0.01, "rtt_p05_s": 0.1, "rtt_p50_s": 0.13,
         "rtt_p95_s": 0.16, "rtt_max_s": 0.2, "capacity_mean_bps": 5_400_000, "capacity_sd_bps": 40_000,
     });
+    let adaptive = serde_json::json!({
+        "segments": 200, "segments_by_representation": {"low": 20, "high": 180}, "switches": 10, "switch_share": 0.05,
+        "switch_sizes": {"-1": 5, "0": 190, "1": 5}, "mean_representation_bps": 3_000_000, "instant_mean_bps": 6_000_000,
+        "instant_sd_bps": 1_000_000, "instant_p05_bps": 3_000_000, "instant_p50_bps": 6_100_000,
+        "instant_p95_bps": 8_000_000, "instant_variation": 0.166_667, "smoothed_mean_bps": 5_500_000,
+        "smoothed_sd_bps": 500_000, "smoothed_p05_bps": 4_000_000, "smoothed_p50_bps": 5_600_000,
+        "smoothed_p95_bps": 6_500_000, "smoothed_variation": 0.090_909,
+    });
+    let restarted = serde_json::json!({
+        "restarts": 55, "restart_loss_share": 0.4, "restart_lost_mean_bytes": 4_000, "restart_avoidance_share": 0.9,
+        "restart_avoidance_mean_s": 0.12,
+    });
+    let windows = serde_json::json!({
+        "windows": [{
+            "window": "0s..30s", "from_s": 0.0, "to_s": 30.0, "received_bytes": 7_500_000, "goodput_bps": 2_000_000, "sent_bytes": 8_000_000,
+            "lost_bytes": 80_000, "sent_packets": 5_510, "lost_packets": 55,
+        }],
+    });
     if controller != IDEAL
-        && let (Some(row), Some(counted), Some(control)) =
-            (row.as_object_mut(), counted.as_object(), control.as_object())
+        && let Some(row) = row.as_object_mut()
     {
-        row.extend(counted.clone());
-        row.extend(control.clone());
+        for more in [&counted, &control, &adaptive, &restarted, &windows] {
+            row.extend(more.as_object().unwrap().clone());
+        }
     }
     serde_json::from_value(row).unwrap()
 }

@@ -5,6 +5,13 @@ use std::fmt;
 use crate::metric::Measure;
 use crate::run::VIEWER;
 
+/// What is written before a metric for the distance from its median over the seeds: two of them compared say which varies more
+/// (Brown and Forsythe 1974).
+pub(super) const DEVIATION: &str = "deviation_";
+
+/// What is written for a role to mean the flows of all.
+pub const EVERYBODY: &str = "all";
+
 /// A statement of a scenario.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -20,8 +27,10 @@ pub struct Claim {
     pub why: Option<String>,
     /// What has to be known to read its outcome.
     pub note: Option<String>,
-    /// All of these have to hold.
+    /// What is stated.
     pub checks: Vec<Check>,
+    /// Whether one of them has to hold, and not all.
+    pub any: bool,
 }
 
 impl Claim {
@@ -82,6 +91,8 @@ pub struct Term {
 pub struct Reading {
     /// Which number.
     pub measure: Measure,
+    /// Whether its distance from the median over the seeds is meant ([`DEVIATION`]).
+    pub deviation: bool,
     /// Whose.
     pub flow: Flow,
     /// In which of the scenario's measurement windows, by its place among them and its name; `None` for the whole session.
@@ -158,7 +169,8 @@ impl fmt::Display for Flow {
 
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[{}]", self.measure.name(), self.flow)?;
+        let deviation = if self.deviation { DEVIATION } else { "" };
+        write!(f, "{deviation}{}[{}]", self.measure.name(), self.flow)?;
         if let Some((_, window)) = &self.window {
             write!(f, "@{window}")?;
         }

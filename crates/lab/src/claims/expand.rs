@@ -60,6 +60,7 @@ fn side(template: &Template, terms: &[TemplateTerm], places: &[usize], case: &st
         }
         Some(Reading {
             measure: read.measure,
+            deviation: read.deviation,
             flow,
             window: read.window.clone(),
             scenario: read.scenario.clone(),

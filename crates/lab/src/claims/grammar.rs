@@ -4,7 +4,7 @@
 //! check   = sum ( "<" | "<=" | ">" | ">=" ) sum | sum "~" sum "within" number "%"
 //! sum     = [ "-" ] term { ( "+" | "-" ) term }
 //! term    = number [ "*" reading ] | reading
-//! reading = metric "[" flow { "," flow } "]" [ "@" window ] [ "in" scenario ]
+//! reading = [ "deviation_" ] metric "[" flow { "," flow } "]" [ "@" window ] [ "in" scenario ]
 //! flow    = ( controller | group ) [ "@" case ] [ "#" role ]
 //! ```
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use playrate_transport::ControllerChoice;
 use thiserror::Error;
 
-use super::check::{Flow, Relation};
+use super::check::{DEVIATION, Flow, Relation};
 use crate::metric::{METRICS, Measure};
 use crate::run::{IDEAL, VIEWER};
 
@@ -65,6 +65,7 @@ pub(super) struct TemplateTerm {
 #[derive(Clone, Debug)]
 pub(super) struct TemplateReading {
     pub(super) measure: Measure,
+    pub(super) deviation: bool,
     /// Place in `lists`.
     pub(super) list: usize,
     pub(super) window: Option<(usize, String)>,
@@ -236,10 +237,14 @@ impl<'a> Parser<'a> {
                 self.rest
             )));
         }
-        let measure = Measure::find(name).ok_or_else(|| {
+        let (deviation, measured) = match name.strip_prefix(DEVIATION) {
+            Some(measured) => (true, measured),
+            None => (false, name),
+        };
+        let measure = Measure::find(measured).ok_or_else(|| {
             let known: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
             self.wrong(format!(
-                "`{name}` is no metric; there are {}, and `excess_` before any of them",
+                "`{name}` is no metric; there are {}, and `excess_` or `{DEVIATION}` before any of them",
                 known.join(", ")
             ))
         })?;
@@ -252,12 +257,18 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.wrong(format!("the bracket of {name}[ is not closed")))?;
         self.rest = rest;
         let list = self.list(inside)?;
-        let window = if self.rest.starts_with('@') {
-            self.rest = &self.rest[1..];
-            Some(self.window()?)
-        } else {
-            None
+        let window = match self.rest.strip_prefix('@') {
+            Some(rest) => {
+                self.rest = rest;
+                Some(self.window()?)
+            }
+            None => None,
         };
+        if window.is_some() && (measure.over_ideal || !measure.metric.has_windows()) {
+            return Err(self.wrong(format!(
+                "`{name}` is not counted in windows, only for whole sessions"
+            )));
+        }
         let scenario = if self.take("in ") {
             Some(self.scenario()?)
         } else {
@@ -265,6 +276,7 @@ impl<'a> Parser<'a> {
         };
         Ok(TemplateReading {
             measure,
+            deviation,
             list,
             window,
             scenario,

@@ -67,6 +67,7 @@ pub(crate) fn claim_json(result: &ClaimResult, runs: Option<&RunsOf>) -> Value {
         "paper": claim.paper,
         "why": claim.why,
         "note": claim.note,
+        "any": claim.any,
         "outcome": result.outcome,
         "trials": runs.map(|runs| runs.trials),
         "quick": runs.map(|runs| runs.quick),

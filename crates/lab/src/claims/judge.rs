@@ -41,6 +41,26 @@ impl Outcome {
             .find(|outcome| parts.contains(outcome))
             .unwrap_or(Self::NotRun)
     }
+
+    /// Of a statement one of whose parts has to hold: it fails if all fail.
+    pub fn of_any(parts: impl IntoIterator<Item = Self>) -> Self {
+        let parts: BTreeSet<Self> = parts.into_iter().collect();
+        [Self::Holds, Self::NotRun, Self::Undecided, Self::Fails]
+            .into_iter()
+            .find(|outcome| parts.contains(outcome))
+            .unwrap_or(Self::NotRun)
+    }
+}
+
+impl Claim {
+    fn outcome(&self, checks: &[CheckResult]) -> Outcome {
+        let outcomes = checks.iter().map(|check| check.outcome);
+        if self.any {
+            Outcome::of_any(outcomes)
+        } else {
+            Outcome::of_all(outcomes)
+        }
+    }
 }
 
 /// What results say of a check.
@@ -114,14 +134,14 @@ pub fn judge(claim: &Claim, substitutions: &[Substitution], results: &Results) -
                     .collect();
                 Beside {
                     name: substitution.name.clone(),
-                    outcome: Outcome::of_all(checks.iter().map(|check| check.outcome)),
+                    outcome: claim.outcome(&checks),
                     checks,
                 }
             })
         })
         .collect();
     ClaimResult {
-        outcome: Outcome::of_all(checks.iter().map(|check| check.outcome)),
+        outcome: claim.outcome(&checks),
         claim: claim.clone(),
         checks,
         beside,

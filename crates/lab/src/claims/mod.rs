@@ -14,7 +14,7 @@ mod judge;
 mod results;
 mod table;
 
-pub use check::{Check, Claim, Flow, Reading, Relation, Substitution, Term};
+pub use check::{Check, Claim, EVERYBODY, Flow, Reading, Relation, Substitution, Term};
 pub use command::{ClaimsArgs, ClaimsFailure, Report, claims, report};
 pub use contract::{CONTRACT, ContractRow};
 pub(crate) use expand::expand;

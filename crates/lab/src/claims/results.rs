@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::check::Reading;
+use super::check::{EVERYBODY, Reading};
 use crate::run::{IDEAL, Row};
 use crate::statistics::Sample;
 
@@ -69,7 +69,8 @@ impl Results {
             }));
         }
         let mut by_seed: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
-        for row in rows.iter().filter(|row| row.role == flow.role) {
+        let wanted = |row: &&Row| flow.role == EVERYBODY || row.role == flow.role;
+        for row in rows.iter().filter(wanted) {
             by_seed.entry(row.key.seed).or_default().push(row);
         }
         let sample: Sample = by_seed
@@ -77,6 +78,11 @@ impl Results {
             .filter(|(_, rows)| rows.iter().all(|row| row.outcome != "failed"))
             .filter_map(|(seed, rows)| Some((seed, reading.value(&rows, ideal)?)))
             .collect();
+        let sample = if reading.deviation {
+            from_median(&sample)
+        } else {
+            sample
+        };
         match sample.first_key_value() {
             None => Err(Missing::Value(format!("{reading} has no value in the results"))),
             Some((_, value)) if flow.controller == IDEAL => Ok(Values::Fixed(*value)),
@@ -87,6 +93,27 @@ impl Results {
 
 impl Reading {
     fn value(&self, rows: &[&Row], ideal: Option<&Row>) -> Option<f64> {
-        self.measure.pooled(rows.iter().copied(), ideal)
+        let rows = rows.iter().copied();
+        match self.window {
+            Some((window, _)) => self.measure.metric.pooled_in(window, rows),
+            None => self.measure.pooled(rows, ideal),
+        }
     }
+}
+
+/// How far each value is from the median of all.
+fn from_median(sample: &Sample) -> Sample {
+    let mut sorted: Vec<f64> = sample.values().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (
+        sorted.get(sorted.len().saturating_sub(1) / 2),
+        sorted.get(sorted.len() / 2),
+    ) else {
+        return Sample::default();
+    };
+    let median = f64::midpoint(*low, *high);
+    sample
+        .iter()
+        .map(|(seed, value)| (*seed, (value - median).abs()))
+        .collect()
 }

@@ -78,6 +78,9 @@ fn claim_text(text: &mut String, result: &ClaimResult, report: &Report) {
         },
     );
     lines(text, "", &format!("scenario {} ({runs})", claim.scenario), 13);
+    if claim.any {
+        lines(text, "", "one of these has to hold:", 13);
+    }
     for check in &result.checks {
         check_text(text, check);
     }

@@ -111,6 +111,77 @@ fn results_of_other_scenarios_can_be_read() {
 }
 
 #[test]
+fn windows_and_all_roles_can_be_read() {
+    let windows = "[measure]\nwindows = [\"0s..30s\", \"30s..60s\"]\n";
+    let check = "loss_ratio[reno#all]@0s..30s < loss_ratio[cubic#bulk]@0s..30s";
+    let text = FILE.replace("frames_discarded[cubic] < frames_discarded[reno]", check) + windows;
+    let read = &read(&text).unwrap().claims[0];
+    assert_eq!(read.checks[0].to_string(), check);
+    let mut all = rows("reno", &[0, 0]);
+    all.extend(rows("cubic", &[0, 0]));
+    for row in &mut all {
+        row.windows[0].lost_bytes = 0;
+    }
+    let bulk: Vec<Row> = all
+        .iter()
+        .map(|row| {
+            let mut bulk = row.clone();
+            bulk.role = "bulk".to_owned();
+            bulk.windows[0].lost_bytes = 80_000;
+            bulk
+        })
+        .collect();
+    all.extend(bulk);
+    // Half of reno's flows lose one byte in a hundred, and so does cubic's bulk flow.
+    let result = judge(read, &[], &Results::of(all));
+    let numbers = result.checks[0].numbers.unwrap();
+    assert!((numbers.left.mean - 0.005).abs() < 1e-12 && (numbers.right.mean - 0.01).abs() < 1e-12);
+    let error = FILE.replace(
+        "frames_discarded[cubic] < frames_discarded[reno]",
+        "rebases[reno]@0s..30s < 1",
+    ) + windows;
+    assert!(
+        parse_claims("s", "f", &error)
+            .unwrap_err()
+            .to_string()
+            .contains("not counted in windows")
+    );
+}
+
+#[test]
+fn which_varies_more_is_told_by_the_distances_from_the_median() {
+    let check = "deviation_frames_discarded[cubic] < deviation_frames_discarded[reno]";
+    let text = FILE.replace("frames_discarded[cubic] < frames_discarded[reno]", check);
+    let read = &parse_claims("s", "f", &text).unwrap().claims[0];
+    assert_eq!(read.checks[0].to_string(), check);
+    let mut all = rows("reno", &[50, 90, 10, 85, 15]);
+    all.extend(rows("cubic", &[101, 99, 100, 102, 97]));
+    let result = judge(read, &[], &Results::of(all));
+    let numbers = result.checks[0].numbers.unwrap();
+    assert!((numbers.left.mean - 1.4).abs() < 1e-12 && (numbers.right.mean - 30.0).abs() < 1e-12);
+    assert_eq!(result.outcome, Outcome::Holds);
+}
+
+#[test]
+fn one_check_is_enough_where_any_will_do() {
+    let both = "check = [\"frames_discarded[cubic] < frames_discarded[reno]\", \"frames_discarded[cubic] > frames_discarded[reno]\"]";
+    let text = FILE.replace(
+        "check = [\"frames_discarded[cubic] < frames_discarded[reno]\"]",
+        both,
+    );
+    assert_ne!(text, FILE);
+    let mut all = rows("reno", &[50, 61, 55, 58, 49]);
+    all.extend(rows("cubic", &[10, 19, 12, 15, 11]));
+    let results = Results::of(all);
+    let outcome = |text: &str| judge(&parse_claims("s", "f", text).unwrap().claims[0], &[], &results).outcome;
+    assert_eq!(outcome(&text), Outcome::Fails);
+    assert_eq!(
+        outcome(&text.replace("check = [", "any = true\ncheck = [")),
+        Outcome::Holds
+    );
+}
+
+#[test]
 fn a_check_is_about_each_case_unless_it_names_one() {
     let check = "frozen_s[cubic] < frozen_s[reno]";
     let all = [
@@ -290,6 +361,9 @@ fn a_statement_fails_with_one_part_and_holds_with_all() {
     assert_eq!(Outcome::of_all([Holds, Undecided]), Undecided);
     assert_eq!(Outcome::of_all([Holds, Holds]), Holds);
     assert_eq!(Outcome::of_all([]), NotRun);
+    assert_eq!(Outcome::of_any([Fails, Undecided, Holds]), Holds);
+    assert_eq!(Outcome::of_any([Fails, Undecided]), Undecided);
+    assert_eq!(Outcome::of_any([Fails, Fails]), Fails);
 }
 
 #[test]

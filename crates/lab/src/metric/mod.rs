@@ -22,13 +22,38 @@ pub enum Better {
     Neither,
 }
 
-/// How a metric is read from a row.
-#[derive(Clone, Copy, Debug)]
-enum Value {
+/// How a metric is read from a row, or from what a row says of a window.
+#[derive(Debug)]
+enum Value<R: 'static> {
     /// As one number; several rows have their mean.
-    Number(fn(&Row) -> Option<f64>),
+    Number(fn(&R) -> Option<f64>),
     /// As one over another; several rows have the sum of the ones over the sum of the others.
-    Ratio(fn(&Row) -> Option<(f64, f64)>),
+    Ratio(fn(&R) -> Option<(f64, f64)>),
+}
+
+// Derived, they would ask the same of rows.
+impl<R> Clone for Value<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Value<R> {}
+
+impl<R> Value<R> {
+    /// Of several rows together; `None` if there is none, or one does not have it.
+    fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a R>) -> Option<f64> {
+        let (mut one, mut all) = (0.0, 0.0);
+        for row in rows {
+            let (more, of) = match self {
+                Self::Number(read) => (read(row)?, 1.0),
+                Self::Ratio(read) => read(row)?,
+            };
+            one += more;
+            all += of;
+        }
+        (all > 0.0).then(|| one / all)
+    }
 }
 
 /// A number of a result.
@@ -44,7 +69,7 @@ pub struct Metric {
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
-    value: Value,
+    value: Value<Row>,
 }
 
 impl Metric {
@@ -55,30 +80,26 @@ impl Metric {
 
     /// What it is in `row`, in [`Self::unit`]; `None` if the row does not have it.
     pub fn value(&self, row: &Row) -> Option<f64> {
-        match self.value {
-            Value::Number(read) => read(row),
-            Value::Ratio(read) => read(row).and_then(|(one, all)| over(one, all)),
-        }
+        self.pooled([row])
     }
 
     /// What it is in several flows of one run together: the mean of numbers; of ratios that of the sums. `None` if there is
     /// no row, or one does not have it.
     pub fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
-        let (mut one, mut all) = (0.0, 0.0);
-        for row in rows {
-            let (more, of) = match self.value {
-                Value::Number(read) => (read(row)?, 1.0),
-                Value::Ratio(read) => read(row)?,
-            };
-            one += more;
-            all += of;
-        }
-        over(one, all)
+        self.value.pooled(rows)
     }
-}
 
-fn over(one: f64, all: f64) -> Option<f64> {
-    (all > 0.0).then(|| one / all)
+    /// Whether it is counted in measurement windows too.
+    pub fn has_windows(&self) -> bool {
+        table::in_window(self.name).is_some()
+    }
+
+    /// What it is in the `window`th of the scenario's measurement windows, from 0 ([`Self::pooled`]). Flows that were not there are left
+    /// out.
+    pub fn pooled_in<'a>(&self, window: usize, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
+        let counts = rows.into_iter().filter_map(|row| row.windows.get(window));
+        table::in_window(self.name)?.pooled(counts)
+    }
 }
 
 /// A metric as it stands in a row, or over what the best that any sender could do has.

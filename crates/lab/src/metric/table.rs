@@ -3,7 +3,7 @@
 use super::Better::{self, Higher, Lower, Neither};
 use super::Unit::{self, BitsPerSecond, Bytes, Count, Seconds, Share};
 use super::{Metric, Value};
-use crate::run::{Control, LinkTotals, Row, SenderCounts};
+use crate::run::{Adaptive, Control, LinkTotals, Restarted, Row, SenderCounts, WindowRow};
 
 const fn number(
     name: &'static str,
@@ -52,13 +52,33 @@ fn seen(row: &Row, value: impl Fn(&Control) -> Option<f64>) -> Option<f64> {
     row.control.as_ref().and_then(value)
 }
 
-/// The factor by which the window grew in a round trip, from the first to the fourth.
+/// The factor by which the window grew in a round trip, from the second to the fourth: the first goes to the handshake.
 fn growth(control: &Control) -> Option<f64> {
-    let (first, fourth) = (
-        control.window_first_rtts_bytes.first()?,
-        control.window_first_rtts_bytes.get(3)?,
-    );
-    (*first > 0).then(|| (*fourth as f64 / *first as f64).cbrt())
+    let after = |rtts: usize| Some(*control.window_first_rtts_bytes.get(rtts - 1)? as f64);
+    let (second, fourth) = (after(2)?, after(4)?);
+    (second > 0.0).then(|| (fourth / second).sqrt())
+}
+
+fn adaptive(row: &Row, value: impl Fn(&Adaptive) -> f64) -> Option<f64> {
+    row.adaptive.as_ref().map(value)
+}
+
+/// How a metric is read from what a row says of a window, if it is counted there.
+pub(super) fn in_window(name: &str) -> Option<Value<WindowRow>> {
+    Some(match name {
+        "throughput_bps" => Value::Number(|window| window.goodput_bps.map(|rate| rate as f64)),
+        "received_bytes" => Value::Number(|window| Some(window.received_bytes as f64)),
+        "sent_bytes" => Value::Number(|window| Some(window.sent_bytes as f64)),
+        "lost_bytes" => Value::Number(|window| Some(window.lost_bytes as f64)),
+        "sent_packets" => Value::Number(|window| Some(window.sent_packets as f64)),
+        "lost_packets" => Value::Number(|window| Some(window.lost_packets as f64)),
+        "loss_ratio" => Value::Ratio(|window| Some((window.lost_bytes as f64, window.sent_bytes as f64))),
+        _ => return None,
+    })
+}
+
+fn restarted(row: &Row, value: impl Fn(&Restarted) -> f64) -> Option<f64> {
+    row.restarted.as_ref().map(value)
 }
 
 fn link(row: &Row, value: impl Fn(&LinkTotals) -> f64) -> Option<f64> {
@@ -126,6 +146,39 @@ pub const METRICS: &[Metric] = &[
         |row| row.seen.rebuffer_ratio),
     number("mean_bitrate_bps", "Mean bitrate", BitsPerSecond, Higher, "of what was played",
         |row| row.seen.mean_bitrate_bps.map(|rate| rate as f64)),
+    // What an adaptive player chose and measured.
+    number("segments", "Segments", Count, Neither, "played",
+        |row| adaptive(row, |a| a.segments as f64)),
+    number("switches", "Switches", Count, Lower, "between representations",
+        |row| adaptive(row, |a| a.switches as f64)),
+    number("switch_share", "Share of segments with a switch", Share, Lower, "to another representation than the one before",
+        |row| adaptive(row, |a| a.switch_share)),
+    number("mean_representation_bps", "Mean representation", BitsPerSecond, Higher, "rate of the representations played",
+        |row| adaptive(row, |a| a.mean_representation_bps as f64)),
+    number("instant_mean_bps", "Instantaneous estimate", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.instant_mean_bps as f64)),
+    number("instant_sd_bps", "Instantaneous estimate, standard deviation", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.instant_sd_bps as f64)),
+    number("instant_p05_bps", "Instantaneous estimate, 5 % below", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.instant_p05_bps as f64)),
+    number("instant_p50_bps", "Instantaneous estimate, median", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.instant_p50_bps as f64)),
+    number("instant_p95_bps", "Instantaneous estimate, 95 % below", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.instant_p95_bps as f64)),
+    number("instant_variation", "Instantaneous estimate, variation", Share, Lower, "standard deviation over mean",
+        |row| adaptive(row, |a| a.instant_variation)),
+    number("smoothed_mean_bps", "Smoothed estimate", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.smoothed_mean_bps as f64)),
+    number("smoothed_sd_bps", "Smoothed estimate, standard deviation", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.smoothed_sd_bps as f64)),
+    number("smoothed_p05_bps", "Smoothed estimate, 5 % below", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.smoothed_p05_bps as f64)),
+    number("smoothed_p50_bps", "Smoothed estimate, median", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.smoothed_p50_bps as f64)),
+    number("smoothed_p95_bps", "Smoothed estimate, 95 % below", BitsPerSecond, Neither, "of throughput, by the player",
+        |row| adaptive(row, |a| a.smoothed_p95_bps as f64)),
+    number("smoothed_variation", "Smoothed estimate, variation", Share, Lower, "standard deviation over mean",
+        |row| adaptive(row, |a| a.smoothed_variation)),
     // What arrived.
     number("received_bytes", "Received", Bytes, Neither, "bytes of the title",
         |row| Some(row.received_bytes as f64)),
@@ -197,10 +250,10 @@ pub const METRICS: &[Metric] = &[
         |row| seen(row, |c| c.window_recovery_mean_s)),
     number("window_reached_bdp_s", "Time to the BDP", Seconds, Neither, "until the window first carried the bandwidth-delay product",
         |row| seen(row, |c| c.window_reached_bdp_s)),
-    number("window_growth", "Window growth per RTT", Count, Neither, "mean factor, from the first to the fourth propagation RTT",
+    number("window_growth", "Window growth per RTT", Count, Neither, "mean factor, from the second to the fourth propagation RTT",
         |row| seen(row, growth)),
-    number("window_first_rtt_bytes", "Window after one RTT", Bytes, Neither, "",
-        |row| { seen(row, |c| { c.window_first_rtts_bytes.first().map(|window| *window as f64) }) }),
+    number("window_third_rtt_bytes", "Window after three RTTs", Bytes, Neither, "the first of them goes to the handshake",
+        |row| { seen(row, |c| { c.window_first_rtts_bytes.get(2).map(|window| *window as f64) }) }),
     number("startup_s", "Length of slow start", Seconds, Neither, "until it is first left",
         |row| seen(row, |c| c.startup_s)),
     number("startup_window_bytes", "Window at the end of slow start", Bytes, Neither, "",
@@ -228,6 +281,17 @@ pub const METRICS: &[Metric] = &[
         |row| seen(row, |c| c.capacity_mean_bps.map(|rate| rate as f64))),
     number("capacity_sd_bps", "Unrest of the capacity estimate", BitsPerSecond, Neither, "its standard deviation",
         |row| seen(row, |c| c.capacity_sd_bps.map(|rate| rate as f64))),
+    // What happened when a sender went on after a pause.
+    number("restarts", "Restarts", Count, Neither, "times that the sender went on after a pause",
+        |row| restarted(row, |r| r.restarts as f64)),
+    number("restart_loss_share", "Share of restarts with loss", Share, Lower, "packets were lost soon after",
+        |row| restarted(row, |r| r.restart_loss_share)),
+    number("restart_lost_mean_bytes", "Bytes lost after a restart", Bytes, Lower, "on average",
+        |row| restarted(row, |r| r.restart_lost_mean_bytes as f64)),
+    number("restart_avoidance_share", "Share of restarts with congestion avoidance", Share, Neither, "before the next pause",
+        |row| restarted(row, |r| r.restart_avoidance_share)),
+    number("restart_avoidance_mean_s", "Time to congestion avoidance", Seconds, Neither, "from the first packet after a pause",
+        |row| restarted(row, |r| r.restart_avoidance_mean_s)),
     // What the bottleneck counted.
     number("link_packets", "Packets delivered", Count, Neither, "by the bottleneck, of all flows",
         |row| link(row, |link| link.link_packets as f64)),

@@ -72,6 +72,17 @@ fn flows_are_pooled_by_their_packets_and_not_by_their_ratios() {
 }
 
 #[test]
+fn windows_are_counted_apart_and_flows_that_were_not_there_left_out() {
+    let mut flows = [row("reno", 1), row("reno", 1)];
+    flows[1].windows.clear();
+    let metric = |name| Metric::find(name).unwrap();
+    assert_eq!(metric("throughput_bps").pooled_in(0, &flows), Some(2_000_000.0));
+    assert_eq!(metric("loss_ratio").pooled_in(0, &flows), Some(0.01));
+    assert_eq!(metric("throughput_bps").pooled_in(1, &flows), None);
+    assert!(!metric("frozen_s").has_windows() && metric("frozen_s").pooled_in(0, &flows).is_none());
+}
+
+#[test]
 fn what_one_flow_does_not_have_its_pool_has_not_either() {
     let mut flows = [row("reno", 1), row("reno", 1)];
     flows[1].seen.startup_delay_s = None;

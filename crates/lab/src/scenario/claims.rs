@@ -9,7 +9,8 @@ use toml::{Spanned, Value};
 use super::error::Blame;
 use super::text::Text;
 use super::{BUILT_IN, ScenarioError};
-use crate::claims::{Claim, Scope, Substitution, expand};
+use crate::claims::{Claim, EVERYBODY, Scope, Substitution, expand};
+use crate::run::BULK;
 
 /// The claims of one scenario.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +57,9 @@ struct ClaimTable {
     note: Option<String>,
     cases: Option<Vec<Spanned<String>>>,
     check: Spanned<Vec<Spanned<String>>>,
+    /// Whether one check has to hold, and not all.
+    #[serde(default)]
+    any: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,6 +100,7 @@ pub fn parse_claims(name: &str, file: &str, text: &str) -> Result<ScenarioClaims
             why: table.why.clone(),
             note: table.note.clone(),
             checks: checks(blame, table, &scope)?,
+            any: table.any,
         });
     }
     let beside = outline.beside.iter().map(|table| {
@@ -174,7 +179,7 @@ fn scope(blame: Blame<'_>, outline: &Outline) -> Result<Scope, ScenarioError> {
         groups: groups
             .map(|(name, list)| (name.clone(), list.get_ref().clone()))
             .collect(),
-        roles: vec!["bulk".to_owned()],
+        roles: vec![BULK.to_owned(), EVERYBODY.to_owned()],
         windows: windows(outline.measure.as_ref()),
         scenarios: BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect(),
     })
