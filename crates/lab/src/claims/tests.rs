@@ -182,6 +182,45 @@ fn one_check_is_enough_where_any_will_do() {
 }
 
 #[test]
+fn each_row_of_the_contract_is_decided_by_claims_of_a_scenario() {
+    let scenarios: Vec<_> = BUILT_IN
+        .iter()
+        .map(|(name, text)| parse_claims(name, name, text).unwrap())
+        .collect();
+    for row in CONTRACT {
+        let claims = scenarios.iter().flat_map(|scenario| &scenario.claims);
+        assert!(
+            claims.filter(|claim| claim.row() == row.id).count() > 0,
+            "{} is decided by no scenario",
+            row.id
+        );
+    }
+    for (name, text) in BUILT_IN {
+        let named: Vec<String> = text
+            .lines()
+            .find_map(|line| line.strip_prefix("claims = ["))
+            .map(|list| {
+                list.trim_end_matches(']')
+                    .split(", ")
+                    .map(|id| id.trim_matches('"').to_owned())
+                    .collect()
+            })
+            .unwrap_or_default();
+        for id in named {
+            assert!(CONTRACT.iter().any(|row| row.id == id), "{name}: {id}");
+            let read = scenarios
+                .iter()
+                .find(|scenario| scenario.scenario == *name)
+                .unwrap();
+            assert!(
+                read.claims.iter().any(|claim| claim.row() == id),
+                "{name} says nothing of {id}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_check_is_about_each_case_unless_it_names_one() {
     let check = "frozen_s[cubic] < frozen_s[reno]";
     let all = [
