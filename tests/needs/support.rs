@@ -1,0 +1,198 @@
+//! What the tests here have in common: the workspace's programs, a server, and what to do when a tool is missing.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+pub(crate) const TITLE: &str = "title-720p.mp4";
+
+/// Where the repository is.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub(crate) fn title() -> PathBuf {
+    root().join("assets").join(TITLE)
+}
+
+/// A directory with just the title in it.
+pub(crate) fn films() -> tempfile::TempDir {
+    let films = tempfile::tempdir().expect("a temporary directory");
+    fs::copy(title(), films.path().join(TITLE)).expect("the title is copied");
+    films
+}
+
+/// Whether a tool runs at all.
+pub(crate) fn is_there(tool: impl AsRef<OsStr>, version: &str) -> bool {
+    Command::new(tool).arg(version).output().is_ok()
+}
+
+/// Says loudly that a test does nothing, and why. Fails if it must not.
+pub(crate) fn skip(why: &str) -> bool {
+    assert!(env::var_os("PLAYRATE_REQUIRE_TOOLS").is_none(), "{why}");
+    println!("SKIPPED: {why}");
+    false
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    let test = env::current_exe().expect("a test has a path");
+    let profile = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
+    profile.to_owned()
+}
+
+/// One of the workspace's programs, built if it is not there yet.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let program = target().join(name);
+    if !program.exists() {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", name])
+            .current_dir(root())
+            .status()
+            .expect("cargo runs");
+        assert!(
+            built.success() && program.exists(),
+            "{} is not there",
+            program.display()
+        );
+    }
+    program
+}
+
+/// A process that ends with its owner.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may be gone already; there is nothing to do about either.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Waits for its end, but not for ever.
+    fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().expect("a child can be waited for") {
+                return Some(status);
+            }
+            if begun.elapsed() > limit {
+                return None;
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A server on a free port of 127.0.0.1, stopped when dropped.
+pub(crate) struct Server {
+    process: Running,
+    announcement: Vec<String>,
+    log: File,
+}
+
+impl Server {
+    /// Serves a directory. Its log is JSON.
+    pub(crate) fn start(media: &Path, arguments: &[&str]) -> Self {
+        let log = tempfile::tempfile().expect("a temporary file");
+        let mut child = Command::new(program("video-server"))
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--log-format",
+                "json",
+                "--media",
+            ])
+            .arg(media)
+            .args(arguments)
+            .env("RUST_LOG", "info,video_server=debug")
+            .stdout(Stdio::piped())
+            .stderr(log.try_clone().expect("a file can be cloned"))
+            .spawn()
+            .expect("video-server starts");
+        let mut output = BufReader::new(child.stdout.take().expect("piped"));
+        let process = Running(child);
+        let mut announcement = Vec::new();
+        // It is written at once, and `Watch` is its last line if there is one.
+        while !announcement.iter().any(|line: &String| line.starts_with("Pin")) || !output.buffer().is_empty()
+        {
+            let mut line = String::new();
+            let read = output.read_line(&mut line).expect("the server speaks");
+            assert!(read > 0, "the server said only {announcement:?}");
+            announcement.push(line.trim_end().to_owned());
+        }
+        Self {
+            process,
+            announcement,
+            log,
+        }
+    }
+
+    /// What the server says on the line that begins with `word`.
+    pub(crate) fn said(&self, word: &str) -> &str {
+        let found = self.announcement.iter().find_map(|line| line.strip_prefix(word));
+        let said = found.unwrap_or_else(|| panic!("no `{word}` in {:?}", self.announcement));
+        said.trim_start()
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        self.said("Listening on ")
+            .split(' ')
+            .next()
+            .expect("a line has a word")
+    }
+
+    /// Stops it as an operator would, and returns its log.
+    pub(crate) fn stop(mut self) -> Vec<serde_json::Value> {
+        let id = rustix::process::Pid::from_child(&self.process.0);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("the server runs");
+        let status = self.process.wait(Duration::from_secs(20));
+        assert!(
+            status.is_some_and(|status| status.success()),
+            "the server ended with {status:?}"
+        );
+        self.log.seek(SeekFrom::Start(0)).expect("a file can be read");
+        BufReader::new(&self.log)
+            .lines()
+            .map(|line| {
+                let line = line.expect("the log is text");
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .collect()
+    }
+}
+
+/// What `command` writes, once it has ended well with `input`; it must not take longer than `limit`.
+pub(crate) fn output_within(limit: Duration, command: &mut Command, input: &str) -> String {
+    let file = || tempfile::tempfile().expect("a temporary file");
+    let (mut stdin, stdout, stderr) = (file(), file(), file());
+    stdin.write_all(input.as_bytes()).expect("a file can be written");
+    stdin.seek(SeekFrom::Start(0)).expect("a file can be read");
+    let clone = |file: &File| file.try_clone().expect("a file can be cloned");
+    let child = command
+        .stdin(stdin)
+        .stdout(clone(&stdout))
+        .stderr(clone(&stderr))
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let status = Running(child).wait(limit);
+    let text = |mut file: File| {
+        file.seek(SeekFrom::Start(0)).expect("a file can be read");
+        std::io::read_to_string(file).expect("it is text")
+    };
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    assert!(
+        status.is_some_and(|status| status.success()),
+        "{command:?} ended with {status:?}:\n{stdout}\n{stderr}"
+    );
+    stdout
+}
