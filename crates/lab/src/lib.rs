@@ -9,6 +9,7 @@
 //! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many.
 //! - [`metric`] names every number of a result, [`statistics`] says how sure many of them are.
 //! - [`claims`] says what results say of the papers' claims, [`sweep`] where that changes with a scenario's values.
+//! - [`matrix`] ranks all controllers over all scenarios.
 //! - [`demo`] makes a comparison over real UDP, [`live`] one of real UDP with virtual time.
 
 pub mod claims;
@@ -18,6 +19,7 @@ pub mod explain;
 pub mod facts;
 pub mod figure;
 pub mod live;
+pub mod matrix;
 pub mod metric;
 pub mod record;
 pub mod report;

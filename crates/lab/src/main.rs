@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use lab::claims::{self, ClaimsArgs};
 use lab::demo::{self, DemoArgs};
 use lab::live::{self, LiveArgs};
+use lab::matrix::{self, MatrixArgs};
 use lab::report::results::{self, ReportArgs};
 use lab::run::{self, RunArgs};
 use lab::scenario::{self, Changes};
@@ -45,6 +46,8 @@ enum Command {
     Sweep(SweepArgs),
     /// Draw the results of `lab run`: one page of figures and tables that needs nothing but itself, and the figures as SVG
     Report(ReportArgs),
+    /// Run all controllers over all scenarios of the papers and rank them by what viewers see
+    Matrix(MatrixArgs),
 }
 
 const FAILED: u8 = 1;
@@ -69,6 +72,7 @@ async fn main() -> ExitCode {
         Command::Claims(args) => judge(&args),
         Command::Sweep(args) => run_sweep(args).await,
         Command::Report(args) => report(&args),
+        Command::Matrix(args) => rank(args).await,
     }
 }
 
@@ -163,6 +167,16 @@ async fn run_sweep(args: SweepArgs) -> ExitCode {
     let made = tokio::task::spawn_blocking(move || sweep::run(&args, &stop, &mut std::io::stdout())).await;
     match made {
         Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => complain(&error, error.is_bad_input()),
+        Err(error) => complain(&error, false),
+    }
+}
+
+async fn rank(args: MatrixArgs) -> ExitCode {
+    let stop = interruption();
+    let made = tokio::task::spawn_blocking(move || matrix::run(&args, &stop, &mut std::io::stdout())).await;
+    match made {
+        Ok(Ok(_)) => ExitCode::SUCCESS,
         Ok(Err(error)) => complain(&error, error.is_bad_input()),
         Err(error) => complain(&error, false),
     }

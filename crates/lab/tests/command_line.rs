@@ -40,7 +40,9 @@ fn help_lists_what_there_is() {
     let output = lab(&["--help"]);
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{help}");
-    for command in ["demo", "list", "show", "run", "live", "claims", "sweep", "report"] {
+    for command in [
+        "demo", "list", "show", "run", "live", "claims", "sweep", "report", "matrix",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
     }
 }

@@ -1,0 +1,274 @@
+//! The matrix as text, as heat maps and as a page.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::score::{Cell, Matrix, Place, Standing};
+use crate::figure::{HeatCell, HeatMap, escape};
+use crate::words::percent;
+
+const STYLE: &str = include_str!("../report/style.css");
+const MORE_STYLE: &str = include_str!("../report/results/results.css");
+
+/// How the ranking is made, for people.
+const SCORE: &str = "Controllers are ranked in each scenario by the share of the watching time that was spoilt (the picture stood still, \
+    or pictures were discarded), in steps of 0.1 %; then, where players choose among representations, by mean bitrate in steps of 1 %; \
+    then by the share of packets lost, in steps of 0.01 %. Equals share the mean of their ranks. The overall standing is the mean rank over \
+    scenarios, cases of a scenario averaged first. Ranks say who is better, not by how much: the worst case does, as the spoilt share \
+    beyond that of the best controller there.";
+
+fn rank_text(rank: f64) -> String {
+    if (rank - rank.round()).abs() < 1e-9 {
+        format!("{rank:.0}")
+    } else {
+        format!("{rank:.1}")
+    }
+}
+
+fn mean_text(standing: &Standing) -> String {
+    standing
+        .mean_rank
+        .map_or_else(|| "–".to_owned(), |rank| format!("{rank:.1}"))
+}
+
+fn worst_text(standing: &Standing) -> String {
+    standing.worst.as_ref().map_or_else(
+        || "nowhere".to_owned(),
+        |(place, beyond)| format!("{} in {place}", percent(*beyond)),
+    )
+}
+
+/// Mean over all places.
+fn mean(standing: &Standing, value: impl Fn(&Cell) -> f64) -> Option<f64> {
+    let values: Vec<f64> = standing.cells.iter().flatten().map(value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Columns of the table besides the controllers' names.
+const HEADS: [&str; 5] = [
+    "mean rank",
+    "spoilt, mean",
+    "worst beyond the best",
+    "lost, mean",
+    "best in",
+];
+
+fn line(standing: &Standing) -> [String; 5] {
+    let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), percent);
+    let firsts = standing.cells.iter().flatten().filter(|cell| cell.best).count();
+    [
+        mean_text(standing),
+        share(mean(standing, |cell| cell.spoilt)),
+        worst_text(standing),
+        share(mean(standing, |cell| cell.loss)),
+        format!("{firsts} of {}", standing.cells.iter().flatten().count()),
+    ]
+}
+
+/// The standings as a table.
+pub(super) fn text(matrix: &Matrix) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["", "controller"].into_iter().chain(HEADS));
+    for (place, standing) in (1..).zip(&matrix.standings) {
+        let place: u32 = place;
+        table.add_row(
+            [place.to_string(), standing.name.clone()]
+                .into_iter()
+                .chain(line(standing)),
+        );
+    }
+    for column in table.column_iter_mut() {
+        if column.index != 1 && column.index != 4 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    format!("{} scenarios and cases\n{table}\n", matrix.places.len())
+}
+
+fn map(matrix: &Matrix, title: &str, unit: &str, ends: (&str, &str)) -> HeatMap {
+    let places = matrix.places.iter().map(Place::name);
+    HeatMap {
+        title: title.to_owned(),
+        unit: unit.to_owned(),
+        rows: matrix
+            .standings
+            .iter()
+            .map(|standing| standing.name.clone())
+            .collect(),
+        columns: ["overall".to_owned()].into_iter().chain(places).collect(),
+        cells: Vec::new(),
+        ends: (ends.0.to_owned(), ends.1.to_owned()),
+        apart: 1,
+    }
+}
+
+/// Ranks as a heat map.
+pub(super) fn ranks(matrix: &Matrix) -> HeatMap {
+    let most = matrix.standings.len().saturating_sub(1).max(1) as f64;
+    let cells = matrix.standings.iter().map(|standing| {
+        let overall = standing.mean_rank.map(|rank| HeatCell {
+            shade: (rank - 1.0) / most,
+            text: format!("{rank:.1}"),
+        });
+        let places = standing.cells.iter().map(|cell| {
+            cell.map(|cell| HeatCell {
+                shade: (cell.rank - 1.0) / (cell.of.max(2) - 1) as f64,
+                text: rank_text(cell.rank),
+            })
+        });
+        [overall].into_iter().chain(places).collect()
+    });
+    HeatMap {
+        cells: cells.collect(),
+        ..map(
+            matrix,
+            "Ranks",
+            "by what viewers see, 1 is best",
+            ("best", "worst"),
+        )
+    }
+}
+
+/// Spoilt shares as a heat map.
+pub(super) fn spoilt(matrix: &Matrix) -> HeatMap {
+    let cell = |share: f64| HeatCell {
+        // Square root, so that the difference between none and little is seen beside hopeless paths.
+        shade: share.max(0.0).sqrt(),
+        text: if share < 0.000_5 {
+            "0".to_owned()
+        } else if share < 0.1 {
+            format!("{:.1}", share * 100.0)
+        } else {
+            format!("{:.0}", share * 100.0)
+        },
+    };
+    let cells = matrix.standings.iter().map(|standing| {
+        let overall = mean(standing, |cell| cell.spoilt).map(cell);
+        let places = standing
+            .cells
+            .iter()
+            .map(|found| found.map(|found| cell(found.spoilt)));
+        [overall].into_iter().chain(places).collect()
+    });
+    HeatMap {
+        cells: cells.collect(),
+        ..map(
+            matrix,
+            "Watching time spoilt",
+            "%, frozen or discarded",
+            ("none", "all"),
+        )
+    }
+}
+
+/// The page.
+pub(super) fn html(matrix: &Matrix) -> String {
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>playrate: controllers over scenarios</title>\n<style>\n{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <header>\n<p class=\"kicker\">playrate lab</p>\n<h1>{} controllers over {} scenarios and cases</h1>\n\
+         <p class=\"lead\">{SCORE}</p>\n</header>\n<div class=\"wide\"><table>\n<thead><tr><th>controller</th>",
+        matrix.standings.len(),
+        matrix.places.len(),
+    );
+    // Writing to a String cannot fail, here and below.
+    for head in HEADS {
+        let _ = write!(page, "<th class=\"value\">{head}</th>");
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for standing in &matrix.standings {
+        let _ = write!(
+            page,
+            "<tr><th scope=\"row\" title=\"{}\">{}</th>",
+            escape(&standing.spec),
+            escape(&standing.name)
+        );
+        for value in line(standing) {
+            let _ = write!(page, "<td class=\"value\">{}</td>", escape(&value));
+        }
+        page.push_str("</tr>\n");
+    }
+    let _ = write!(
+        page,
+        "</tbody>\n</table></div>\n<figure class=\"wide\">\n{}</figure>\n<figure class=\"wide\">\n{}</figure>\n\
+         <p class=\"note\">To see another controller's row: <code>lab matrix --controllers +SPEC</code>; what is there is not run again.</p>\n\
+         </main>\n</body>\n</html>\n",
+        ranks(matrix).svg(),
+        spoilt(matrix).svg()
+    );
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix() -> Matrix {
+        let cell = |rank, spoilt| {
+            Some(Cell {
+                rank,
+                of: 2,
+                best: rank < 2.0,
+                spoilt,
+                bitrate: None,
+                loss: 0.012,
+            })
+        };
+        let standing = |name: &str, cells: Vec<Option<Cell>>, mean_rank, worst| Standing {
+            spec: name.into(),
+            name: name.into(),
+            cells,
+            mean_rank,
+            worst,
+        };
+        let place = |name: &str| Place {
+            scenario: name.into(),
+            case: String::new(),
+        };
+        Matrix {
+            places: vec![place("p13-4"), place("<mine>")],
+            standings: vec![
+                standing("cubic", vec![cell(1.0, 0.34), cell(1.5, 0.0)], Some(1.25), None),
+                standing(
+                    "reno",
+                    vec![cell(2.0, 0.41), None],
+                    Some(2.0),
+                    Some(("p13-4".into(), 0.07)),
+                ),
+            ],
+        }
+    }
+
+    #[test]
+    fn the_page_shows_ranks_spoilt_shares_and_the_worst_case() {
+        let page = html(&matrix());
+        for words in [
+            "cubic",
+            "reno",
+            "p13-4",
+            "&lt;mine&gt;",
+            ">1.5<",
+            ">34<",
+            "7.0 % in p13-4",
+            "nowhere",
+            "in steps of 0.1 %",
+        ] {
+            assert!(page.contains(words), "{words} is missing");
+        }
+        assert_eq!(page.matches("<svg").count(), 2);
+        assert!(!page.contains("<mine>") && page == html(&matrix()));
+    }
+
+    #[test]
+    fn the_text_has_a_line_for_each_controller_in_order() {
+        let text = text(&matrix());
+        let (cubic, reno) = (text.find("cubic").unwrap(), text.find("reno").unwrap());
+        assert!(
+            cubic < reno && text.contains("mean rank") && text.contains("2 of 2"),
+            "{text}"
+        );
+    }
+}
