@@ -166,6 +166,32 @@ fn a_player_with_a_full_buffer_holds_the_sender_back() {
     );
 }
 
+#[test]
+fn the_window_of_a_player_that_will_pause_is_small_and_does_not_bind_while_it_reads() {
+    let title = film(Bitrate::from_mbps(5), Duration::from_secs(32));
+    let run = |holds: Bytes, leaves_after| {
+        let mut viewer = viewer("cubic", &title);
+        viewer.playout.receive_buffer = holds;
+        viewer.leaves_after = leaves_after;
+        let path = path(Bitrate::from_mbps(20), "0.1%");
+        sim::run(&Setup::new(path, Seed::new(1)).with_viewer(viewer)).unwrap()
+    };
+    // Full only with the last byte: it reads all the time.
+    let all = title.source().len();
+    let (narrow, wide) = (run(Bytes::new(all - 1), None), run(EVERYTHING, None));
+    let last = |run: &Simulated| run.viewers[0].report.network.ended.as_secs_f64();
+    let ratio = last(&narrow) / last(&wide);
+    assert!((0.99..1.01).contains(&ratio), "{ratio}");
+    // Full after a few seconds: 4 MiB wait to be read.
+    let run = run(Bytes::from_mib(2), Some(Duration::from_secs(10)));
+    let read = run.viewers[0].report.network.received.as_u64();
+    let sent = run.forward.delivered.bytes.as_u64();
+    assert!(
+        sent < (read + (5 << 20)) * 106 / 100,
+        "{sent} bytes sent, {read} read"
+    );
+}
+
 /// Rate of a flow after `skip`, from what its player had received by then and in the end.
 fn steady_rate(run: &Simulated, flow: usize, skip: Duration, until: Duration) -> f64 {
     let series = &run.viewers[flow].record.playout;

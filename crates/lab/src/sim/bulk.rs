@@ -77,7 +77,13 @@ impl Download {
         let server =
             Server::new(Arc::clone(&runtime), place.server, options).map_err(|error| failed(&error))?;
         let flow = Arc::new(Self {
-            client: client(setup, seed, Arc::clone(&runtime), place.client, pin)?,
+            client: client(
+                setup.wide_receive_window(),
+                seed,
+                Arc::clone(&runtime),
+                place.client,
+                pin,
+            )?,
             runtime,
             bulk: bulk.clone(),
             target: Target::at(SERVER_NAME, place.address),

@@ -74,23 +74,18 @@ pub fn server(
     Ok(VideoServer::start(transport, runtime, library, settings))
 }
 
-/// Makes the viewer's client.
+/// Makes a client whose connections take `window` ahead of what is read.
 ///
 /// # Errors
 /// If a part cannot be set up.
 pub fn client(
-    setup: &Setup,
+    window: Bytes,
     seed: Seed,
     runtime: Arc<dyn Runtime>,
     socket: Arc<dyn AsyncUdpSocket>,
     pin: Pin,
 ) -> Result<Client, SimError> {
     let mut options = ClientOptions::new(Trust::Pin(pin));
-    // While the player reads at once the window never binds, and when its modelled buffer is full the sender is let run
-    // ahead only by as much as keeps the pipe full.
-    let window = Bytes::new(setup.send_window().as_u64().saturating_mul(2))
-        .max(TransportOptions::client().stream_receive_window)
-        .min(TransportOptions::MAX_WINDOW);
     options.transport.stream_receive_window = window;
     options.transport.receive_window = window;
     pin_down(&mut options.transport, seed, "client");
@@ -159,7 +154,8 @@ impl Session {
             identity,
             &recording,
         )?;
-        let client = client(setup, seed, Arc::clone(&runtime), place.client, pin)?;
+        let window = setup.receive_window(viewer);
+        let client = client(window, seed, Arc::clone(&runtime), place.client, pin)?;
         let target = Target::at(SERVER_NAME, place.address);
         Ok(Self::new(
             runtime, server, client, target, viewer, setup.taps, recording,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::{Ladder, MediaSource, TraceSource};
-use playrate_netsim::{PathConfig, Seed};
+use playrate_netsim::{PathConfig, Rate, Seed};
 use playrate_transport::{ControllerChoice, TransportOptions};
 use playrate_units::Bytes;
 use video_client::FrameSource;
@@ -13,6 +13,9 @@ use video_client::dash::{DashOptions, Presentation, PresentationError};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 
 use super::windows::Window;
+
+/// The smallest window of a client in a run: as much as the product's server keeps ready to send.
+const LEAST_RECEIVE_WINDOW: Bytes = Bytes::from_mib(4);
 
 /// Everything that one run depends on: the same setup gives the same packets at the same times.
 #[derive(Clone, Debug)]
@@ -75,9 +78,8 @@ impl Setup {
         longest.saturating_add(Duration::from_secs(600))
     }
 
-    /// What a server's connection must be able to hold: twice what fits into the pipe and its queue, and no less than
-    /// the product's own send window.
-    pub(super) fn send_window(&self) -> Bytes {
+    /// What can be under way at most: what fits into the pipe and its queue.
+    fn under_way(&self) -> Bytes {
         let link = &self.path.forward;
         let pipe = link
             .rate
@@ -88,10 +90,38 @@ impl Setup {
             .ok()
             .and_then(|link| link.queue_limit())
             .unwrap_or(pipe);
-        let twice = Bytes::new((pipe + queue).as_u64().saturating_mul(2));
+        pipe + queue
+    }
+
+    /// What a server's connection must be able to hold: twice what can be under way, and no less than the product's own send
+    /// window.
+    pub(super) fn send_window(&self) -> Bytes {
+        let twice = Bytes::new(self.under_way().as_u64().saturating_mul(2));
         twice
             .max(TransportOptions::server().send_window)
             .min(TransportOptions::MAX_WINDOW)
+    }
+
+    /// What a client's connection takes ahead of one who reads at once, so that it never binds.
+    pub(super) fn wide_receive_window(&self) -> Bytes {
+        Bytes::new(self.send_window().as_u64().saturating_mul(2))
+            .max(TransportOptions::client().stream_receive_window)
+            .min(TransportOptions::MAX_WINDOW)
+    }
+
+    /// What the connection of `viewer`'s client takes ahead of its player. While a player pauses, the sender runs ahead by
+    /// this much, and most of a run's memory is what then waits to be read. So a player that will pause gets eight times
+    /// what can be under way, which still does not bind while it reads: a packet may be lost several times in a row.
+    pub(super) fn receive_window(&self, viewer: &Viewer) -> Bytes {
+        let wide = self.wide_receive_window();
+        match self.path.forward.rate {
+            Rate::Constant(_) | Rate::Wifi(_) if viewer.pauses() => {
+                let enough = Bytes::new(self.under_way().as_u64().saturating_mul(8));
+                enough.max(LEAST_RECEIVE_WINDOW).min(wide)
+            }
+            // Other links may be much faster now and then than they are on average.
+            _ => wide,
+        }
     }
 }
 
@@ -175,6 +205,15 @@ impl Viewer {
             leaves_after: None,
             access: Access::default(),
         }
+    }
+
+    /// Whether its player will stop reading because what it holds is full. The papers' 256 MB are there "so that flow control
+    /// never binds"; a player with so much keeps its wide window as well. A player of a ladder asks only for what it has room for.
+    fn pauses(&self) -> bool {
+        let holds = self.playout.receive_buffer;
+        self.title.representations().is_none()
+            && holds < RECEIVE_BUFFER_PAPERS
+            && holds.as_u64() < self.title.source().len()
     }
 
     /// How long it may take at most: a path so slow that the title takes a hundred times its length is a mistake.
