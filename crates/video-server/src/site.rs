@@ -22,6 +22,7 @@ pub struct Site {
     library: Library,
     cors: Option<Cors>,
     wall_clock: Option<fn() -> SystemTime>,
+    prefixes: Vec<String>,
 }
 
 /// A response, before any of it is sent.
@@ -111,6 +112,7 @@ impl Site {
             library,
             cors: None,
             wall_clock: None,
+            prefixes: Vec::new(),
         }
     }
 
@@ -125,6 +127,13 @@ impl Site {
     #[must_use]
     pub fn with_wall_clock(mut self, clock: Option<fn() -> SystemTime>) -> Self {
         self.wall_clock = clock;
+        self
+    }
+
+    /// Takes these off the front of paths: `/b/film.mp4` is `/film.mp4` if `b` is one.
+    #[must_use]
+    pub fn with_prefixes(mut self, prefixes: Vec<String>) -> Self {
+        self.prefixes = prefixes;
         self
     }
 
@@ -164,6 +173,8 @@ impl Site {
             Route::Answer(answer) => return (answer, None),
             Route::LookUp(name) => name,
         };
+        let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
+        let name = stripped.unwrap_or(name);
         match self.library.open(&name) {
             Ok(Some(resource)) => {
                 let answer = represent(method, request.headers(), &resource.representation, now);

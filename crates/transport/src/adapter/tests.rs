@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::controllers;
 
+mod switching;
 mod wire;
 
 use wire::{Wire, origin};

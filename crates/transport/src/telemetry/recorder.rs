@@ -53,6 +53,17 @@ impl Recorder {
         }
     }
 
+    /// The totals so far.
+    pub(crate) fn totals(&self) -> Sample {
+        self.totals
+    }
+
+    /// Counts on from these totals, for a controller that takes another one's place.
+    pub(crate) fn going_on_from(mut self, totals: Sample) -> Self {
+        self.totals = totals;
+        self
+    }
+
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.totals.sent += Bytes::new(bytes);

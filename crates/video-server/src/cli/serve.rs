@@ -15,6 +15,7 @@ use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
 use video_server::library::{Library, RepresentationSummary, TitleSummary};
+use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
 use super::tcp::{self, ListenError, TcpServer};
@@ -46,6 +47,15 @@ pub(super) struct Arguments {
     /// Congestion controller for every HTTP/3 connection; `video-server controllers` lists them
     #[arg(long, value_name = "SPEC", default_value = "cubic")]
     controller: ControllerChoice,
+
+    /// A controller that requests can choose instead, under a name of yours; once for each
+    #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by")]
+    arms: Vec<Arm>,
+
+    /// What of a connection's first request for media names its arm: path (/NAME/film.mp4 is /film.mp4), query
+    /// (?arm=NAME) or representation (its id in the manifest)
+    #[arg(long, value_name = "WHAT", requires = "arms")]
+    choose_by: Option<ChooseBy>,
 
     /// PEM certificate chain, leaf first; without it a development certificate is made
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -87,12 +97,33 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             "there is no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
+    let arms = arms(arguments)?;
     let identity = identity(arguments)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::run)?
-        .block_on(serve(arguments, library, identity))
+        .block_on(serve(arguments, library, arms, identity))
+}
+
+/// The arms, if they want any.
+fn arms(arguments: &Arguments) -> Result<Option<Arms>, Failure> {
+    let Some(by) = arguments.choose_by else {
+        return Ok(None);
+    };
+    let arms = Arms::new(by, arguments.arms.clone())
+        .context("--arm")
+        .map_err(Failure::Input)?;
+    // A path must have one meaning.
+    let taken = |arm: &&Arm| arguments.media.join(&arm.name).exists();
+    match arms.arms().iter().find(taken).filter(|_| by == ChooseBy::Path) {
+        None => Ok(Some(arms)),
+        Some(arm) => Err(Failure::Input(anyhow::anyhow!(
+            "--arm {0}: there is a {0} in {1} already, so that /{0}/… would mean two things; give the arm another name",
+            arm.name,
+            arguments.media.display()
+        ))),
+    }
 }
 
 fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
@@ -115,7 +146,12 @@ fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
         .filter(|ip| !ip.is_unspecified())
 }
 
-async fn serve(arguments: &Arguments, library: Library, identity: Identity) -> Result<(), Failure> {
+async fn serve(
+    arguments: &Arguments,
+    library: Library,
+    arms: Option<Arms>,
+    identity: Identity,
+) -> Result<(), Failure> {
     // Before anything can be asked of the server, so that no signal is missed.
     let mut signals = Signals::new().map_err(Failure::run)?;
     let pin = identity.pin();
@@ -125,6 +161,7 @@ async fn serve(arguments: &Arguments, library: Library, identity: Identity) -> R
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let (transport, listener) = listen(arguments, &runtime, &options)?;
     let mut settings = Settings::new(arguments.controller.clone());
+    settings.arms = arms;
     settings.playout_buffer = arguments.playout_buffer;
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.cors);
@@ -275,6 +312,9 @@ fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr
         "Listening on {address} ({protocols})\nController   {}\nCertificate  {certificate}\nPin          {pin}",
         arguments.controller
     );
+    for arm in &arguments.arms {
+        let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
+    }
     if let Some((name, _)) = library.titles().next() {
         let _ = writeln!(
             text,

@@ -30,6 +30,12 @@ impl ResourceName {
         (!segments.is_empty()).then(|| Self(segments.join("/")))
     }
 
+    /// The name without its first segment, if that is `first`.
+    pub fn below(&self, first: &str) -> Option<Self> {
+        let rest = self.0.strip_prefix(first)?.strip_prefix('/')?;
+        Some(Self(rest.to_owned()))
+    }
+
     /// The path of a URL that names this resource, with a slash in front and everything unsafe percent-encoded.
     pub fn to_url_path(&self) -> String {
         use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

@@ -10,6 +10,7 @@ use playrate_transport::{ConnectionController, Incoming};
 use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
+use super::arms::{Arms, Decision};
 use super::observe::{ConnectionInfo, PlayerReport, SessionEnd, SessionSummary};
 use super::throughput::Throughput;
 use super::watching::Watching;
@@ -19,6 +20,7 @@ use super::{Shared, exchange};
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) id: u64,
+    pub(super) arm: Decision,
     pub(super) watching: Arc<Watching>,
     pub(super) throughput: Arc<Throughput>,
     pub(super) requests: AtomicU64,
@@ -46,9 +48,12 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
             monitor = monitor.with_sink(sink);
         }
     }
-    let control = ConnectionController::new(settings.controller.clone())
+    let mut control = ConnectionController::new(settings.controller.clone())
         .with_monitor(Arc::new(monitor))
         .with_knowledge(Arc::clone(&knowledge));
+    if let Some(arms) = &settings.arms {
+        control = control.switchable(&arms.controllers());
+    }
     let mut session = match incoming.establish(control).await {
         Ok(session) => session,
         Err(lost) => {
@@ -60,6 +65,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     tracing::debug!(connection = id, peer = %info.peer, controller = %info.controller, "connected");
     let tally = Arc::new(Tally {
         id,
+        arm: Decision::default(),
         watching: Arc::new(Watching::new(knowledge, Arc::clone(&shared.runtime))),
         throughput,
         requests: AtomicU64::new(0),
@@ -81,12 +87,17 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     };
     let duration = shared.runtime.now().saturating_duration_since(began);
     let quinn = session.quinn().clone();
+    let controller = session.control().to_string();
+    let decided = |arms: &Arms| tally.arm.arm(arms);
     // Closes the connection, so that the exchanges still running end and are counted.
     drop(session);
     drop(running);
     let _ = ended.recv().await;
     let summary = SessionSummary {
         connection: info,
+        arm: settings.arms.as_ref().and_then(decided),
+        controller,
+        other_arm_requests: tally.arm.contrary(),
         duration,
         requests: tally.requests.load(Relaxed),
         responses: tally.responses.load(Relaxed),
@@ -114,11 +125,13 @@ fn log(session: &SessionSummary) {
     tracing::info!(
         connection = session.connection.id,
         peer = %session.connection.peer,
-        controller = %session.connection.controller,
+        arm = session.arm,
+        controller = session.controller,
         seconds = session.duration.as_secs_f64(),
         requests = session.requests,
         responses = session.responses,
         aborted = session.aborted,
+        other_arm_requests = session.arm.as_ref().map(|_| session.other_arm_requests),
         bytes = session.bytes.as_u64(),
         sent_bytes = totals.sent_bytes.as_u64(),
         sent_packets = totals.sent_packets,

@@ -89,7 +89,13 @@ async fn answer(
     progress.length = content.len();
     match content {
         Content::Part(mut part) => {
-            // Before the first byte: the controller's start may depend on it.
+            // Before the first byte: which controller it is and how it starts may depend on it.
+            if let Some(arms) = &shared.settings.arms {
+                let request = exchange.request();
+                tally
+                    .arm
+                    .hear(arms, request.uri(), &part, exchange.control(), tally.id);
+            }
             let asked = asked(exchange.request(), &part);
             let _watching = tally.watching.begin(&asked);
             if asked.cmcd.is_some() {

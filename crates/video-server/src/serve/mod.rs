@@ -13,6 +13,7 @@
 //! What a client does wrong ends its exchange or its connection, never the server. One that stops acknowledging is given up
 //! after [`ServerOptions::stall_timeout`](playrate_transport::ServerOptions), one that is silent after the idle timeout.
 
+pub mod arms;
 mod connection;
 mod exchange;
 mod observe;
@@ -32,6 +33,8 @@ use tokio::sync::{Mutex, mpsc};
 
 pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSummary};
 
+use arms::Arms;
+
 use crate::http::cors::Cors;
 use crate::library::Library;
 pub use crate::site::CHUNK;
@@ -41,8 +44,10 @@ use crate::site::Site;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The controller that every connection gets.
+    /// The controller that every connection gets, as long as no arm is chosen for it.
     pub controller: ControllerChoice,
+    /// Controllers that requests may choose instead; without it none.
+    pub arms: Option<Arms>,
     /// Size of the players' playout buffers, where the operator knows it.
     pub playout_buffer: Option<Bytes>,
     /// Tells the date for `Date` fields; without it none is sent, as in virtual time.
@@ -60,6 +65,7 @@ impl Settings {
     pub fn new(controller: ControllerChoice) -> Self {
         Self {
             controller,
+            arms: None,
             playout_buffer: None,
             wall_clock: None,
             cors: None,
@@ -129,6 +135,7 @@ impl VideoServer {
         let (alive, tasks) = mpsc::channel(1);
         let site = Site::new(library)
             .with_cors(settings.cors.clone())
+            .with_prefixes(settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default())
             .with_wall_clock(settings.wall_clock);
         let shared = Arc::new(Shared {
             runtime,

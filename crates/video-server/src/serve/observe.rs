@@ -18,7 +18,7 @@ pub struct ConnectionInfo {
     pub id: u64,
     /// The client's address as the connection begins.
     pub peer: SocketAddr,
-    /// The spec of the controller that it gets.
+    /// The spec of the controller that it begins with.
     pub controller: String,
 }
 
@@ -47,6 +47,12 @@ impl fmt::Display for SessionEnd {
 pub struct SessionSummary {
     /// Which connection.
     pub connection: ConnectionInfo,
+    /// The arm that was chosen for it, where there are arms and anything was asked for that chooses one.
+    pub arm: Option<String>,
+    /// The spec of the controller that it had.
+    pub controller: String,
+    /// Requests that named another arm than it had.
+    pub other_arm_requests: u64,
     /// From the end of the handshake to the end of the connection.
     pub duration: Duration,
     /// Requests that arrived whole.

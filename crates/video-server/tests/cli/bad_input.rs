@@ -31,6 +31,11 @@ fn refused(arguments: &[&str]) -> String {
 #[case::tiny_window(&["--send-window", "1B"], &["1B", "between"])]
 #[case::cert_without_key(&["--cert", "cert.pem"], &["--key"])]
 #[case::missing_cert(&["--cert", "/no/cert.pem", "--key", "/no/key.pem"], &["/no/cert.pem"])]
+#[case::arm_without_a_way(&["--arm", "a=cubic"], &["--choose-by"])]
+#[case::way_without_arms(&["--choose-by", "path"], &["--arm"])]
+#[case::arm_twice(&["--choose-by", "path", "--arm", "a=cubic", "--arm", "a=reno"], &["--arm", "`a`"])]
+#[case::bad_arm(&["--choose-by", "path", "--arm", "a=qubic"], &["--arm", "did you mean `cubic`"])]
+#[case::bad_way(&["--choose-by", "luck", "--arm", "a=cubic"], &["`luck`", "representation"])]
 #[case::unknown_flag(&["--metrics", "127.0.0.1:9000"], &["--metrics"])]
 fn a_bad_argument_is_named_with_what_would_do(#[case] arguments: &[&str], #[case] parts: &[&str]) {
     let complaint = complaint(arguments);
@@ -39,6 +44,26 @@ fn a_bad_argument_is_named_with_what_would_do(#[case] arguments: &[&str], #[case
     }
     let errors = complaint.lines().filter(|line| line.starts_with("error:"));
     assert_eq!(errors.count(), 1, "{complaint}");
+}
+
+#[test]
+fn an_arm_that_is_a_directory_too_is_refused() {
+    let media = tempfile::tempdir().unwrap();
+    fs::create_dir(media.path().join("b")).unwrap();
+    let path = media.path().to_str().unwrap();
+    let complaint = refused(&[
+        "serve",
+        "--media",
+        path,
+        "--choose-by",
+        "path",
+        "--arm",
+        "b=cubic",
+    ]);
+    assert!(
+        complaint.contains("--arm b") && complaint.contains("another name"),
+        "{complaint}"
+    );
 }
 
 #[test]
