@@ -4,6 +4,7 @@
 
 mod controllers;
 mod logging;
+mod metrics;
 mod serve;
 mod tcp;
 

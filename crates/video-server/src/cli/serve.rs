@@ -18,6 +18,7 @@ use video_server::library::{Library, RepresentationSummary, TitleSummary};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
+use super::metrics::{self, Dashboard, Metrics};
 use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, logging, print};
 use tokio::net::TcpListener;
@@ -80,6 +81,11 @@ pub(super) struct Arguments {
     /// How long responses may go on after SIGINT or SIGTERM; a second signal ends them at once
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     drain_timeout: Duration,
+
+    /// Serve metrics for Prometheus (/metrics) and a page to watch connections on (/) at this address, such as
+    /// 127.0.0.1:9433, over HTTP without TLS: keep it private
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
 
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text)]
@@ -165,7 +171,16 @@ async fn serve(
     settings.playout_buffer = arguments.playout_buffer;
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.cors);
+    let seen = Arc::new(Metrics::default());
+    let monitoring = arguments.metrics.map(metrics::listen).transpose()?;
+    if monitoring.is_some() {
+        settings.observer = Some(Arc::clone(&seen) as _);
+    }
     let server = VideoServer::start(transport, runtime, library, settings);
+    let dashboard = monitoring
+        .map(|listener| Dashboard::start(listener, seen, server.clone()))
+        .transpose()
+        .map_err(Failure::run)?;
     let address = server.local_addr().map_err(Failure::run)?;
     let tcp = listener
         .map(|listener| {
@@ -175,7 +190,14 @@ async fn serve(
         })
         .transpose()
         .map_err(Failure::input)?;
-    print(&announcement(arguments, &server, address, &pin.to_string()))?;
+    let watch = dashboard.as_ref().map(Dashboard::address);
+    print(&announcement(
+        arguments,
+        &server,
+        address,
+        watch,
+        &pin.to_string(),
+    ))?;
 
     let signal = signals.next().await;
     tracing::info!(signal, deadline = %duration::display(arguments.drain_timeout), "shutting down; a second signal ends it at once");
@@ -271,7 +293,13 @@ fn listen_on_udp(
 }
 
 /// What is served, where, and how to watch it.
-fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr, pin: &str) -> String {
+fn announcement(
+    arguments: &Arguments,
+    server: &VideoServer,
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    pin: &str,
+) -> String {
     let library = server.library();
     let host = match specific(arguments.listen) {
         Some(IpAddr::V6(ip)) => format!("[{ip}]"),
@@ -309,12 +337,16 @@ fn announcement(arguments: &Arguments, server: &VideoServer, address: SocketAddr
     let protocols = if arguments.no_tcp { "UDP" } else { "UDP and TCP" };
     let _ = writeln!(
         text,
-        "Listening on {address} ({protocols})\nController   {}\nCertificate  {certificate}\nPin          {pin}",
+        "Listening on {address} ({protocols})\nController   {}",
         arguments.controller
     );
     for arm in &arguments.arms {
         let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
     }
+    if let Some(metrics) = metrics {
+        let _ = writeln!(text, "Metrics      http://{metrics}/");
+    }
+    let _ = writeln!(text, "Certificate  {certificate}\nPin          {pin}");
     if let Some((name, _)) = library.titles().next() {
         let _ = writeln!(
             text,

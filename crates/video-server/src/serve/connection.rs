@@ -1,8 +1,9 @@
 //! One client's connection: its controller, its requests, its summary.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use playrate_cc::VideoKnowledge;
 use playrate_transport::telemetry::Monitor;
@@ -20,6 +21,9 @@ use super::{Shared, exchange};
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) id: u64,
+    pub(super) peer: SocketAddr,
+    pub(super) began: Instant,
+    pub(super) control: ConnectionController,
     pub(super) arm: Decision,
     pub(super) watching: Arc<Watching>,
     pub(super) throughput: Arc<Throughput>,
@@ -65,6 +69,9 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     tracing::debug!(connection = id, peer = %info.peer, controller = %info.controller, "connected");
     let tally = Arc::new(Tally {
         id,
+        peer: info.peer,
+        began,
+        control: session.control().clone(),
         arm: Decision::default(),
         watching: Arc::new(Watching::new(knowledge, Arc::clone(&shared.runtime))),
         throughput,
@@ -73,6 +80,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
         aborted: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
+    shared.live.begin(&tally);
     // Yields nothing, and ends with the last exchange.
     let (running, mut ended) = mpsc::channel::<()>(1);
     let end = loop {
@@ -87,7 +95,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     };
     let duration = shared.runtime.now().saturating_duration_since(began);
     let quinn = session.quinn().clone();
-    let controller = session.control().to_string();
+    let controller = tally.control.to_string();
     let decided = |arms: &Arms| tally.arm.arm(arms);
     // Closes the connection, so that the exchanges still running end and are counted.
     drop(session);
@@ -108,6 +116,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
         player: tally.watching.report(),
         end,
     };
+    shared.live.end(&tally);
     shared.counted.sessions.fetch_add(1, Relaxed);
     log(&summary);
     if let Some(observer) = &settings.observer {

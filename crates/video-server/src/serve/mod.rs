@@ -16,6 +16,7 @@
 pub mod arms;
 mod connection;
 mod exchange;
+mod live;
 mod observe;
 mod throughput;
 mod watching;
@@ -31,9 +32,11 @@ use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
+pub use live::{ConnectionState, ServerTotals};
 pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSummary};
 
 use arms::Arms;
+use live::Connections;
 
 use crate::http::cors::Cors;
 use crate::library::Library;
@@ -81,6 +84,7 @@ struct Shared {
     site: Arc<Site>,
     settings: Settings,
     connections: AtomicU64,
+    live: Connections,
     stopping: AtomicBool,
     counted: Counted,
 }
@@ -142,6 +146,7 @@ impl VideoServer {
             site: Arc::new(site),
             settings,
             connections: AtomicU64::new(0),
+            live: Connections::default(),
             stopping: AtomicBool::new(false),
             counted: Counted::default(),
         });
@@ -177,6 +182,32 @@ impl VideoServer {
         self.transport.open_connections()
     }
 
+    /// The connections whose handshake is done, the oldest first.
+    pub fn connections(&self) -> Vec<ConnectionState> {
+        let Shared {
+            live,
+            runtime,
+            settings,
+            ..
+        } = &*self.shared;
+        live.now(runtime.now(), settings.arms.as_ref())
+    }
+
+    /// What it has done so far.
+    pub fn totals(&self) -> ServerTotals {
+        let counted = &self.shared.counted;
+        ServerTotals {
+            sessions: counted.sessions.load(Relaxed),
+            responses: counted.responses.load(Relaxed),
+            bytes: Bytes::new(counted.bytes.load(Relaxed)),
+        }
+    }
+
+    /// How it treats its clients.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
     /// Shuts down: takes no new connections and no new requests, lets responses end, and breaks off what has not
     /// ended after `deadline`. A second call, with a shorter deadline, may overtake a first one that was given up.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
@@ -190,13 +221,17 @@ impl VideoServer {
         {
             tracing::warn!("connections are closed, but not all of their tasks have ended");
         }
-        let counted = &self.shared.counted;
+        let ServerTotals {
+            sessions,
+            responses,
+            bytes,
+        } = self.totals();
         ShutdownReport {
             drained,
-            cut: counted.cut.load(Relaxed),
-            sessions: counted.sessions.load(Relaxed),
-            responses: counted.responses.load(Relaxed),
-            bytes: Bytes::new(counted.bytes.load(Relaxed)),
+            cut: self.shared.counted.cut.load(Relaxed),
+            sessions,
+            responses,
+            bytes,
         }
     }
 }

@@ -1,0 +1,165 @@
+//! What an operator sees of a running server.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use http::HeaderMap;
+use playrate_transport::Connection;
+use serde_json::Value;
+
+use crate::process::{Serving, fixture, sleep, text};
+
+fn serving(media: &Path, more: &[&str]) -> Serving {
+    fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
+    Serving::start(media, &[&["--metrics", "127.0.0.1:0"], more].concat())
+}
+
+fn address(serving: &Serving) -> SocketAddr {
+    let url = serving.announced("Metrics");
+    url.trim_start_matches("http://")
+        .trim_end_matches('/')
+        .parse()
+        .unwrap()
+}
+
+/// One request over HTTP/1.1: the head of the response and its body.
+fn request(serving: &Serving, line: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address(serving)).unwrap();
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = text(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+fn connections(serving: &Serving) -> Value {
+    serde_json::from_str(&request(serving, "GET /connections.json").1).unwrap()
+}
+
+/// The value of a line of `/metrics` that begins with `name`.
+fn metric(metrics: &str, name: &str) -> u64 {
+    let line = metrics.lines().find(|line| line.starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("{name} is missing in {metrics}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+async fn get(connection: &Connection, path: &str, cmcd: &str) -> usize {
+    let mut fields = HeaderMap::new();
+    fields.insert("cmcd-request", cmcd.parse().unwrap());
+    let (_, mut body) = connection.get(path, fields).await.unwrap();
+    let mut length = 0;
+    while let Some(chunk) = body.chunk().await.unwrap() {
+        length += chunk.len();
+    }
+    length
+}
+
+#[tokio::test]
+async fn connections_and_what_their_players_say_show_while_they_last_and_are_counted_after() {
+    let media = tempfile::tempdir().unwrap();
+    let arms = ["--choose-by", "query", "--arm", "b=reno"];
+    let serving = serving(media.path(), &arms);
+    assert_eq!(connections(&serving)["connections"].as_array().unwrap().len(), 0);
+    let connection = serving.connect().await;
+    let length = get(
+        &connection,
+        "/film.mp4?arm=b",
+        "sid=\"one\",ot=av,br=900,bl=4200,bs",
+    )
+    .await;
+    // Samples are 20 ms apart, so the end of a short transfer shows later: with the next one, or when the connection ends.
+    sleep(Duration::from_millis(60)).await;
+    get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=900,bl=4200").await;
+    let seen = connections(&serving);
+    assert_eq!(
+        (&seen["controller"], &seen["arms"]),
+        (&"cubic".into(), &true.into())
+    );
+    let one = &seen["connections"][0];
+    assert_eq!((&one["arm"], &one["controller"]), (&"b".into(), &"reno".into()));
+    assert_eq!(
+        (&one["buffer_s"], &one["playback"]),
+        (&4.2.into(), &"playing".into())
+    );
+    assert_eq!(
+        (&one["video_rate"], &one["starvations"]),
+        (&900_000.into(), &1.into())
+    );
+    for known in ["window", "rtt_ms", "min_rtt_ms", "in_flight", "phase", "reason"] {
+        assert!(!one[known].is_null(), "{known}: {one}");
+    }
+    assert!(one["delivered"].as_u64().unwrap() > 0, "{one}");
+
+    let (head, metrics) = request(&serving, "GET /metrics");
+    assert!(
+        head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"),
+        "{head}"
+    );
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    assert!(metric(&metrics, "playrate_connections ") >= 1);
+    assert!(metric(&metrics, "playrate_players{state=\"playing\"}") >= 1);
+    assert!(!metrics.contains("playrate_sessions_total{"), "{metrics}");
+
+    connection.close();
+    for _ in 0..100 {
+        if connections(&serving)["connections"] == Value::Array(Vec::new()) {
+            break;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    let (_, metrics) = request(&serving, "GET /metrics");
+    let session = "{arm=\"b\",controller=\"reno\"}";
+    let of = |name: &str| metric(&metrics, &format!("playrate_{name}{session}"));
+    assert_eq!((of("sessions_total"), of("player_starvations_total")), (1, 1));
+    assert_eq!(of("session_duration_seconds_count"), 1);
+    assert_eq!(metric(&metrics, "playrate_responses_total"), 2);
+    assert_eq!(
+        metric(&metrics, "playrate_content_bytes_total"),
+        2 * length as u64
+    );
+    assert!(metric(&metrics, "playrate_delivered_bytes_total") > 2 * length as u64);
+    assert_eq!(metric(&metrics, "playrate_connections "), 0);
+    assert_eq!(connections(&serving)["sessions"], 1);
+}
+
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let (head, page) = request(&serving, "GET /");
+    assert!(
+        head.contains("text/html") && head.contains("content-security-policy"),
+        "{head}"
+    );
+    assert!(page.starts_with("<!doctype html>"));
+    for elsewhere in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(elsewhere), "{elsewhere}");
+    }
+    assert!(page.len() < 64 << 10, "{} bytes", page.len());
+}
+
+#[test]
+fn what_is_not_there_and_what_cannot_be_done_is_said() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let (head, body) = request(&serving, "GET /film.mp4");
+    assert!(
+        head.starts_with("HTTP/1.1 404") && body.contains("/metrics"),
+        "{head}"
+    );
+    let (head, _) = request(&serving, "DELETE /connections.json");
+    assert!(
+        head.starts_with("HTTP/1.1 405") && head.contains("allow: GET, HEAD"),
+        "{head}"
+    );
+    let (head, body) = request(&serving, "HEAD /metrics");
+    assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}");
+}
