@@ -99,6 +99,7 @@ async fn answer(
             let asked = asked(exchange.request(), &part);
             let _watching = tally.watching.begin(&asked);
             if asked.cmcd.is_some() {
+                tally.watching.log(tally.id);
                 describe(
                     &part,
                     &exchange,

@@ -157,6 +157,20 @@ impl Watching {
         (report.requests > 0).then_some(report)
     }
 
+    /// Logs what the controller of this connection has been told.
+    pub(super) fn log(&self, connection: u64) {
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        tracing::debug!(
+            connection,
+            rate = self.knowledge.average_rate().map(Bitrate::as_bits_per_second),
+            buffered_ms = self.knowledge.buffered().map(milliseconds),
+            deadline_ms = self.knowledge.deadline().map(milliseconds),
+            playout_buffer = self.knowledge.playout_buffer().map(Bytes::as_u64),
+            playback = self.knowledge.playback().map(tracing::field::debug),
+            "the controller knows"
+        );
+    }
+
     /// A response begins; it lasts until the guard is dropped. `None` if it is nothing to watch.
     pub(super) fn begin(self: &Arc<Self>, asked: &Asked) -> Option<Guard> {
         self.begin_at(asked, self.runtime.now())

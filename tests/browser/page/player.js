@@ -1,0 +1,153 @@
+// Plays a manifest with dash.js or hls.js, as any page would, and keeps in `facts` what a viewer would have noticed.
+//
+// The address says how: player=dash|hls, manifest=PATH, cmcd=header|query|no, and for a viewer who joins in the middle start=SECONDS.
+'use strict';
+
+const wanted = new URLSearchParams(location.search);
+const video = document.getElementById('video');
+const facts = {
+  player: '', // its name and version
+  scriptLoaded: null, // ms since the page was asked for
+  firstFrame: null, // ms since the page was asked for
+  stalls: [], // {at, ahead, lasted}: media time, s of media ahead, ms
+  representations: [], // {at, height, kbps}: as pictures of another one come up
+  errors: [],
+  ended: false,
+  position: 0,
+  duration: 0,
+  dropped: 0,
+  frames: 0,
+};
+window.facts = facts;
+
+function ahead() {
+  const { buffered, currentTime } = video;
+  for (let i = 0; i < buffered.length; i += 1) {
+    // Browsers forgive small gaps at the start.
+    if (buffered.start(i) <= currentTime + 0.1 && currentTime <= buffered.end(i)) {
+      return buffered.end(i) - currentTime;
+    }
+  }
+  return 0;
+}
+
+video.requestVideoFrameCallback(() => {
+  facts.firstFrame = performance.now();
+});
+
+let stall = null;
+video.addEventListener('waiting', () => {
+  if (facts.firstFrame !== null && !video.ended && !video.seeking && !stall) {
+    stall = { at: video.currentTime, ahead: ahead(), lasted: null, since: performance.now() };
+    facts.stalls.push(stall);
+  }
+});
+video.addEventListener('timeupdate', () => {
+  if (stall && video.currentTime > stall.at) {
+    stall.lasted = performance.now() - stall.since;
+    stall = null;
+  }
+});
+video.addEventListener('ended', () => {
+  facts.ended = true;
+});
+video.addEventListener('error', () => {
+  facts.errors.push(`video: ${video.error && video.error.message}`);
+});
+
+const cmcd = wanted.get('cmcd') || 'header';
+const session = crypto.randomUUID();
+
+function shown(height, kbps) {
+  facts.representations.push({ at: video.currentTime, height, kbps });
+}
+
+const players = {
+  dash: {
+    script: 'dash.js',
+    play(manifest) {
+      const player = window.dashjs.MediaPlayer().create();
+      facts.player = `dash.js ${player.getVersion()}`;
+      // 5.2.1 calls it `headers`, whatever its documentation says.
+      const mode = cmcd === 'query' ? 'query' : 'headers';
+      player.updateSettings({ streaming: { cmcd: { enabled: cmcd !== 'no', mode, sid: session, cid: manifest } } });
+      const { events } = window.dashjs.MediaPlayer;
+      player.on(events.ERROR, (event) => facts.errors.push(`dash.js: ${event.error && event.error.message}`));
+      player.on(events.QUALITY_CHANGE_RENDERED, ({ mediaType, newRepresentation }) => {
+        if (mediaType === 'video') {
+          shown(newRepresentation.height, Math.round(newRepresentation.bitrateInKbit));
+        }
+      });
+      player.initialize(video, manifest, true, Number(wanted.get('start') || 0));
+    },
+  },
+  hls: {
+    script: 'hls.js',
+    play(manifest) {
+      const { Hls } = window;
+      facts.player = `hls.js ${Hls.version}`;
+      const player = new Hls({
+        startPosition: Number(wanted.get('start') || 0),
+        cmcd: cmcd === 'no' ? undefined : { sessionId: session, contentId: manifest, useHeaders: cmcd !== 'query' },
+      });
+      player.on(Hls.Events.ERROR, (_, { fatal, type, details }) => {
+        if (fatal) {
+          facts.errors.push(`hls.js: ${type} ${details}`);
+        }
+      });
+      player.on(Hls.Events.LEVEL_SWITCHED, (_, { level }) => {
+        const { height, bitrate } = player.levels[level];
+        shown(height, Math.round(bitrate / 1000));
+      });
+      player.on(Hls.Events.MANIFEST_PARSED, () => video.play());
+      player.loadSource(manifest);
+      player.attachMedia(video);
+    },
+  },
+};
+
+function show() {
+  const quality = video.getVideoPlaybackQuality();
+  facts.position = video.currentTime;
+  facts.duration = video.duration;
+  facts.dropped = quality.droppedVideoFrames;
+  facts.frames = quality.totalVideoFrames;
+  const protocols = performance.getEntriesByType('resource').map((entry) => entry.nextHopProtocol);
+  const counts = [...new Set(protocols)].map((one) => `${protocols.filter((other) => other === one).length} × ${one}`);
+  const last = facts.representations.at(-1);
+  const rows = {
+    Player: facts.player,
+    'First frame after': facts.firstFrame === null ? '…' : `${facts.firstFrame.toFixed(0)} ms`,
+    Position: `${video.currentTime.toFixed(1)} of ${video.duration.toFixed(1)} s${facts.ended ? ', ended' : ''}`,
+    'In the buffer': `${ahead().toFixed(1)} s`,
+    Representation: last ? `${last.height} lines, ${last.kbps} kbit/s` : '…',
+    Stalls: String(facts.stalls.length),
+    Requests: counts.join(', '),
+    Errors: facts.errors.join('; ') || 'none',
+  };
+  const table = document.getElementById('table');
+  table.replaceChildren(
+    ...Object.entries(rows).map(([name, value]) => {
+      const row = document.createElement('tr');
+      const head = document.createElement('th');
+      head.textContent = name;
+      row.append(head, Object.assign(document.createElement('td'), { textContent: value }));
+      return row;
+    }),
+  );
+}
+setInterval(show, 250);
+
+const chosen = players[wanted.get('player')];
+if (chosen) {
+  const script = document.createElement('script');
+  script.src = chosen.script;
+  script.onload = () => {
+    facts.scriptLoaded = performance.now();
+    chosen.play(wanted.get('manifest'));
+  };
+  script.onerror = () => facts.errors.push(`${chosen.script} did not load`);
+  document.head.append(script);
+} else {
+  facts.errors.push(`player=${wanted.get('player')}: there are ${Object.keys(players).join(' and ')}`);
+}

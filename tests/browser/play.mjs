@@ -1,0 +1,73 @@
+// Opens the player's page in headless Chromium, over HTTP/3 unless told otherwise, waits for the end, and writes what happened.
+//
+// A job as JSON on stdin, a report as JSON on stdout; README.md has an example. Exit code 1 with a message if the page was not played.
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+const job = JSON.parse(readFileSync(0, 'utf8'));
+const { origin, query, pin, screenshots, name, quic = true, seconds = 60, toTheEnd = true } = job;
+const { hostname, port } = new URL(origin);
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  args: [
+    // Only for who runs as root, as CI does.
+    ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
+    // HTTP/3 without having been told of it over TCP, which nothing serves behind the relay.
+    ...(quic ? [`--origin-to-force-quic-on=${hostname}:${port}`] : ['--disable-quic']),
+    // `ignoreHTTPSErrors` does not reach QUIC; this does, and for this certificate only.
+    `--ignore-certificate-errors-spki-list=${pin}`,
+    // Nothing else may be asked for, not even the vendor's hosts.
+    '--host-resolver-rules=MAP localhost 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--no-first-run',
+    '--autoplay-policy=no-user-gesture-required',
+  ],
+});
+
+async function shot(page, moment) {
+  if (screenshots) {
+    await mkdir(screenshots, { recursive: true });
+    await page.screenshot({ path: path.join(screenshots, `${name}-${moment}.png`) });
+  }
+}
+
+try {
+  const page = await browser.newPage({ viewport: { width: 940, height: 800 } });
+  const complaints = [];
+  page.on('pageerror', (error) => complaints.push(`page: ${error.message}`));
+  page.on('requestfailed', (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
+  await page.goto(`${origin}/player.html?${new URLSearchParams(query)}`, { timeout: 20_000 });
+  const until = (condition, limit) => page.waitForFunction(condition, null, { timeout: limit * 1000, polling: 100 });
+  const failed = async (error) => {
+    const facts = await page.evaluate(() => window.facts);
+    throw new Error(`${error.message.split('\n')[0]} ${JSON.stringify({ facts, complaints })}`);
+  };
+  await until(() => window.facts.errors.length > 0 || window.facts.firstFrame !== null, 30).catch(failed);
+  if (toTheEnd) {
+    await until(() => window.facts.errors.length > 0 || window.facts.position > window.facts.duration / 2, seconds).catch(failed);
+    await shot(page, 'halfway');
+    await until(() => window.facts.errors.length > 0 || window.facts.ended, seconds).catch(failed);
+    // So that the page shows the end, too.
+    await page.waitForTimeout(400);
+    await shot(page, 'end');
+  }
+  const facts = await page.evaluate(() => window.facts);
+  const requests = await page.evaluate(() =>
+    [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].map((entry) => ({
+      url: entry.name,
+      protocol: entry.nextHopProtocol,
+      ms: entry.duration,
+      bytes: entry.encodedBodySize,
+    })),
+  );
+  console.log(JSON.stringify({ browser: `Chromium ${browser.version()}`, facts, requests, complaints }));
+} catch (error) {
+  console.error(`error: ${error.message}`);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

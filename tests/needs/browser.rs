@@ -1,0 +1,276 @@
+//! Players nobody here wrote play a packaged title from the built server, over HTTP/3 and through the relay, in a real browser, to the end.
+//!
+//! `tests/browser/README.md` says what it takes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
+use playrate_units::{Bitrate, Probability};
+use serde_json::{Value, json};
+
+use crate::support::{self, Server, output_within, root};
+
+/// What `title` packages: the lines of its representations, and what they may take.
+const LADDER: [(u32, &str); 3] = [(720, "2400k"), (480, "900k"), (240, "300k")];
+const SECONDS: f64 = 18.0;
+/// Of 3 s each.
+const SEGMENTS: usize = 6;
+/// Media ahead, in seconds, below which a player that waits has run out of it, and does not just wait for its decoder.
+const EMPTY: f64 = 0.5;
+
+fn tools_are_there() -> bool {
+    let missing: Vec<_> = [
+        ("chromium", "--version"),
+        ("node", "--version"),
+        ("ffmpeg", "-version"),
+    ]
+    .into_iter()
+    .filter(|(tool, version)| !support::is_there(tool, version))
+    .map(|(tool, _)| tool)
+    .collect();
+    if !missing.is_empty() {
+        return support::skip(&format!("{} not found on the PATH", missing.join(" and ")));
+    }
+    modules().exists()
+        || support::skip("the players are not there; run `npm ci --ignore-scripts` in tests/browser")
+}
+
+fn modules() -> PathBuf {
+    root().join("tests/browser/node_modules")
+}
+
+/// A directory under `target` for what is left to look at.
+fn kept(name: &str) -> PathBuf {
+    root().join("target/browser").join(name)
+}
+
+/// The page, the players, and 18 s of the repository's title as `docs/media.md` packages one; made once for all tests.
+static SITE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let site = kept("site");
+    if site.exists() {
+        fs::remove_dir_all(&site).expect("what an earlier run left can be removed");
+    }
+    fs::create_dir_all(site.join("film")).expect("a directory");
+    let copy = |from: &Path, to: &str| {
+        fs::copy(from, site.join(to)).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    };
+    for file in ["player.html", "player.js"] {
+        copy(&root().join("tests/browser/page").join(file), file);
+    }
+    copy(
+        &modules().join("dashjs/dist/modern/umd/dash.all.min.js"),
+        "dash.js",
+    );
+    copy(&modules().join("hls.js/dist/hls.min.js"), "hls.js");
+    package(&site.join("film"));
+    site
+});
+
+fn package(film: &Path) {
+    let mut ffmpeg = Command::new("ffmpeg");
+    let seconds = SECONDS.to_string();
+    ffmpeg.args(["-v", "error", "-y", "-i"]).arg(support::title());
+    ffmpeg.args(["-f", "lavfi", "-i", "sine=frequency=220:sample_rate=48000"]);
+    let parts = |part: &dyn Fn(usize, u32) -> String| -> String {
+        let lines = LADDER.iter().map(|(lines, _)| *lines);
+        let parts: Vec<_> = lines.enumerate().map(|(i, lines)| part(i, lines)).collect();
+        parts.concat()
+    };
+    let filter = format!(
+        "[0:v]split={}{}{}",
+        LADDER.len(),
+        parts(&|i, _| format!("[s{i}]")),
+        parts(&|i, lines| format!(";[s{i}]scale=-16:{lines}[v{i}]"))
+    );
+    ffmpeg.args(["-filter_complex", &filter]);
+    for (i, (_, rate)) in LADDER.iter().enumerate() {
+        ffmpeg.args(["-map", &format!("[v{i}]")]);
+        for option in ["b:v", "maxrate:v", "bufsize:v"] {
+            ffmpeg.args([format!("-{option}:{i}"), (*rate).to_owned()]);
+        }
+    }
+    ffmpeg.args(["-map", "1:a", "-c:a", "aac", "-b:a", "96k"]);
+    ffmpeg.args(["-c:v", "libx264", "-preset", "superfast", "-profile:v", "high"]);
+    ffmpeg.args(["-pix_fmt", "yuv420p", "-g", "90", "-x264-params", "open_gop=0"]);
+    ffmpeg.args(["-force_key_frames", "expr:gte(t,n_forced*3)", "-forced-idr", "1"]);
+    ffmpeg.args(["-t", &seconds, "-f", "dash", "-seg_duration", "3"]);
+    ffmpeg.args(["-use_template", "1", "-use_timeline", "1", "-hls_playlist", "1"]);
+    ffmpeg.args(["-adaptation_sets", "id=0,streams=v id=1,streams=a"]);
+    ffmpeg.args(["-init_seg_name", "init-$RepresentationID$.mp4"]);
+    ffmpeg.args(["-media_seg_name", "seg-$RepresentationID$-$Number%05d$.m4s"]);
+    ffmpeg.arg(film.join("manifest.mpd"));
+    output_within(Duration::from_secs(180), &mut ffmpeg, "");
+}
+
+/// A viewing through a relay, as the page and the server saw it.
+struct Viewing {
+    report: Value,
+    log: Vec<Value>,
+}
+
+impl Viewing {
+    /// Plays the title over 20 Mbit/s and 40 ms, without loss.
+    fn of(player: &str, manifest: &str, cmcd: &str) -> Self {
+        let server = Server::start(&SITE, &["--no-tcp", "--controller", "cubic+start=video-ssthresh"]);
+        let path = PathConfig::bottleneck(
+            Bitrate::from_mbps(20),
+            Duration::from_millis(40),
+            QueueLimit::ONE_BDP,
+            Probability::ZERO,
+        );
+        let address = server.address().parse().expect("an address");
+        let relay = Relay::start(&RelayConfig::new(address, path)).expect("the relay starts");
+        let job = json!({
+            "origin": format!("https://localhost:{}", relay.local_addr().port()),
+            "query": { "player": player, "manifest": manifest, "cmcd": cmcd },
+            "pin": server.said("Pin"),
+            "screenshots": kept("screenshots"),
+            "name": player,
+        });
+        let script = root().join("tests/browser/play.mjs");
+        let report = output_within(
+            Duration::from_secs(150),
+            Command::new("node").arg(script),
+            &job.to_string(),
+        );
+        let report: Value = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"));
+        let log = server.stop();
+        println!("{}", relay.stop().expect("the relay ran"));
+        let viewing = Self { report, log };
+        viewing.keep(player);
+        viewing
+    }
+
+    /// Leaves the report and the server's log beside the screenshots.
+    fn keep(&self, player: &str) {
+        let log: Vec<_> = self.log.iter().map(Value::to_string).collect();
+        fs::write(kept(&format!("{player}-server.jsonl")), log.join("\n")).expect("a file can be written");
+        fs::write(kept(&format!("{player}.json")), format!("{:#}\n", self.report))
+            .expect("a file can be written");
+    }
+
+    fn said(&self, message: &str) -> impl Iterator<Item = &Value> {
+        self.log.iter().filter(move |line| line["message"] == message)
+    }
+
+    /// Prints a row of the table.
+    fn print(&self) {
+        let facts = &self.report["facts"];
+        let number = |name: &str| facts[name].as_f64().unwrap_or(f64::NAN);
+        let representations: Vec<_> = facts["representations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|shown| shown["height"].to_string())
+            .collect();
+        println!(
+            "| {} | {} | {} requests over h3 | first frame {:.0} ms after its script | {} | {} stalls | {} of {} frames dropped |",
+            facts["player"].as_str().unwrap_or_default(),
+            self.report["browser"].as_str().unwrap_or_default(),
+            self.report["requests"].as_array().map_or(0, Vec::len),
+            number("firstFrame") - number("scriptLoaded"),
+            representations.join(" → "),
+            facts["stalls"].as_array().map_or(0, Vec::len),
+            number("dropped"),
+            number("frames"),
+        );
+    }
+
+    /// What must hold for any player on a good path.
+    fn check(&self) {
+        self.print();
+        let facts = &self.report["facts"];
+        assert_eq!(facts["errors"], json!([]), "{}", self.report);
+        assert_eq!(facts["ended"], true, "{facts}");
+        let position = facts["position"].as_f64().expect("a number");
+        assert!((position - SECONDS).abs() < 0.3, "{facts}");
+        let stalls = facts["stalls"].as_array().expect("stalls");
+        let empty = stalls
+            .iter()
+            .filter(|stall| stall["ahead"].as_f64().expect("seconds") < EMPTY);
+        assert_eq!(empty.count(), 0, "{facts}");
+        // On 20 Mbit/s a player that measures well ends with the best pictures.
+        let representations = facts["representations"].as_array().expect("representations");
+        assert_eq!(
+            representations.last().expect("pictures")["height"],
+            LADDER[0].0,
+            "{facts}"
+        );
+
+        let requests = self.report["requests"].as_array().expect("requests");
+        // Pictures, sound, and an initialisation segment each.
+        let segments = requests
+            .iter()
+            .filter(|request| request["url"].as_str().is_some_and(|url| url.contains(".m4s")));
+        assert!(segments.count() >= 2 * SEGMENTS, "{requests:?}");
+        let others: Vec<_> = requests
+            .iter()
+            .filter(|request| request["protocol"] != "h3")
+            .collect();
+        assert!(others.is_empty(), "not over HTTP/3: {others:?}");
+    }
+
+    /// That what the player said with CMCD, in the address or in header fields, became what the controller knows, as it changed.
+    fn check_knowledge(&self, in_the_address: bool) {
+        let requests = self.report["requests"].as_array().expect("requests");
+        let with = requests
+            .iter()
+            .filter(|request| request["url"].as_str().is_some_and(|url| url.contains("CMCD=")));
+        assert_eq!(with.count() > 0, in_the_address, "{requests:?}");
+
+        let known: Vec<_> = self.said("the controller knows").collect();
+        assert!(known.len() >= 2 * SEGMENTS, "{known:?}");
+        let levels: BTreeSet<_> = known
+            .iter()
+            .filter_map(|line| line["buffered_ms"].as_f64())
+            .map(f64::to_bits)
+            .collect();
+        assert!(levels.len() >= 4, "the buffer's level hardly changed: {known:?}");
+        let playback: Vec<_> = known
+            .iter()
+            .filter_map(|line| line["playback"].as_str())
+            .collect();
+        assert_eq!(playback.first(), Some(&"Starting"), "{playback:?}");
+        assert_eq!(playback.last(), Some(&"Playing"), "{playback:?}");
+        let rate = known.last().and_then(|line| line["rate"].as_u64());
+        assert!(rate > Some(0), "{known:?}");
+
+        let sessions: Vec<_> = self
+            .said("session finished")
+            .filter(|session| session["player_requests"].as_u64().is_some())
+            .collect();
+        let [session] = &sessions[..] else {
+            panic!("{} sessions said something: {sessions:?}", sessions.len())
+        };
+        println!("{session}");
+        assert!(
+            session["player_requests"].as_u64() >= Some(2 * SEGMENTS as u64),
+            "{session}"
+        );
+        assert_eq!(session["player_viewings"], 1, "{session}");
+        assert_eq!(session["player_starvations"], 0, "{session}");
+    }
+}
+
+#[test]
+fn dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
+    if tools_are_there() {
+        let viewing = Viewing::of("dash", "film/manifest.mpd", "header");
+        viewing.check();
+        viewing.check_knowledge(false);
+    }
+}
+
+#[test]
+fn hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
+    if tools_are_there() {
+        let viewing = Viewing::of("hls", "film/master.m3u8", "query");
+        viewing.check();
+        viewing.check_knowledge(true);
+    }
+}
