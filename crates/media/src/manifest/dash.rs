@@ -8,7 +8,8 @@ use roxmltree::{Document, Node};
 
 use super::location::Location;
 use super::template::Template;
-use super::{Component, Counter, LONGEST, ManifestError, Piece, Representation};
+use super::values::{byte_range, duration, ticks};
+use super::{Component, Counter, ManifestError, Piece, Representation};
 
 const MEND: &str = "write the manifest again with its packager (docs/media.md)";
 
@@ -40,6 +41,8 @@ struct Reader<'a> {
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     period: Node<'a, 'a>,
+    /// The period's number, from 0.
+    at: usize,
     set: Node<'a, 'a>,
     representation: Node<'a, 'a>,
     /// How long the period plays, if that is known.
@@ -111,6 +114,7 @@ impl<'a> Reader<'a> {
                 for representation in children(set, "Representation") {
                     let scope = Scope {
                         period,
+                        at,
                         set,
                         representation,
                         length,
@@ -164,8 +168,53 @@ impl<'a> Reader<'a> {
             declared_rate: bandwidth
                 .filter(|&rate| rate > 0)
                 .map(Bitrate::from_bits_per_second),
+            initialization: self.initialization(scope, &templates, &lists, (id, bandwidth), base)?,
+            index: self.index(scope)?,
+            period: scope.at,
+            live: scope.live,
             pieces,
         })
+    }
+
+    /// The initialisation segment, from whatever says how the representation is cut.
+    fn initialization(
+        &self,
+        scope: Scope<'a>,
+        templates: &[Node<'a, 'a>],
+        lists: &[Node<'a, 'a>],
+        (id, bandwidth): (&str, Option<u64>),
+        base: &Location,
+    ) -> Result<Option<Piece>, ManifestError> {
+        if let Some(text) = inherited(templates, "initialization") {
+            let node = templates.first().copied().unwrap_or(scope.representation);
+            let template = Template::read(text, id, bandwidth)
+                .map_err(|problem| self.wrong(node, format!("@initialization: {problem}")))?;
+            return Ok(Some(Piece {
+                file: base.join(&template.fill(0, 0)).file(),
+                bytes: None,
+                duration: None,
+            }));
+        }
+        let bases = scope.chain("SegmentBase");
+        let mut all = templates.iter().chain(lists).chain(&bases);
+        let Some(node) = all.find_map(|&node| child(node, "Initialization")) else {
+            return Ok(None);
+        };
+        let source = node.attribute("sourceURL");
+        Ok(Some(Piece {
+            file: source.map_or_else(|| base.file(), |source| base.join(source).file()),
+            bytes: self.range(node, "range")?,
+            duration: None,
+        }))
+    }
+
+    /// Where in its file the segments of a representation of one file are listed.
+    fn index(&self, scope: Scope<'a>) -> Result<Option<std::ops::Range<u64>>, ManifestError> {
+        let bases = scope.chain("SegmentBase");
+        match bases.iter().find(|node| node.has_attribute("indexRange")) {
+            Some(&node) => self.range(node, "indexRange"),
+            None => Ok(None),
+        }
     }
 
     fn templated(
@@ -318,20 +367,24 @@ impl<'a> Reader<'a> {
         let mut pieces = Vec::new();
         for (at, segment) in children(list, "SegmentURL").enumerate() {
             counter.one_more()?;
-            let bytes = segment.attribute("mediaRange").map(|text| {
-                byte_range(text)
-                    .ok_or_else(|| self.wrong(segment, format!("@mediaRange `{text}` is not FIRST-LAST")))
-            });
             let duration = spans.get(at).map(|&(_, duration)| duration).or(each);
             pieces.push(Piece {
                 file: segment
                     .attribute("media")
                     .map_or_else(|| base.file(), |media| base.join(media).file()),
-                bytes: bytes.transpose()?,
+                bytes: self.range(segment, "mediaRange")?,
                 duration: duration.map(|duration| ticks(duration, timescale)),
             });
         }
         Ok(pieces)
+    }
+
+    fn range(&self, node: Node<'_, '_>, name: &str) -> Result<Option<std::ops::Range<u64>>, ManifestError> {
+        let Some(text) = node.attribute(name) else {
+            return Ok(None);
+        };
+        let range = byte_range(text).map(Some);
+        range.ok_or_else(|| self.wrong(node, format!("@{name} `{text}` is not FIRST-LAST")))
     }
 
     fn number(&self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, ManifestError> {
@@ -395,43 +448,4 @@ fn component(scope: Scope<'_>) -> Component {
         Some(_) => Component::Other,
         None => Component::Unknown,
     }
-}
-
-fn ticks(count: u64, timescale: u64) -> Duration {
-    let nanos = u128::from(count).saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST)
-}
-
-/// `FIRST-LAST`, both inclusive, as a half-open range.
-fn byte_range(text: &str) -> Option<std::ops::Range<u64>> {
-    let (first, last) = text.trim().split_once('-')?;
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then(|| first..last.saturating_add(1))
-}
-
-/// An `xs:duration` without years and months, which have no fixed length.
-fn duration(text: &str) -> Option<Duration> {
-    let rest = text.trim().strip_prefix('P')?;
-    let (days, clock) = rest.split_once('T').unwrap_or((rest, ""));
-    let mut seconds = 0.0;
-    for (mut rest, units) in [
-        (days, &[('D', 86_400.0)][..]),
-        (clock, &[('H', 3_600.0), ('M', 60.0), ('S', 1.0)]),
-    ] {
-        for &(unit, length) in units {
-            if let Some((count, after)) = rest.split_once(unit) {
-                if !count.starts_with(|digit: char| digit.is_ascii_digit()) {
-                    return None;
-                }
-                seconds += count.parse::<f64>().ok()? * length;
-                rest = after;
-            }
-        }
-        if !rest.is_empty() {
-            return None;
-        }
-    }
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|&time| time <= LONGEST)
 }

@@ -100,7 +100,7 @@ fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<V
                 codecs: stream.codecs.clone(),
                 picture,
                 declared_rate: Some(Bitrate::from_bits_per_second(rate)).filter(|&rate| rate > Bitrate::ZERO),
-                pieces: Vec::new(),
+                ..Representation::default()
             },
         });
     }
@@ -192,8 +192,20 @@ fn representation(
     if pieces.is_empty() && media.end_list {
         return Err(malformed(text, 0, "there are no segments in it".to_owned()));
     }
+    // `EXT-X-MAP` holds for all segments that follow it (RFC 8216 §4.3.2.5).
+    let map = media.segments.iter().find_map(|segment| segment.map.as_ref());
+    let initialization = map.map(|map| Piece {
+        file: location.join(&map.uri).file(),
+        bytes: map.byte_range.as_ref().map(|range| {
+            let first = range.offset.unwrap_or(0);
+            first..first.saturating_add(range.length)
+        }),
+        duration: None,
+    });
     Ok(Representation {
         id: location.file_name(),
+        initialization,
+        live: !media.end_list,
         pieces,
         ..Representation::default()
     })

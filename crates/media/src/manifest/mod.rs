@@ -11,6 +11,7 @@ mod error;
 mod hls;
 mod location;
 mod template;
+mod values;
 
 use std::ops::Range;
 use std::path::Path;
@@ -56,6 +57,14 @@ pub struct Representation {
     /// The rate that the manifest declares: of DASH `@bandwidth`, of HLS the average if there is one. Packagers differ in
     /// whether that is the average or the peak.
     pub declared_rate: Option<Bitrate>,
+    /// What must be read before any of its pieces (its `moov` box), if the manifest names it.
+    pub initialization: Option<Piece>,
+    /// Of a representation that is one file: where in it the segment index (`sidx` box) lies, if said.
+    pub index: Option<Range<u64>>,
+    /// Which part of the title it encodes, from 0: a player plays one after the other.
+    pub period: usize,
+    /// Whether the manifest may still grow.
+    pub live: bool,
     /// Its media, in playing order. None of a live presentation whose segments the manifest does not list.
     pub pieces: Vec<Piece>,
 }
@@ -75,7 +84,7 @@ pub enum Component {
     Unknown,
 }
 
-/// One segment, or a whole representation that is one file.
+/// One segment, an initialisation segment, or a whole representation that is one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {

@@ -70,6 +70,13 @@ fn a_timeline_tells_every_segment_of_every_representation() {
     ];
     assert_eq!(files(video), names);
     assert_eq!(seconds(video), [3.0, 3.0, 2.5]);
+    let initialization = video.initialization.as_ref().unwrap();
+    assert_eq!(
+        (initialization.file.as_deref(), initialization.bytes.clone()),
+        (Some("films/one/init-0.mp4"), None)
+    );
+    assert_eq!(audio.initialization, None);
+    assert!(!video.live && video.period == 0);
     assert_eq!((audio.set, audio.component), (1, Component::Audio));
     // 2.944 s each until 8.5 s are full.
     assert_eq!(
@@ -123,6 +130,12 @@ fn a_single_file_and_a_list_of_ranges_are_pieces_too() {
             duration: Some(Duration::from_secs(10))
         }]
     );
+    let initialization = found[0].initialization.as_ref().unwrap();
+    assert_eq!(
+        (initialization.file.as_deref(), initialization.bytes.clone()),
+        (Some("a/video 1.mp4"), Some(0..800))
+    );
+    assert_eq!(found[0].index, Some(800..1_001));
     let ranges: Vec<_> = found[1]
         .pieces
         .iter()
@@ -289,7 +302,7 @@ fn a_media_playlist_tells_every_segment() {
 
 #[test]
 fn ranges_without_an_offset_follow_each_other() {
-    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n#EXTINF:3,\n#EXT-X-BYTERANGE:60\nall.mp4\n#EXT-X-ENDLIST\n";
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"all.mp4\",BYTERANGE=\"50@0\"\n#EXTINF:3,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n#EXTINF:3,\n#EXT-X-BYTERANGE:60\nall.mp4\n#EXT-X-ENDLIST\n";
     let Manifest::Media(found) = Manifest::read("m.m3u8", text.as_bytes()).unwrap() else {
         panic!()
     };
@@ -299,6 +312,9 @@ fn ranges_without_an_offset_follow_each_other() {
         .map(|piece| piece.bytes.clone().unwrap())
         .collect();
     assert_eq!(ranges, [50..150, 150..210]);
+    let map = found.initialization.unwrap();
+    assert_eq!((map.file.as_deref(), map.bytes), (Some("all.mp4"), Some(0..50)));
+    assert!(!found.live);
 }
 
 #[rstest]

@@ -1,0 +1,46 @@
+//! Values in manifests: times and ranges of bytes.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use super::LONGEST;
+
+/// `count` ticks of `timescale` a second.
+pub(super) fn ticks(count: u64, timescale: u64) -> Duration {
+    let nanos = u128::from(count).saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST)
+}
+
+/// `FIRST-LAST`, both inclusive, as a half-open range.
+pub(super) fn byte_range(text: &str) -> Option<Range<u64>> {
+    let (first, last) = text.trim().split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then(|| first..last.saturating_add(1))
+}
+
+/// An `xs:duration` without years and months, which have no fixed length.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let rest = text.trim().strip_prefix('P')?;
+    let (days, clock) = rest.split_once('T').unwrap_or((rest, ""));
+    let mut seconds = 0.0;
+    for (mut rest, units) in [
+        (days, &[('D', 86_400.0)][..]),
+        (clock, &[('H', 3_600.0), ('M', 60.0), ('S', 1.0)]),
+    ] {
+        for &(unit, length) in units {
+            if let Some((count, after)) = rest.split_once(unit) {
+                if !count.starts_with(|digit: char| digit.is_ascii_digit()) {
+                    return None;
+                }
+                seconds += count.parse::<f64>().ok()? * length;
+                rest = after;
+            }
+        }
+        if !rest.is_empty() {
+            return None;
+        }
+    }
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|&time| time <= LONGEST)
+}
