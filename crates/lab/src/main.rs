@@ -11,6 +11,7 @@ use lab::claims::{self, ClaimsArgs};
 use lab::demo::{self, DemoArgs};
 use lab::live::{self, LiveArgs};
 use lab::matrix::{self, MatrixArgs};
+use lab::merge::{self, MergeArgs};
 use lab::report::results::{self, ReportArgs};
 use lab::run::{self, RunArgs};
 use lab::scenario::{self, Changes};
@@ -38,6 +39,8 @@ enum Command {
     },
     /// Run scenarios in virtual time: every controller, every seed, over all cores
     Run(RunArgs),
+    /// Put the results of `lab run --shard` on several machines together
+    Merge(MergeArgs),
     /// Run a scenario over real UDP through a relay, in real time, and compare it with the same in virtual time
     Live(LiveArgs),
     /// Say which of the papers' claims hold, by the results of `lab run`
@@ -68,6 +71,7 @@ async fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { scenario } => show(&scenario),
         Command::Run(args) => run_all(args).await,
+        Command::Merge(args) => put_together(&args),
         Command::Live(args) => run_live(&args).await,
         Command::Claims(args) => judge(&args),
         Command::Sweep(args) => run_sweep(args).await,
@@ -144,6 +148,13 @@ fn judge(args: &ClaimsArgs) -> ExitCode {
 fn report(args: &ReportArgs) -> ExitCode {
     match results::write(args) {
         Ok(file) => print(&format!("{}\n", file.display())),
+        Err(error) => complain(&error, error.is_bad_input()),
+    }
+}
+
+fn put_together(args: &MergeArgs) -> ExitCode {
+    match merge::merge(args, &mut std::io::stdout()) {
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => complain(&error, error.is_bad_input()),
     }
 }

@@ -41,7 +41,7 @@ fn help_lists_what_there_is() {
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{help}");
     for command in [
-        "demo", "list", "show", "run", "live", "claims", "sweep", "report", "matrix",
+        "demo", "list", "show", "run", "merge", "live", "claims", "sweep", "report", "matrix",
     ] {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::Shard;
+
 /// What `lab run` is told.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
@@ -36,6 +38,10 @@ pub struct RunArgs {
     /// trial, or of all of them
     #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "first")]
     pub series: Option<SeriesOf>,
+
+    /// Only part I of N of the runs, the others being made elsewhere; `lab merge` puts them together
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
 
     /// Directory for the results
     #[arg(long, value_name = "DIR", default_value = "lab-runs")]
@@ -73,6 +79,7 @@ impl RunArgs {
             jobs: None,
             quick: false,
             series: None,
+            shard: None,
             out,
             resume: false,
         }

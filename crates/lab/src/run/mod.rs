@@ -11,6 +11,7 @@ mod pool;
 mod progress;
 mod row;
 mod series;
+mod shard;
 mod store;
 mod summary;
 
@@ -29,7 +30,8 @@ pub use pool::{Done, PoolOptions, work};
 pub use row::{BULK, FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER, WindowRow};
 pub use series::series_stem;
 pub(crate) use series::slug;
-pub use store::{SCENARIOS, Store, read, read_directory};
+pub use shard::{Part, Planned, Shard, ShardError};
+pub use store::{SCENARIOS, SERIES, Store, read, read_directory, read_runs};
 pub use summary::tables;
 
 pub use crate::statistics::Spread;
@@ -47,6 +49,16 @@ pub enum RunFailure {
     /// The directory holds results already.
     #[error("{} holds results already: add --resume to keep them and make what is missing, or name another directory with --out", .0.display())]
     Exists(PathBuf),
+    /// The directory is for another part of the runs, or for the same part of others.
+    #[error("{} is for shard {theirs}: {why}; name another directory with --out", .directory.display())]
+    OtherShard {
+        /// Where.
+        directory: PathBuf,
+        /// For which part it is.
+        theirs: Shard,
+        /// What differs in what is asked for.
+        why: String,
+    },
     /// Results cannot be kept.
     #[error("cannot keep results in {}: {error}", .directory.display())]
     Store {
@@ -81,7 +93,10 @@ pub enum RunFailure {
 impl RunFailure {
     /// Whether the user asked for something that cannot be.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Scenario(_) | Self::Exists(_))
+        matches!(
+            self,
+            Self::Scenario(_) | Self::Exists(_) | Self::OtherShard { .. }
+        )
     }
 }
 
@@ -138,7 +153,12 @@ pub fn make(
     stop: &AtomicBool,
     out: &mut impl Write,
 ) -> Result<PathBuf, RunFailure> {
-    let jobs = plan(scenarios);
+    let all = plan(scenarios);
+    let part = args.shard.map(|shard| Part::new(shard, &all));
+    let jobs = match args.shard {
+        Some(shard) => shard.select(all),
+        None => all,
+    };
     let directory = args.out.clone();
     let kept = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => RunFailure::Exists(args.out.clone()),
@@ -147,7 +167,19 @@ pub fn make(
             error,
         },
     };
+    if let Some(theirs) = Part::read(&directory).map_err(kept)?
+        && let Some(why) = unlike(&theirs, part.as_ref())
+    {
+        return Err(RunFailure::OtherShard {
+            directory,
+            theirs: theirs.shard,
+            why,
+        });
+    }
     let mut store = Store::open(&directory, args.resume).map_err(kept)?;
+    if let Some(part) = &part {
+        part.write(&directory).map_err(kept)?;
+    }
     for scenario in scenarios {
         store.add_scenario(scenario).map_err(kept)?;
     }
@@ -198,9 +230,20 @@ pub fn make(
             all: jobs.len(),
         });
     }
-    let file = store.finish(&jobs).map_err(kept)?;
+    let file = store.finish(jobs.iter().map(|job| &job.key)).map_err(kept)?;
     writeln!(out, "Every run is a line of {}", file.display()).map_err(RunFailure::Print)?;
     Ok(file)
+}
+
+/// What keeps `asked` from going on with what `theirs` began; `None` if nothing does.
+fn unlike(theirs: &Part, asked: Option<&Part>) -> Option<String> {
+    match asked {
+        None => Some("only with --shard does it go on".to_owned()),
+        Some(asked) if asked.shard != theirs.shard => Some(format!("{} was asked for", asked.shard)),
+        Some(asked) => asked
+            .differs_from(theirs)
+            .map(|why| format!("other runs were asked for, {why}")),
+    }
 }
 
 /// What has come of the jobs so far.
@@ -227,17 +270,8 @@ impl Tally {
             }
             Err(why) => {
                 let key = jobs.get(done.index).map(|job| &job.key);
-                self.failed.push(key.map_or_else(
-                    || why.clone(),
-                    |key| {
-                        format!(
-                            "{} under {} with seed {}: {why}",
-                            key.full_name(),
-                            key.controller,
-                            key.seed
-                        )
-                    },
-                ));
+                self.failed
+                    .push(key.map_or_else(|| why.clone(), |key| format!("{}: {why}", key.run_name())));
             }
         }
     }

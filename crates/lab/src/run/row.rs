@@ -117,6 +117,16 @@ impl Key {
     pub fn full_name(&self) -> String {
         full_name(&self.scenario, &self.case)
     }
+
+    /// The run, for people: `p12-3 n10 under reno with seed 4`.
+    pub fn run_name(&self) -> String {
+        format!(
+            "{} under {} with seed {}",
+            self.full_name(),
+            self.controller,
+            self.seed
+        )
+    }
 }
 
 /// What the viewer saw.

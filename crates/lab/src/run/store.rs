@@ -15,6 +15,8 @@ use crate::scenario::Scenario;
 const ROWS: &str = "runs.jsonl";
 /// Directory of the texts of scenarios.
 pub const SCENARIOS: &str = "scenarios";
+/// Directory of time series.
+pub const SERIES: &str = "series";
 const PART: &str = "runs.part.jsonl";
 
 /// Results of runs, on disk and in memory.
@@ -32,20 +34,12 @@ impl Store {
     /// If it cannot be written, or holds results and is not to be resumed ([`io::ErrorKind::AlreadyExists`]).
     pub fn open(directory: &Path, resume: bool) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        let files = [directory.join(ROWS), directory.join(PART)];
-        let mut kept: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
-        for file in files.iter().filter(|file| file.exists()) {
-            if !resume {
-                return Err(io::Error::from(io::ErrorKind::AlreadyExists));
-            }
-            for row in read(file)? {
-                let rows = kept.entry(row.key.clone()).or_default();
-                if rows.iter().all(|known| known.viewer != row.viewer) {
-                    rows.push(row);
-                }
-            }
+        if !resume && files(directory).next().is_some() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
-        let part = OpenOptions::new().create(true).append(true).open(&files[1])?;
+        let kept = read_runs(directory)?;
+        let part = directory.join(PART);
+        let part = OpenOptions::new().create(true).append(true).open(part)?;
         let mut store = Self {
             directory: directory.to_owned(),
             part,
@@ -94,7 +88,7 @@ impl Store {
     /// # Errors
     /// If it cannot be written.
     pub fn add_series(&self, name: &str, text: &str) -> io::Result<()> {
-        let path = self.directory.join("series").join(name);
+        let path = self.directory.join(SERIES).join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -114,18 +108,20 @@ impl Store {
         )
     }
 
-    /// Writes all rows in the order of `plan`, and after them those of other scenarios that the directory held before.
+    /// Writes the rows of the runs of `plan`, in its order, and after them those of other scenarios that the directory held
+    /// before.
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn finish(self, plan: &[Job]) -> io::Result<PathBuf> {
+    pub fn finish<'a>(self, plan: impl Iterator<Item = &'a Key>) -> io::Result<PathBuf> {
         let target = self.rows_file();
         let new = self.directory.join("runs.new.jsonl");
         let mut out = io::BufWriter::new(File::create(&new)?);
-        let planned: BTreeSet<&Key> = plan.iter().map(|job| &job.key).collect();
-        let mine = plan.iter().filter_map(|job| self.rows(job));
+        let plan: Vec<&Key> = plan.collect();
+        let planned: BTreeSet<&Key> = plan.iter().copied().collect();
+        let mine = plan.iter().filter_map(|key| self.kept.get(key));
         let others = self.kept.iter().filter(|(key, _)| !planned.contains(key));
-        for rows in mine.chain(others.map(|(_, rows)| rows.as_slice())) {
+        for rows in mine.chain(others.map(|(_, rows)| rows)) {
             for row in rows {
                 out.write_all(line(row)?.as_bytes())?;
             }
@@ -150,11 +146,10 @@ fn line(row: &Row) -> io::Result<String> {
 /// # Errors
 /// If there are none, or they cannot be read.
 pub fn read_directory(directory: &Path) -> io::Result<Vec<Row>> {
-    let files = [ROWS, PART].map(|name| directory.join(name));
     let mut rows = Vec::new();
     let mut found = false;
-    for file in files.iter().filter(|file| file.exists()) {
-        rows.extend(read(file)?);
+    for file in files(directory) {
+        rows.extend(read(&file)?);
         found = true;
     }
     if found {
@@ -165,6 +160,29 @@ pub fn read_directory(directory: &Path) -> io::Result<Vec<Row>> {
             format!("there is no {ROWS}"),
         ))
     }
+}
+
+/// The rows of a directory by run, each flow once; none if there is nothing.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn read_runs(directory: &Path) -> io::Result<BTreeMap<Key, Vec<Row>>> {
+    let mut runs: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+    for file in files(directory) {
+        for row in read(&file)? {
+            let rows = runs.entry(row.key.clone()).or_default();
+            if rows.iter().all(|known| known.viewer != row.viewer) {
+                rows.push(row);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// The files of rows that a directory has.
+fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = [ROWS, PART].map(|name| directory.join(name));
+    files.into_iter().filter(|file| file.exists())
 }
 
 /// The rows of a file. Lines that are not whole are passed over: a crash may leave one.
