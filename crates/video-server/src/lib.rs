@@ -8,6 +8,7 @@
 //! - [`cmcd`] and [`cmsd`] are what players and servers say of themselves with requests and responses;
 //! - [`library`] is what there is to serve;
 //! - [`site`] is what is said to a request, whatever version of HTTP it came in;
+//! - [`admission`] is whether there is room for one session more;
 //! - [`serve`] is the server itself, over HTTP/3 on whatever runtime and socket it is given.
 //!
 //! ```no_run
@@ -25,6 +26,7 @@
 //! # }
 //! ```
 
+pub mod admission;
 pub mod cmcd;
 pub mod cmsd;
 pub mod http;

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use std::io;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -85,6 +85,11 @@ impl Part {
         &self.bytes
     }
 
+    /// Whether it is (a part of) something to watch or listen to, as far as the library knows.
+    pub fn is_media(&self) -> bool {
+        self.resource.average_rate.is_some() || self.resource.representation().is_some()
+    }
+
     /// The next bytes, at most a [`CHUNK`]; `None` at the end. A file's are read on the calling thread.
     ///
     /// # Errors
@@ -146,10 +151,7 @@ impl Site {
     pub fn reply<B>(&self, request: &Request<B>) -> Reply {
         let now = self.wall_clock.map(|clock| clock());
         let (answer, found) = self.look_up(request, now);
-        let Answer { mut head, body } = answer.dated(now);
-        if let Some(cors) = &self.cors {
-            cors.apply(request.method(), request.headers(), head.headers_mut());
-        }
+        let Answer { head, body } = self.completed(request, answer, now);
         let content = match (body, found) {
             (Body::Bytes(bytes), Some((name, resource))) => Content::Part(Part {
                 name,
@@ -160,6 +162,27 @@ impl Site {
             (Body::Empty | Body::Bytes(_), _) => Content::Text(Bytes::new()),
         };
         Reply { head, content }
+    }
+
+    /// Says that there is no room, and when to come again (RFC 9110 §15.6.4, §10.2.3).
+    pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
+        let answer = Answer::unavailable(again).for_method(request.method());
+        let now = self.wall_clock.map(|clock| clock());
+        let Answer { head, body } = self.completed(request, answer, now);
+        let content = match body {
+            Body::Text(text) => Content::Text(text.into()),
+            Body::Empty | Body::Bytes(_) => Content::Text(Bytes::new()),
+        };
+        Reply { head, content }
+    }
+
+    /// The same answer with the fields that every one has.
+    fn completed<B>(&self, request: &Request<B>, answer: Answer, now: Option<SystemTime>) -> Answer {
+        let mut answer = answer.dated(now);
+        if let Some(cors) = &self.cors {
+            cors.apply(request.method(), request.headers(), answer.head.headers_mut());
+        }
+        answer
     }
 
     /// What to answer, and what of the library that is about.

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
 mod controllers;
+mod load;
 mod logging;
 mod metrics;
 mod serve;

@@ -20,7 +20,7 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::metrics::{self, Dashboard, Metrics};
 use super::tcp::{self, ListenError, TcpServer};
-use super::{Failure, logging, print};
+use super::{Failure, load, logging, print};
 use tokio::net::TcpListener;
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers told to use QUIC do not try 127.0.0.1 after it.
@@ -73,6 +73,9 @@ pub(super) struct Arguments {
     /// How many connections at once over HTTP/3, and as many over TCP; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
+
+    #[command(flatten)]
+    load: load::Arguments,
 
     /// How much a response may run ahead of the network: the larger part of a connection's memory
     #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]
@@ -176,6 +179,8 @@ async fn serve(
     if monitoring.is_some() {
         settings.observer = Some(Arc::clone(&seen) as _);
     }
+    settings.limits = arguments.load.limits();
+    settings.processor_time = load::PROCESSOR_TIME;
     let server = VideoServer::start(transport, runtime, library, settings);
     let dashboard = monitoring
         .map(|listener| Dashboard::start(listener, seen, server.clone()))
@@ -184,9 +189,8 @@ async fn serve(
     let address = server.local_addr().map_err(Failure::run)?;
     let tcp = listener
         .map(|listener| {
-            let site = Arc::clone(server.site());
             let (most, idle) = (options.max_connections, options.stall_timeout);
-            TcpServer::start(listener, site, &options.identity, address, most, idle)
+            TcpServer::start(listener, &server, &options.identity, address, most, idle)
         })
         .transpose()
         .map_err(Failure::input)?;

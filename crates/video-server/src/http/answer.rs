@@ -1,11 +1,11 @@
 //! From a request and a representation to the head of the response and the bytes that follow it.
 
 use core::ops::Range;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use http::header::{
     ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName, HeaderValue,
-    LAST_MODIFIED, RANGE,
+    LAST_MODIFIED, RANGE, RETRY_AFTER,
 };
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 
@@ -165,6 +165,13 @@ impl Answer {
     /// 404 for a name that no file has.
     pub fn not_found(method: &Method) -> Self {
         Self::refusal(StatusCode::NOT_FOUND, PathError::NotFound.to_string()).for_method(method)
+    }
+
+    /// 503 for want of room, with how long to wait before asking again, in whole seconds and at least one.
+    pub fn unavailable(again: Duration) -> Self {
+        let text = "the server has as many viewers as it can carry; please come again".to_owned();
+        let seconds = again.as_secs().max(1).to_string();
+        Self::refusal(StatusCode::SERVICE_UNAVAILABLE, text).field(RETRY_AFTER, &seconds)
     }
 
     /// The same answer as its method wants it: `HEAD` gets the fields and no content (§9.3.2).

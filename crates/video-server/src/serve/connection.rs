@@ -16,6 +16,7 @@ use super::observe::{ConnectionInfo, PlayerReport, SessionEnd, SessionSummary};
 use super::throughput::Throughput;
 use super::watching::Watching;
 use super::{Shared, exchange};
+use crate::admission::Entrance;
 
 /// What a connection's exchanges share and count.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(super) struct Tally {
     pub(super) arm: Decision,
     pub(super) watching: Arc<Watching>,
     pub(super) throughput: Arc<Throughput>,
+    pub(super) entrance: Entrance,
     pub(super) requests: AtomicU64,
     pub(super) responses: AtomicU64,
     pub(super) aborted: AtomicU64,
@@ -75,6 +77,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
         arm: Decision::default(),
         watching: Arc::new(Watching::new(knowledge, Arc::clone(&shared.runtime))),
         throughput,
+        entrance: Entrance::new(Arc::clone(&shared.admission)),
         requests: AtomicU64::new(0),
         responses: AtomicU64::new(0),
         aborted: AtomicU64::new(0),

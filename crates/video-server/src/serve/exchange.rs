@@ -84,7 +84,10 @@ async fn answer(
     shared: &Shared,
     progress: &mut Progress,
 ) -> Result<(), Broken> {
-    let Reply { mut head, content } = shared.site.reply(exchange.request());
+    let Reply { mut head, content } =
+        tally
+            .entrance
+            .reply(&shared.site, exchange.request(), shared.runtime.now());
     progress.status = head.status();
     progress.length = content.len();
     match content {

@@ -19,6 +19,7 @@ mod exchange;
 mod live;
 mod observe;
 mod throughput;
+mod ticks;
 mod watching;
 
 use core::fmt;
@@ -38,6 +39,7 @@ pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSum
 use arms::Arms;
 use live::Connections;
 
+use crate::admission::{Admission, Limits};
 use crate::http::cors::Cors;
 use crate::library::Library;
 pub use crate::site::CHUNK;
@@ -57,6 +59,11 @@ pub struct Settings {
     pub wall_clock: Option<fn() -> SystemTime>,
     /// Pages of which other origins may read what is served; without it none.
     pub cors: Option<Cors>,
+    /// When new sessions are turned away; without limits never.
+    pub limits: Limits,
+    /// Tells how much time the process has used of its processors, divided by their number, for
+    /// [`Limits::cpu`]; without it that limit never binds.
+    pub processor_time: Option<fn() -> Duration>,
     /// Who is told of connections and may watch their congestion control.
     pub observer: Option<Arc<dyn Observer>>,
     /// Shortest time between two samples of a connection's congestion control.
@@ -72,6 +79,8 @@ impl Settings {
             playout_buffer: None,
             wall_clock: None,
             cors: None,
+            limits: Limits::default(),
+            processor_time: None,
             observer: None,
             sample_interval: playrate_transport::telemetry::Monitor::DEFAULT_INTERVAL,
         }
@@ -83,6 +92,7 @@ struct Shared {
     runtime: Arc<dyn Runtime>,
     site: Arc<Site>,
     settings: Settings,
+    admission: Arc<Admission>,
     connections: AtomicU64,
     live: Connections,
     stopping: AtomicBool,
@@ -141,10 +151,16 @@ impl VideoServer {
             .with_cors(settings.cors.clone())
             .with_prefixes(settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default())
             .with_wall_clock(settings.wall_clock);
+        let admission = Admission::new(settings.limits);
+        if admission.depends_on_load() {
+            let (weak, clock) = (Arc::downgrade(&admission), settings.processor_time);
+            runtime.spawn(Box::pin(ticks::observe(weak, Arc::clone(&runtime), clock)));
+        }
         let shared = Arc::new(Shared {
             runtime,
             site: Arc::new(site),
             settings,
+            admission,
             connections: AtomicU64::new(0),
             live: Connections::default(),
             stopping: AtomicBool::new(false),
@@ -175,6 +191,11 @@ impl VideoServer {
     /// What it says to requests, for serving the same over other versions of HTTP.
     pub fn site(&self) -> &Arc<Site> {
         &self.shared.site
+    }
+
+    /// Who is let in, and what the server carries; for serving the same over other versions of HTTP.
+    pub fn admission(&self) -> &Arc<Admission> {
+        &self.shared.admission
     }
 
     /// Connections open now, those that are being set up or taken down included.

@@ -29,6 +29,8 @@ fn refused(arguments: &[&str]) -> String {
 #[case::no_address(&["--listen", "localhost"], &["localhost", "--listen"])]
 #[case::foreign_address(&["--listen", "192.0.2.1:4433"], &["192.0.2.1:4433", "not an address of this machine"])]
 #[case::tiny_window(&["--send-window", "1B"], &["1B", "between"])]
+#[case::share_above_one(&["--max-cpu", "150%"], &["`150%`", "--max-cpu"])]
+#[case::rate_without_unit(&["--capacity", "4000"], &["`4000`", "--capacity"])]
 #[case::cert_without_key(&["--cert", "cert.pem"], &["--key"])]
 #[case::missing_cert(&["--cert", "/no/cert.pem", "--key", "/no/key.pem"], &["/no/cert.pem"])]
 #[case::arm_without_a_way(&["--arm", "a=cubic"], &["--choose-by"])]

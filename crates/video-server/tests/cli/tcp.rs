@@ -153,6 +153,24 @@ fn field<'a>(fields: &'a HeaderMap, name: &str) -> &'a str {
     fields.get(name).map_or("", |value| value.to_str().unwrap())
 }
 
+#[tokio::test]
+async fn sessions_over_tcp_count_with_the_others() {
+    let site = Site::new();
+    let serving = site.serve(&["--max-sessions", "1", "--cors", "*"]);
+    let mut first = site.connect(serving.address(), Version::HTTP_11).await;
+    let mut second = site.connect(serving.address(), Version::HTTP_2).await;
+    assert_eq!(first.get("/film.mp4", &[]).await.0, StatusCode::OK);
+    let (status, fields, _) = second
+        .get("/film.mp4", &[("origin", "https://player.test")])
+        .await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(field(&fields, "retry-after"), "10");
+    // Without it the page would see a broken network, not a full server.
+    assert_eq!(field(&fields, "access-control-allow-origin"), "*");
+    assert_eq!(second.get("/manifest.mpd", &[]).await.0, StatusCode::OK);
+    assert_eq!(first.get("/film.mp4", &[]).await.0, StatusCode::OK);
+}
+
 #[rstest]
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]

@@ -15,6 +15,7 @@ use hyper_util::server::graceful::Watcher;
 use playrate_transport::time;
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
+use video_server::admission::Entrance;
 use video_server::site::Reply;
 
 use super::Shared;
@@ -36,6 +37,7 @@ const STREAMS: u32 = 100;
 /// What a connection counts.
 pub(super) struct Tally {
     pub(super) shared: Arc<Shared>,
+    pub(super) entrance: Entrance,
     pub(super) requests: AtomicU64,
     pub(super) aborted: AtomicU64,
     pub(super) bytes: AtomicU64,
@@ -61,6 +63,7 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Share
     let began = runtime.now();
     let newer = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
     let tally = Arc::new(Tally {
+        entrance: Entrance::new(Arc::clone(&shared.admission)),
         shared: Arc::clone(&shared),
         requests: AtomicU64::new(0),
         aborted: AtomicU64::new(0),
@@ -104,7 +107,9 @@ fn answer<B>(request: &Request<B>, tally: &Arc<Tally>) -> Response<Outgoing> {
     tally.requests.fetch_add(1, Relaxed);
     let Reply {
         mut head, content, ..
-    } = tally.shared.site.reply(request);
+    } = tally
+        .entrance
+        .reply(&tally.shared.site, request, TokioRuntime.now());
     if let Some(elsewhere) = &tally.shared.alt_svc
         && request.version() >= Version::HTTP_11
     {

@@ -25,6 +25,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use video_server::admission::Admission;
+use video_server::serve::VideoServer;
 use video_server::site::Site;
 
 pub(super) use listen::{ListenError, listen};
@@ -39,6 +41,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What the connections share.
 struct Shared {
     site: Arc<Site>,
+    admission: Arc<Admission>,
     tls: TlsAcceptor,
     /// Where HTTP/3 is.
     alt_svc: Option<HeaderValue>,
@@ -56,10 +59,10 @@ pub(super) struct TcpServer {
 }
 
 impl TcpServer {
-    /// Serves `site` on `listener`, which has the port that HTTP/3 has on UDP.
+    /// Serves what `server` does on `listener`, which has the port that HTTP/3 has on UDP.
     pub(super) fn start(
         listener: TcpListener,
-        site: Arc<Site>,
+        server: &VideoServer,
         identity: &Identity,
         address: SocketAddr,
         most: usize,
@@ -67,7 +70,8 @@ impl TcpServer {
     ) -> Result<Self, TlsError> {
         let alt_svc = format!("h3=\":{}\"; ma={}", address.port(), ALT_SVC_AGE.as_secs());
         let shared = Arc::new(Shared {
-            site,
+            site: Arc::clone(server.site()),
+            admission: Arc::clone(server.admission()),
             tls: identity.tcp_config(&PROTOCOLS)?.into(),
             alt_svc: HeaderValue::try_from(alt_svc).ok(),
             idle,

@@ -1,0 +1,166 @@
+//! What is let in, at times that the tests make up.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn start() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "only differences of times matter")]
+    Instant::now()
+}
+
+fn limits(set: impl FnOnce(&mut Limits)) -> Arc<Admission> {
+    let mut limits = Limits::default();
+    set(&mut limits);
+    Admission::new(limits)
+}
+
+/// Lets `wanted` sessions in, or as many as are taken.
+fn crowd(admission: &Arc<Admission>, wanted: usize, at: Instant) -> Vec<Ticket> {
+    (0..wanted)
+        .map_while(|_| admission.admit(None, at).ok())
+        .collect()
+}
+
+/// A server whose ticks come every [`TICK`], each so late as `late` says, and which uses `cpu` of its processors.
+struct Ticking {
+    admission: Arc<Admission>,
+    now: Instant,
+    used: Duration,
+}
+
+impl Ticking {
+    fn new(admission: &Arc<Admission>) -> Self {
+        Self {
+            admission: Arc::clone(admission),
+            now: start(),
+            used: Duration::ZERO,
+        }
+    }
+
+    fn go(&mut self, time: Duration, late: Duration, cpu: f64) {
+        let end = self.now + time;
+        while self.now < end {
+            let due = self.now + TICK;
+            let fired = due + late;
+            self.used += (fired - self.now).mul_f64(cpu);
+            self.now = fired;
+            self.admission.observe(due, fired, Some(self.used));
+        }
+    }
+}
+
+#[test]
+fn without_limits_everybody_is_taken_and_nothing_is_measured() {
+    let admission = limits(|_| ());
+    assert!(!admission.depends_on_load());
+    let all = crowd(&admission, 5_000, start());
+    assert_eq!((all.len(), admission.load().sessions), (5_000, 5_000));
+}
+
+#[test]
+fn a_session_that_ends_makes_room_for_another() {
+    let admission = limits(|limits| limits.sessions = Some(2));
+    let now = start();
+    let mut two = crowd(&admission, 3, now);
+    assert_eq!(two.len(), 2);
+    assert_eq!(admission.admit(None, now).unwrap_err(), Refusal::Sessions);
+    two.pop();
+    assert_eq!(crowd(&admission, 3, now).len(), 1);
+    // The third of the first crowd, the one after it, the second of the second crowd.
+    assert_eq!(admission.load().refused, 3);
+}
+
+#[test]
+fn rates_are_added_up_as_they_change_and_given_back() {
+    let admission = limits(|limits| limits.capacity = Some(Bitrate::from_mbps(12)));
+    let (now, rate) = (start(), Some(Bitrate::from_mbps(5)));
+    let mut first = admission.admit(rate, now).unwrap();
+    let second = admission.admit(rate, now).unwrap();
+    assert_eq!(admission.admit(rate, now).unwrap_err(), Refusal::Capacity);
+    first.set_rate(Bitrate::from_mbps(2));
+    let third = admission.admit(rate, now).unwrap();
+    assert_eq!(admission.load().rate, Bitrate::from_mbps(12));
+    drop((first, second, third));
+    assert_eq!(
+        admission.load(),
+        Load {
+            refused: 1,
+            ..Load::default()
+        }
+    );
+}
+
+#[test]
+fn timers_that_fire_late_keep_new_sessions_out_until_they_are_punctual_again() {
+    let admission = limits(|limits| limits.lag = Some(10 * MS));
+    let mut server = Ticking::new(&admission);
+    server.go(2 * Duration::from_secs(1), MS, 0.0);
+    let there = admission.admit(None, server.now).unwrap();
+    server.go(Duration::from_secs(1), 30 * MS, 0.0);
+    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Lag);
+    assert_eq!(admission.load().lag, Some(30 * MS));
+    server.go(Duration::from_secs(2), MS, 0.0);
+    assert!(admission.admit(None, server.now).is_ok());
+    drop(there);
+}
+
+#[test]
+fn one_late_timer_is_no_overload_and_a_standstill_is() {
+    let admission = limits(|limits| limits.lag = Some(10 * MS));
+    let mut server = Ticking::new(&admission);
+    server.go(2 * Duration::from_secs(1), MS, 0.0);
+    server.go(MS, 50 * MS, 0.0);
+    assert!(admission.admit(None, server.now).is_ok());
+    // One tick, but as late as the twenty that should have come meanwhile.
+    server.go(MS, 400 * MS, 0.0);
+    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Lag);
+}
+
+#[test]
+fn busy_processors_keep_new_sessions_out() {
+    let admission = limits(|limits| limits.cpu = Some(Probability::from_parts_per_billion(800_000_000)));
+    let mut server = Ticking::new(&admission);
+    server.go(Duration::from_secs(3), MS, 0.5);
+    let one = admission.admit(None, server.now).unwrap();
+    server.go(Duration::from_secs(6), MS, 0.9);
+    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Cpu);
+    let cpu = admission.load().cpu.unwrap();
+    assert!((0.88..0.91).contains(&cpu), "{cpu}");
+    drop(one);
+}
+
+#[test]
+fn those_who_have_just_come_count_with_what_the_others_cost() {
+    let admission = limits(|limits| limits.cpu = Some(Probability::from_parts_per_billion(800_000_000)));
+    let mut server = Ticking::new(&admission);
+    let mut there = Vec::new();
+    for _ in 0..10 {
+        there.extend(crowd(&admission, 1_000, server.now));
+        server.go(Duration::from_secs(1), MS, 0.1);
+    }
+    assert!(there.len() > 160, "they come slowly: {}", there.len());
+    there.truncate(100);
+    server.go(Duration::from_secs(8), MS, 0.7);
+    // 100 sessions cost 0.7, so that 0.8 is reached by 114.
+    let more = crowd(&admission, 1_000, server.now);
+    assert!((13..=15).contains(&more.len()), "{}", more.len());
+    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Cpu);
+}
+
+#[test]
+fn a_rush_is_let_in_little_by_little_where_load_decides() {
+    let admission = limits(|limits| limits.lag = Some(10 * MS));
+    let mut server = Ticking::new(&admission);
+    server.go(2 * Duration::from_secs(1), MS, 0.0);
+    let mut there = crowd(&admission, 1_000, server.now);
+    assert_eq!(there.len(), 16);
+    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Ramp);
+    for _ in 0..20 {
+        server.go(Duration::from_millis(1_100), MS, 0.0);
+        there.extend(crowd(&admission, 1_000, server.now));
+    }
+    assert!(there.len() > 700, "{}", there.len());
+}
