@@ -2,17 +2,24 @@
 //!
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
+mod announce;
+mod config;
 mod controllers;
 mod load;
 mod logging;
 mod metrics;
 mod serve;
+mod signals;
 mod tcp;
 
+use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, Parser, Subcommand};
+use config::Config;
 
 /// Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
 #[derive(Debug, Parser)]
@@ -26,6 +33,11 @@ struct Arguments {
 enum Command {
     /// Serve the titles of a directory
     Serve(Box<serve::Arguments>),
+    /// Check a config file and what it names (titles, certificate, controllers) without serving
+    Check {
+        /// TOML file whose keys are the names of serve's options
+        config: PathBuf,
+    },
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::Arguments),
 }
@@ -71,10 +83,10 @@ impl fmt::Display for Failure {
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
-    // Bad arguments end the process here, with code 2.
-    let done = match Arguments::parse().command {
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Controllers(arguments) => controllers::run(arguments),
+    let done = match Arguments::parse_from_first(std::env::args_os().collect()) {
+        Ok((arguments, None)) => arguments.run(),
+        Ok((arguments, Some(config))) => arguments.run().map_err(|failure| config.place(failure)),
+        Err(failure) => Err(failure),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,6 +98,59 @@ pub(crate) fn run() -> ExitCode {
             }
         }
     }
+}
+
+impl Arguments {
+    fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Serve(arguments) => serve::run(&arguments),
+            Command::Check { config } => check(&config),
+            Command::Controllers(arguments) => controllers::run(arguments),
+        }
+    }
+
+    /// Reads the command line, and the config file that it names. Bad arguments end the process here, with code 2.
+    fn parse_from_first(line: Vec<OsString>) -> Result<(Self, Option<Config>), Failure> {
+        let first = Self::command().ignore_errors(true).try_get_matches_from(&line);
+        let serve = first.as_ref().ok().and_then(|matches| matches.subcommand());
+        let Some(("serve", given)) = serve else {
+            return Ok((Self::parse_from(line), None));
+        };
+        let Some(file) = given.get_one::<PathBuf>("config") else {
+            return Ok((Self::parse_from(line), None));
+        };
+        let config = Config::read(file)?;
+        let typed = |key: &str| {
+            let id = serve::id(key);
+            id.is_some_and(|id| given.value_source(&id) == Some(ValueSource::CommandLine))
+        };
+        let at = line
+            .iter()
+            .position(|word| word == "serve")
+            .map_or(1, |at| at + 1);
+        let mut whole = line;
+        whole.splice(at..at, config.arguments(typed));
+        match Self::try_parse_from(whole) {
+            Ok(arguments) => Ok((arguments, Some(config))),
+            Err(error) => Err(config.explain(&error).unwrap_or_else(|| error.exit())),
+        }
+    }
+}
+
+/// `video-server check`.
+fn check(file: &std::path::Path) -> Result<(), Failure> {
+    let config = Config::read(file)?;
+    let mut line: Vec<OsString> = vec!["video-server".into(), "serve".into()];
+    line.extend(config.arguments(|_| false));
+    let parsed = Arguments::try_parse_from(line).map_err(|error| {
+        let explained = config.explain(&error);
+        explained.unwrap_or_else(|| Failure::Input(anyhow::anyhow!("{}: {error}", file.display())))
+    })?;
+    let Command::Serve(arguments) = parsed.command else {
+        return Ok(());
+    };
+    let found = serve::check(&arguments).map_err(|failure| config.place(failure))?;
+    print(&format!("{} is good: {found}\n", file.display()))
 }
 
 #[expect(clippy::print_stderr, reason = "the last word of the process, logging or not")]

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use playrate_media::Layout;
 use playrate_transport::{
     BindError, ControllerChoice, EndpointError, Identity, Server, ServerOptions, TransportOptions,
 };
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
-use video_server::library::{Library, RepresentationSummary, TitleSummary};
+use video_server::library::Library;
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
+use super::announce::{announcement, counted};
 use super::metrics::{self, Dashboard, Metrics};
+use super::signals::Signals;
 use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, load, logging, print};
 use tokio::net::TcpListener;
@@ -28,18 +29,22 @@ const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIF
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
+    /// TOML file with options: keys are their names without --, and what is on the command line goes before
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
     /// Directory with the titles (.mp4 with H.264, DASH, HLS); other files in it are served as they are
     #[arg(long, value_name = "DIR")]
-    media: PathBuf,
+    pub(super) media: PathBuf,
 
     /// Address and port to listen on: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; without it all IPv6 and IPv4
     /// addresses, port 4433
     #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
+    pub(super) listen: Option<SocketAddr>,
 
     /// Serve HTTP/3 alone, nothing over TCP
     #[arg(long)]
-    no_tcp: bool,
+    pub(super) no_tcp: bool,
 
     /// Origins whose pages may read what is served (CORS), with commas between them; * for all
     #[arg(long, value_name = "ORIGINS")]
@@ -47,11 +52,11 @@ pub(super) struct Arguments {
 
     /// Congestion controller for every HTTP/3 connection; `video-server controllers` lists them
     #[arg(long, value_name = "SPEC", default_value = "cubic")]
-    controller: ControllerChoice,
+    pub(super) controller: ControllerChoice,
 
     /// A controller that requests can choose instead, under a name of yours; once for each
     #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by")]
-    arms: Vec<Arm>,
+    pub(super) arms: Vec<Arm>,
 
     /// What of a connection's first request for media names its arm: path (/NAME/film.mp4 is /film.mp4), query
     /// (?arm=NAME) or representation (its id in the manifest)
@@ -60,7 +65,7 @@ pub(super) struct Arguments {
 
     /// PEM certificate chain, leaf first; without it a development certificate is made
     #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
+    pub(super) cert: Option<PathBuf>,
 
     /// PEM private key of the certificate
     #[arg(long, value_name = "FILE", requires = "cert")]
@@ -95,24 +100,80 @@ pub(super) struct Arguments {
     log_format: logging::Format,
 }
 
+/// Clap's name of the option `--long`.
+pub(super) fn id(long: &str) -> Option<String> {
+    let command = <Arguments as clap::Args>::augment_args(clap::Command::new("serve"));
+    let mut options = command.get_arguments();
+    let option = options.find(|option| option.get_long() == Some(long))?;
+    Some(option.get_id().to_string())
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     logging::start(arguments.log_format);
-    let library = Library::scan(&arguments.media)
-        .context("--media")
-        .map_err(Failure::Input)?;
-    if library.titles().next().is_none() && library.packaged().is_empty() {
+    let prepared = prepare(arguments)?;
+    if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
             directory = %arguments.media.display(),
             "there is no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
-    let arms = arms(arguments)?;
-    let identity = identity(arguments)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::run)?
-        .block_on(serve(arguments, library, arms, identity))
+        .block_on(serve(arguments, prepared))
+}
+
+/// What can be found out before a socket is opened.
+struct Prepared {
+    library: Library,
+    arms: Option<Arms>,
+    options: ServerOptions,
+}
+
+fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
+    let library = Library::scan(&arguments.media)
+        .context("--media")
+        .map_err(Failure::Input)?;
+    let arms = arms(arguments)?;
+    let mut options = ServerOptions::new(identity(arguments)?);
+    options.max_connections = arguments.max_connections;
+    options.transport.send_window = arguments.send_window;
+    options
+        .transport
+        .to_quinn()
+        .context("--send-window")
+        .map_err(Failure::Input)?;
+    Ok(Prepared {
+        library,
+        arms,
+        options,
+    })
+}
+
+/// Looks at everything that `serve` would use, but for its addresses, and says what was found.
+pub(super) fn check(arguments: &Arguments) -> Result<String, Failure> {
+    let Prepared { library, arms, .. } = prepare(arguments)?;
+    let mut found = format!(
+        "{} and {} in {}, {}",
+        counted(library.titles().count() + library.packaged().len(), "title"),
+        counted(library.other_files(), "other file"),
+        arguments.media.display(),
+        arguments.controller
+    );
+    if let Some(arms) = arms {
+        let _ = write!(
+            found,
+            ", {} chosen by {}",
+            counted(arms.arms().len(), "arm"),
+            arms.by()
+        );
+    }
+    found.push_str(match &arguments.cert {
+        Some(_) => ", certificate and key that belong together",
+        None => ", a certificate for development",
+    });
+    Ok(found)
 }
 
 /// The arms, if they want any.
@@ -149,24 +210,21 @@ fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
 }
 
 /// The address that the operator chose, if it is one that a client can connect to.
-fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
+pub(super) fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
     listen
         .map(|address| address.ip())
         .filter(|ip| !ip.is_unspecified())
 }
 
-async fn serve(
-    arguments: &Arguments,
-    library: Library,
-    arms: Option<Arms>,
-    identity: Identity,
-) -> Result<(), Failure> {
+async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure> {
     // Before anything can be asked of the server, so that no signal is missed.
     let mut signals = Signals::new().map_err(Failure::run)?;
-    let pin = identity.pin();
-    let mut options = ServerOptions::new(identity);
-    options.max_connections = arguments.max_connections;
-    options.transport.send_window = arguments.send_window;
+    let Prepared {
+        library,
+        arms,
+        options,
+    } = prepared;
+    let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let (transport, listener) = listen(arguments, &runtime, &options)?;
     let mut settings = Settings::new(arguments.controller.clone());
@@ -294,165 +352,4 @@ fn listen_on_udp(
         EndpointError::Tls(_) => Failure::input(error),
         other => Failure::run(other),
     })
-}
-
-/// What is served, where, and how to watch it.
-fn announcement(
-    arguments: &Arguments,
-    server: &VideoServer,
-    address: SocketAddr,
-    metrics: Option<SocketAddr>,
-    pin: &str,
-) -> String {
-    let library = server.library();
-    let host = match specific(arguments.listen) {
-        Some(IpAddr::V6(ip)) => format!("[{ip}]"),
-        Some(ip) => ip.to_string(),
-        None => "localhost".to_owned(),
-    };
-    let origin = format!("https://{host}:{}", address.port());
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "Serving {} and {} of {} over HTTP/3{}",
-        counted(library.titles().count() + library.packaged().len(), "title"),
-        counted(library.other_files(), "other file"),
-        arguments.media.display(),
-        if arguments.no_tcp {
-            ""
-        } else {
-            ", HTTP/2 and HTTP/1.1"
-        },
-    );
-    for (name, title) in library.titles() {
-        let _ = writeln!(text, "  {origin}{}\n    {}", name.to_url_path(), describe(title));
-    }
-    for title in library.packaged() {
-        let _ = writeln!(text, "  {origin}{}", title.manifest.to_url_path());
-        for representation in &title.representations {
-            let _ = writeln!(text, "    {}", describe_representation(representation));
-        }
-    }
-    let certificate = match &arguments.cert {
-        Some(file) => file.display().to_string(),
-        None => "made for this run, valid for 13 days".to_owned(),
-    };
-    let protocols = if arguments.no_tcp { "UDP" } else { "UDP and TCP" };
-    let _ = writeln!(
-        text,
-        "Listening on {address} ({protocols})\nController   {}",
-        arguments.controller
-    );
-    for arm in &arguments.arms {
-        let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
-    }
-    if let Some(metrics) = metrics {
-        let _ = writeln!(text, "Metrics      http://{metrics}/");
-    }
-    let _ = writeln!(text, "Certificate  {certificate}\nPin          {pin}");
-    if let Some((name, _)) = library.titles().next() {
-        let _ = writeln!(
-            text,
-            "Watch        video-client play {origin}{} --pin {pin}",
-            name.to_url_path()
-        );
-    }
-    text
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-fn describe(title: &TitleSummary) -> String {
-    let layout = match title.layout {
-        Layout::ProgressiveMoovFirst => "progressive",
-        Layout::ProgressiveMoovLast => {
-            "progressive, moov box last: players cannot start before they have all of it"
-        }
-        Layout::Fragmented => "fragmented",
-        _ => "generated",
-    };
-    format!(
-        "{}x{}, {}, {:.1} s, {:.2} Mbit/s on average, {:.2} Mbit/s at peak (1 s), {:.1} MB, {layout}",
-        title.width,
-        title.height,
-        title.codecs,
-        title.duration.as_secs_f64(),
-        title.average_rate.as_mbps(),
-        title.peak_rate.as_mbps(),
-        title.size.as_f64() / 1e6,
-    )
-}
-
-fn describe_representation(representation: &RepresentationSummary) -> String {
-    let mut parts = vec![format!("{:?}", representation.id)];
-    parts.extend(
-        representation
-            .picture
-            .map(|(width, height)| format!("{width}x{height}")),
-    );
-    parts.extend(representation.codecs.clone());
-    parts.push(match representation.average_rate {
-        Some(rate) => format!("{:.2} Mbit/s", rate.as_mbps()),
-        None => "rate unknown".to_owned(),
-    });
-    parts.push(format!(
-        "{} of at most {:.1} s, {:.1} s in all",
-        counted(representation.segments, "segment"),
-        representation.longest_segment.as_secs_f64(),
-        representation.duration.as_secs_f64()
-    ));
-    if representation.missing > 0 {
-        parts.push(format!("{} missing", representation.missing));
-    }
-    parts.join(", ")
-}
-
-/// The signals that end a server.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    #[cfg(not(unix))]
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "it can fail where there are more signals"
-    )]
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {})
-    }
-
-    /// The name of the next one.
-    #[cfg(unix)]
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) -> &'static str {
-        // Without a handler there is nothing to wait for but the end of the process.
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => "Ctrl-C",
-            Err(_) => std::future::pending().await,
-        }
-    }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod bad_input;
+mod config;
 mod metrics;
 mod process;
 mod serving;

@@ -1,0 +1,124 @@
+//! What `video-server serve` prints once it is ready.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+
+use playrate_media::Layout;
+use video_server::library::{RepresentationSummary, TitleSummary};
+use video_server::serve::VideoServer;
+
+use super::serve::{Arguments, specific};
+
+/// What is served, where, and how to watch it.
+pub(super) fn announcement(
+    arguments: &Arguments,
+    server: &VideoServer,
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    pin: &str,
+) -> String {
+    let library = server.library();
+    let host = match specific(arguments.listen) {
+        Some(IpAddr::V6(ip)) => format!("[{ip}]"),
+        Some(ip) => ip.to_string(),
+        None => "localhost".to_owned(),
+    };
+    let origin = format!("https://{host}:{}", address.port());
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "Serving {} and {} of {} over HTTP/3{}",
+        counted(library.titles().count() + library.packaged().len(), "title"),
+        counted(library.other_files(), "other file"),
+        arguments.media.display(),
+        if arguments.no_tcp {
+            ""
+        } else {
+            ", HTTP/2 and HTTP/1.1"
+        },
+    );
+    for (name, title) in library.titles() {
+        let _ = writeln!(text, "  {origin}{}\n    {}", name.to_url_path(), describe(title));
+    }
+    for title in library.packaged() {
+        let _ = writeln!(text, "  {origin}{}", title.manifest.to_url_path());
+        for representation in &title.representations {
+            let _ = writeln!(text, "    {}", describe_representation(representation));
+        }
+    }
+    let certificate = match &arguments.cert {
+        Some(file) => file.display().to_string(),
+        None => "made for this run, valid for 13 days".to_owned(),
+    };
+    let protocols = if arguments.no_tcp { "UDP" } else { "UDP and TCP" };
+    let _ = writeln!(
+        text,
+        "Listening on {address} ({protocols})\nController   {}",
+        arguments.controller
+    );
+    for arm in &arguments.arms {
+        let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
+    }
+    if let Some(metrics) = metrics {
+        let _ = writeln!(text, "Metrics      http://{metrics}/");
+    }
+    let _ = writeln!(text, "Certificate  {certificate}\nPin          {pin}");
+    if let Some((name, _)) = library.titles().next() {
+        let _ = writeln!(
+            text,
+            "Watch        video-client play {origin}{} --pin {pin}",
+            name.to_url_path()
+        );
+    }
+    text
+}
+
+pub(super) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn describe(title: &TitleSummary) -> String {
+    let layout = match title.layout {
+        Layout::ProgressiveMoovFirst => "progressive",
+        Layout::ProgressiveMoovLast => {
+            "progressive, moov box last: players cannot start before they have all of it"
+        }
+        Layout::Fragmented => "fragmented",
+        _ => "generated",
+    };
+    format!(
+        "{}x{}, {}, {:.1} s, {:.2} Mbit/s on average, {:.2} Mbit/s at peak (1 s), {:.1} MB, {layout}",
+        title.width,
+        title.height,
+        title.codecs,
+        title.duration.as_secs_f64(),
+        title.average_rate.as_mbps(),
+        title.peak_rate.as_mbps(),
+        title.size.as_f64() / 1e6,
+    )
+}
+
+fn describe_representation(representation: &RepresentationSummary) -> String {
+    let mut parts = vec![format!("{:?}", representation.id)];
+    parts.extend(
+        representation
+            .picture
+            .map(|(width, height)| format!("{width}x{height}")),
+    );
+    parts.extend(representation.codecs.clone());
+    parts.push(match representation.average_rate {
+        Some(rate) => format!("{:.2} Mbit/s", rate.as_mbps()),
+        None => "rate unknown".to_owned(),
+    });
+    parts.push(format!(
+        "{} of at most {:.1} s, {:.1} s in all",
+        counted(representation.segments, "segment"),
+        representation.longest_segment.as_secs_f64(),
+        representation.duration.as_secs_f64()
+    ));
+    if representation.missing > 0 {
+        parts.push(format!("{} missing", representation.missing));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,152 @@
+//! Options from a file.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::{Serving, fixture, run, text};
+use rstest::rstest;
+use tempfile::TempDir;
+
+/// A directory with a title, and a config file in which `$MEDIA` is that directory.
+fn config(toml: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let media = directory.path().join("media");
+    fs::create_dir(&media).unwrap();
+    fs::copy(fixture("fragmented.mp4"), media.join("film.mp4")).unwrap();
+    let file = directory.path().join("server.toml");
+    fs::write(&file, toml.replace("$MEDIA", media.to_str().unwrap())).unwrap();
+    (directory, file)
+}
+
+const GOOD: &str = r#"
+media = "$MEDIA"
+controller = "cubic+start=hystartpp"
+max-connections = 7
+no-tcp = true
+drain-timeout = "3s"
+choose-by = "query"
+arm = ["a=reno", "b=vegas"]
+log-format = "json"
+"#;
+
+#[test]
+fn a_good_file_is_said_to_be_good_and_what_it_names_is_looked_at() {
+    let (_directory, file) = config(GOOD);
+    let output = run(&["check", file.to_str().unwrap()]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for part in [
+        "server.toml is good",
+        "1 title",
+        "cubic+start=hystartpp",
+        "2 arms chosen by query",
+    ] {
+        assert!(said.contains(part), "{part} is missing in: {said}");
+    }
+}
+
+#[test]
+fn a_server_does_what_the_file_says_and_flags_go_before() {
+    let (directory, file) = config(GOOD);
+    let file = file.to_str().unwrap();
+    let media = directory.path().join("media");
+    let serving = Serving::start(
+        &media,
+        &[
+            "--config",
+            file,
+            "--controller",
+            "ccp",
+            "--arm",
+            "c=compound",
+            "--metrics=127.0.0.1:0",
+        ],
+    );
+    assert_eq!(serving.announced("Controller"), "ccp");
+    assert_eq!(serving.announced("Arm"), "c compound");
+    assert!(
+        !serving.announcement.contains("vegas"),
+        "{}",
+        serving.announcement
+    );
+    assert!(serving.announced("Listening on").ends_with("(UDP)"));
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.lines().all(|line| line.starts_with('{')), "{log}");
+    assert!(log.contains("\"deadline\":\"3s\""), "{log}");
+}
+
+#[test]
+fn arms_may_be_a_table() {
+    let (_directory, file) = config(
+        "media = \"$MEDIA\"\nchoose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"cubic+start=hystartpp\"\n",
+    );
+    let output = run(&["check", file.to_str().unwrap()]);
+    assert!(
+        text(&output.stdout).contains("2 arms chosen by path"),
+        "{output:?}"
+    );
+}
+
+#[rstest]
+#[case::value("controller = \"qubic\"", 2, &["controller", "`qubic`", "did you mean `cubic`"])]
+#[case::unknown_key("contoller = \"cubic\"", 2, &["unknown key contoller", "did you mean controller?"])]
+#[case::strange_key("zzz = 1", 2, &["unknown key zzz", "media, listen"])]
+#[case::underscore("drain_timeout = \"3s\"", 2, &["drain_timeout", "did you mean drain-timeout?"])]
+#[case::switch("\nno-tcp = \"yes\"", 3, &["no-tcp", "true or false"])]
+#[case::kind("controller = true", 2, &["controller = \"SPEC\""])]
+#[case::unit("drain-timeout = 10", 2, &["drain-timeout", "`10`", "100ms"])]
+#[case::syntax("controller = cubic", 2, &["string"])]
+#[case::twice("listen = \"[::]:1\"\nlisten = \"[::]:2\"", 3, &["duplicate"])]
+#[case::arm("choose-by = \"path\"\narm = [\n  \"a=reno\",\n  \"b=qubic\",\n]", 5, &["arm", "`cubic`"])]
+#[case::arms("choose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"qubic\"", 5, &["arm", "`cubic`"])]
+#[case::arm_twice("choose-by = \"path\"\narm = [\"a=reno\", \"a=cubic\"]", 3, &["two arms", "`a`"])]
+#[case::window("send-window = \"1B\"", 2, &["send-window", "between"])]
+#[case::certificate("key = \"/no/key.pem\"\ncert = \"/no/cert.pem\"", 3, &["cert", "/no/cert.pem"])]
+#[case::itself("config = \"other.toml\"", 2, &["unknown key config"])]
+fn what_is_wrong_is_named_with_file_line_and_mend(
+    #[case] toml: &str,
+    #[case] line: usize,
+    #[case] parts: &[&str],
+) {
+    let (_directory, file) = config(&format!("media = \"$MEDIA\"\n{toml}\n"));
+    let file = file.to_str().unwrap();
+    for arguments in [&["check", file][..], &["serve", "--config", file]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let complaint = text(&output.stderr);
+        let place = format!("error: {file}:{line}: ");
+        assert!(
+            complaint.starts_with(&place),
+            "{place} is not where it begins: {complaint}"
+        );
+        for part in parts {
+            assert!(complaint.contains(part), "{part} is missing in: {complaint}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_and_so_is_a_missing_file() {
+    let (_directory, file) = config("controller = \"cubic\"\n");
+    let complaint = text(&run(&["check", file.to_str().unwrap()]).stderr);
+    assert!(
+        complaint.contains("server.toml") && complaint.contains("--media"),
+        "{complaint}"
+    );
+    let output = run(&["serve", "--config", "/no/such.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("/no/such.toml"), "{output:?}");
+}
+
+#[test]
+fn a_media_directory_that_is_not_there_is_named_with_its_line() {
+    let (_directory, file) = config("\n\nmedia = \"/no/such/media\"\n");
+    let complaint = text(&run(&["check", file.to_str().unwrap()]).stderr);
+    assert!(
+        complaint.contains("server.toml:3: ") && complaint.contains("/no/such/media"),
+        "{complaint}"
+    );
+}
