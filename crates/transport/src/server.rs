@@ -26,7 +26,7 @@
 //! ```
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use quinn::{AsyncUdpSocket, Runtime, VarInt};
@@ -49,7 +49,7 @@ pub use session::Session;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Who the server is.
+    /// Who the server is, until it is told [otherwise](Server::set_identity).
     pub identity: Identity,
     /// Transport parameters.
     pub transport: TransportOptions,
@@ -81,7 +81,13 @@ pub(crate) struct Shared {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) options: ServerOptions,
     /// Without the controller, which every connection gets its own of.
-    base: quinn::ServerConfig,
+    base: RwLock<quinn::ServerConfig>,
+}
+
+impl Shared {
+    fn base(&self) -> quinn::ServerConfig {
+        self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// An HTTP/3 server's endpoint. Clones are the same endpoint.
@@ -115,7 +121,7 @@ impl Server {
             shared: Arc::new(Shared {
                 runtime,
                 options,
-                base,
+                base: RwLock::new(base),
             }),
             stop: Arc::new(watch::Sender::new(false)),
         })
@@ -141,6 +147,21 @@ impl Server {
     /// Connections open now, those that are being set up or taken down included.
     pub fn open_connections(&self) -> usize {
         self.endpoint.open_connections()
+    }
+
+    /// Becomes `identity` for clients that connect from now on; connections that there are go on as they are.
+    ///
+    /// # Errors
+    /// If its certificate and key cannot be used. Nothing has changed then.
+    pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
+        let crypto = identity.server_config()?;
+        let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
+        base.crypto = crypto;
+        // One that is shutting down takes no clients at all.
+        if !*self.stop.borrow() {
+            self.endpoint.set_server_config(Some(base.clone()));
+        }
+        Ok(())
     }
 
     /// The next client that wants to connect; `None` once the server is [shutting down](Self::shutdown).
@@ -224,7 +245,7 @@ impl Incoming {
             .to_quinn()
             .map_err(|error| broken(&error))?;
         control.install(&mut transport);
-        let mut config = self.shared.base.clone();
+        let mut config = self.shared.base();
         config.transport_config(Arc::new(transport));
         let connecting = self.quinn.accept_with(Arc::new(config))?;
         let established = async move {

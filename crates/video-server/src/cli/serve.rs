@@ -19,7 +19,7 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::announce::{announcement, counted};
 use super::metrics::{self, Dashboard, Metrics};
-use super::signals::Signals;
+use super::signals::{Signal, Signals};
 use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, load, logging, print};
 use tokio::net::TcpListener;
@@ -196,6 +196,24 @@ fn arms(arguments: &Arguments) -> Result<Option<Arms>, Failure> {
     }
 }
 
+/// Reads certificate and key again, for clients that connect from now on. What cannot be used changes nothing.
+fn reload(arguments: &Arguments, server: &VideoServer, tcp: Option<&TcpServer>) {
+    if arguments.cert.is_none() {
+        tracing::warn!("SIGHUP: there is no --cert to read again, the certificate was made for this run");
+        return;
+    }
+    let renewed = identity(arguments).and_then(|identity| {
+        server.set_identity(&identity).map_err(Failure::input)?;
+        tcp.map_or(Ok(()), |tcp| tcp.set_identity(&identity))
+            .map_err(Failure::input)?;
+        Ok(identity.pin())
+    });
+    match renewed {
+        Ok(pin) => tracing::info!(%pin, "SIGHUP: new connections get the certificate that was read again"),
+        Err(error) => tracing::error!(%error, "SIGHUP: the certificate stays as it was"),
+    }
+}
+
 fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
     if let (Some(certificate), Some(key)) = (&arguments.cert, &arguments.key) {
         return Identity::from_pem_files(certificate, key)
@@ -261,7 +279,12 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
         &pin.to_string(),
     ))?;
 
-    let signal = signals.next().await;
+    let signal = loop {
+        match signals.next().await {
+            Signal::End(name) => break name,
+            Signal::Reload => reload(arguments, &server, tcp.as_ref()),
+        }
+    };
     tracing::info!(signal, deadline = %duration::display(arguments.drain_timeout), "shutting down; a second signal ends it at once");
     let shutdown = async |deadline| {
         let tcp = async {
@@ -275,7 +298,7 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
     let (report, cut_over_tcp) = tokio::select! {
         biased;
         report = shutdown(arguments.drain_timeout) => report,
-        signal = signals.next() => {
+        signal = signals.end() => {
             tracing::warn!(signal, "shutting down at once");
             shutdown(Duration::ZERO).await
         }

@@ -1,11 +1,22 @@
 //! What the operating system tells a server.
 
-/// The signals that end a server.
+/// A signal that a server acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// To end; the signal's name.
+    End(&'static str),
+    /// To read its certificate again.
+    Reload,
+}
+
+/// The signals that a server acts on.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hang_up: tokio::signal::unix::Signal,
 }
 
 impl Signals {
@@ -15,6 +26,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
         })
     }
 
@@ -27,22 +39,32 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// The name of the next one.
+    /// The next one.
     #[cfg(unix)]
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
             biased;
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => Signal::End("SIGINT"),
+            _ = self.terminate.recv() => Signal::End("SIGTERM"),
+            _ = self.hang_up.recv() => Signal::Reload,
         }
     }
 
     #[cfg(not(unix))]
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(super) async fn next(&mut self) -> Signal {
         // Without a handler there is nothing to wait for but the end of the process.
         match tokio::signal::ctrl_c().await {
-            Ok(()) => "Ctrl-C",
+            Ok(()) => Signal::End("Ctrl-C"),
             Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// The name of the next one that ends a server.
+    pub(super) async fn end(&mut self) -> &'static str {
+        loop {
+            if let Signal::End(name) = self.next().await {
+                return name;
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-use playrate_transport::{ControllerChoice, Server, time};
+use playrate_transport::{ControllerChoice, EndpointError, Identity, Server, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::{Mutex, mpsc};
@@ -196,6 +196,14 @@ impl VideoServer {
     /// Who is let in, and what the server carries; for serving the same over other versions of HTTP.
     pub fn admission(&self) -> &Arc<Admission> {
         &self.shared.admission
+    }
+
+    /// Shows `identity` to clients that connect from now on.
+    ///
+    /// # Errors
+    /// If its certificate and key cannot be used. Nothing has changed then.
+    pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
+        self.transport.set_identity(identity)
     }
 
     /// Connections open now, those that are being set up or taken down included.

@@ -38,18 +38,25 @@ impl Site {
         fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
         fs::write(media.join("long.bin"), vec![7; 64 << 20]).unwrap();
         fs::write(media.join("manifest.mpd"), "<MPD/>").unwrap();
+        let mut site = Self {
+            directory,
+            certificate: CertificateDer::from(Vec::new()),
+        };
+        site.certify();
+        site
+    }
+
+    /// A new certificate.
+    fn certify(&mut self) {
         let key = rcgen::KeyPair::generate().unwrap();
         let names = vec!["localhost".to_owned()];
         let certificate = rcgen::CertificateParams::new(names)
             .unwrap()
             .self_signed(&key)
             .unwrap();
-        fs::write(directory.path().join("cert.pem"), certificate.pem()).unwrap();
-        fs::write(directory.path().join("key.pem"), key.serialize_pem()).unwrap();
-        Self {
-            directory,
-            certificate: certificate.der().clone(),
-        }
+        fs::write(self.path("cert.pem"), certificate.pem()).unwrap();
+        fs::write(self.path("key.pem"), key.serialize_pem()).unwrap();
+        self.certificate = certificate.der().clone();
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -353,6 +360,23 @@ async fn connections_beyond_the_limit_are_refused_and_places_are_given_back() {
         }
     }
     panic!("the place was not given back");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_renewed_certificate_shows_after_a_hang_up() {
+    let mut site = Site::new();
+    let serving = site.serve(&[]);
+    let mut old = site.connect(serving.address(), Version::HTTP_2).await;
+    site.certify();
+    serving.signal("HUP");
+    time::sleep(&TokioRuntime, Duration::from_secs(1)).await;
+    // It trusts nothing but the new one.
+    let mut new = site.connect(serving.address(), Version::HTTP_2).await;
+    for sender in [&mut old, &mut new] {
+        let (status, _, body) = sender.get("/manifest.mpd", &[]).await;
+        assert_eq!((status, body.len()), (StatusCode::OK, 6));
+    }
 }
 
 #[test]

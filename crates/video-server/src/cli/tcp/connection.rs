@@ -49,7 +49,7 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Share
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot switch Nagle's algorithm off");
     }
-    let stream = match time::timeout(&*runtime, HANDSHAKE, shared.tls.accept(stream)).await {
+    let stream = match time::timeout(&*runtime, HANDSHAKE, shared.tls().accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%peer, %error, "a TLS handshake failed");

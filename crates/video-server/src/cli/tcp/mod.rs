@@ -13,8 +13,8 @@ mod idle;
 mod listen;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -42,13 +42,19 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 struct Shared {
     site: Arc<Site>,
     admission: Arc<Admission>,
-    tls: TlsAcceptor,
+    tls: RwLock<TlsAcceptor>,
     /// Where HTTP/3 is.
     alt_svc: Option<HeaderValue>,
     /// How long a connection may be silent.
     idle: Duration,
     /// Responses under way.
     running: AtomicU64,
+}
+
+impl Shared {
+    fn tls(&self) -> TlsAcceptor {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// The library over TCP. Dropping it breaks off whatever is under way.
@@ -72,7 +78,7 @@ impl TcpServer {
         let shared = Arc::new(Shared {
             site: Arc::clone(server.site()),
             admission: Arc::clone(server.admission()),
-            tls: identity.tcp_config(&PROTOCOLS)?.into(),
+            tls: RwLock::new(identity.tcp_config(&PROTOCOLS)?.into()),
             alt_svc: HeaderValue::try_from(alt_svc).ok(),
             idle,
             running: AtomicU64::new(0),
@@ -85,6 +91,13 @@ impl TcpServer {
             shared,
             stop,
         })
+    }
+
+    /// Becomes `identity` for clients that connect from now on.
+    pub(super) fn set_identity(&self, identity: &Identity) -> Result<(), TlsError> {
+        let tls = identity.tcp_config(&PROTOCOLS)?.into();
+        *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        Ok(())
     }
 
     /// Takes no new connections and no new requests, lets responses end, and breaks off what has not ended after

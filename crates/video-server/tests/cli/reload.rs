@@ -1,0 +1,115 @@
+//! A certificate is replaced while the server runs.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use playrate_transport::{Client, ClientOptions, Connection, Identity, Pin, Target, Trust};
+use quinn::TokioRuntime;
+
+use crate::process::{Serving, sleep};
+
+/// Puts a new certificate and its key into `directory`, and says by which pin it is known.
+fn renew(directory: &Path) -> Pin {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (directory.join("cert.pem"), directory.join("key.pem"));
+    fs::write(&certificate, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    Identity::from_pem_files(&certificate, &key).unwrap().pin()
+}
+
+async fn connect(serving: &Serving, pin: Pin) -> Option<Connection> {
+    let client = Client::bind(Arc::new(TokioRuntime), ClientOptions::new(Trust::Pin(pin))).unwrap();
+    let target = Target::at("localhost", serving.address());
+    client.connect(&target).await.ok()
+}
+
+/// Whether a client that trusts only `pin` gets through before long.
+async fn becomes(serving: &Serving, pin: Pin) -> bool {
+    for _ in 0..100 {
+        if connect(serving, pin).await.is_some() {
+            return true;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    false
+}
+
+async fn length(connection: &Connection) -> usize {
+    let (_, mut body) = connection.get("/file.bin", HeaderMap::new()).await.unwrap();
+    let mut length = 0;
+    while let Some(chunk) = body.chunk().await.unwrap() {
+        length += chunk.len();
+    }
+    length
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let media = directory.path().join("media");
+    fs::create_dir(&media).unwrap();
+    fs::write(media.join("file.bin"), [7; 10_000]).unwrap();
+    let first = renew(directory.path());
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let serving = Serving::start(&media, &["--cert", &cert, "--key", &key]);
+    let old = connect(&serving, first).await.unwrap();
+
+    let second = renew(directory.path());
+    assert!(
+        connect(&serving, second).await.is_none(),
+        "nobody has told it yet"
+    );
+    serving.signal("HUP");
+    assert!(becomes(&serving, second).await);
+    assert!(connect(&serving, first).await.is_none(), "the old one is gone");
+    assert_eq!(length(&old).await, 10_000, "who is connected stays so");
+
+    fs::write(&cert, "no certificate").unwrap();
+    serving.signal("HUP");
+    sleep(Duration::from_millis(300)).await;
+    let still = connect(&serving, second).await.unwrap();
+    assert_eq!(length(&still).await, 10_000);
+
+    let third = renew(directory.path());
+    serving.signal("HUP");
+    assert!(becomes(&serving, third).await, "a bad one is not the end");
+    old.close();
+    still.close();
+    sleep(Duration::from_millis(300)).await;
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(
+        log.contains("the certificate stays as it was") && log.contains("cert.pem"),
+        "{log}"
+    );
+    assert!(
+        log.contains(&third.to_string()),
+        "the new pin is in the log: {log}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_hang_up_does_not_end_a_server_without_a_certificate_of_its_own() {
+    let media = tempfile::tempdir().unwrap();
+    fs::write(media.path().join("file.bin"), [7; 10_000]).unwrap();
+    let serving = Serving::start(media.path(), &[]);
+    serving.signal("HUP");
+    sleep(Duration::from_millis(300)).await;
+    let connection = serving.connect().await;
+    assert_eq!(length(&connection).await, 10_000);
+    connection.close();
+    sleep(Duration::from_millis(300)).await;
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert!(
+        code == Some(0) && log.contains("there is no --cert to read again"),
+        "{log}"
+    );
+}
