@@ -8,6 +8,8 @@ mod controllers;
 mod load;
 mod logging;
 mod metrics;
+mod observers;
+mod qlog;
 mod serve;
 mod signals;
 mod tcp;

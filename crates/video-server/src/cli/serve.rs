@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,6 +20,8 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::announce::{announcement, counted};
 use super::metrics::{self, Dashboard, Metrics};
+use super::observers::Observers;
+use super::qlog::Qlog;
 use super::signals::{Signal, Signals};
 use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, load, logging, print};
@@ -94,6 +97,14 @@ pub(super) struct Arguments {
     /// 127.0.0.1:9433, over HTTP without TLS: keep it private
     #[arg(long, value_name = "ADDR")]
     metrics: Option<SocketAddr>,
+
+    /// Write a qlog file of each HTTP/3 connection's congestion control into this directory
+    #[arg(long, value_name = "DIR")]
+    qlog: Option<PathBuf>,
+
+    /// Of one connection of every N only
+    #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
+    qlog_sample: NonZeroU64,
 
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text)]
@@ -252,9 +263,15 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
     settings.cors.clone_from(&arguments.cors);
     let seen = Arc::new(Metrics::default());
     let monitoring = arguments.metrics.map(metrics::listen).transpose()?;
+    let qlog = qlog(arguments)?;
+    let mut observers = Observers::default();
     if monitoring.is_some() {
-        settings.observer = Some(Arc::clone(&seen) as _);
+        observers.0.push(Arc::clone(&seen) as _);
     }
+    if let Some(qlog) = &qlog {
+        observers.0.push(Arc::clone(qlog) as _);
+    }
+    settings.observer = Some(Arc::new(observers));
     settings.limits = arguments.load.limits();
     settings.processor_time = load::PROCESSOR_TIME;
     let server = VideoServer::start(transport, runtime, library, settings);
@@ -303,6 +320,9 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
             shutdown(Duration::ZERO).await
         }
     };
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
     let cut = report.cut.saturating_add(cut_over_tcp);
     tracing::info!(
         drained = report.drained,
@@ -320,6 +340,16 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
             counted(usize::try_from(cut).unwrap_or(usize::MAX), "response")
         )))
     }
+}
+
+/// What writes qlog files, if they want any.
+fn qlog(arguments: &Arguments) -> Result<Option<Arc<Qlog>>, Failure> {
+    let Some(directory) = &arguments.qlog else {
+        return Ok(None);
+    };
+    let started = Qlog::start(directory, arguments.qlog_sample, wall_clock())
+        .with_context(|| format!("--qlog {}", directory.display()));
+    started.map(|qlog| Some(Arc::new(qlog))).map_err(Failure::Input)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the real date comes in")]

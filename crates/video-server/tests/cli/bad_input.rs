@@ -38,6 +38,9 @@ fn refused(arguments: &[&str]) -> String {
 #[case::arm_twice(&["--choose-by", "path", "--arm", "a=cubic", "--arm", "a=reno"], &["--arm", "`a`"])]
 #[case::bad_arm(&["--choose-by", "path", "--arm", "a=qubic"], &["--arm", "did you mean `cubic`"])]
 #[case::bad_way(&["--choose-by", "luck", "--arm", "a=cubic"], &["`luck`", "representation"])]
+#[case::no_connection_at_all(&["--qlog", "/tmp", "--qlog-sample", "0"], &["--qlog-sample"])]
+#[case::sample_of_nothing(&["--qlog-sample", "10"], &["--qlog <DIR>"])]
+#[case::qlog_into_a_file(&["--qlog", "/dev/null", "--listen", "127.0.0.1:0"], &["--qlog /dev/null"])]
 #[case::unknown_flag(&["--metricks", "127.0.0.1:9000"], &["--metricks", "--metrics"])]
 #[case::foreign_metrics(&["--metrics", "192.0.2.1:9433", "--listen", "127.0.0.1:0"], &["--metrics", "192.0.2.1:9433"])]
 fn a_bad_argument_is_named_with_what_would_do(#[case] arguments: &[&str], #[case] parts: &[&str]) {

@@ -5,6 +5,7 @@ mod bad_input;
 mod config;
 mod metrics;
 mod process;
+mod qlog;
 mod reload;
 mod serving;
 #[cfg(unix)]

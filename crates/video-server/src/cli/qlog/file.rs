@@ -1,0 +1,178 @@
+//! [`File`]: one connection's qlog, version 0.3 as JSON text sequences (draft-ietf-quic-qlog-main-schema-02, RFC 7464), which
+//! qvis reads. Of the events of draft-ietf-quic-qlog-quic-events-01 there are `recovery:metrics_updated` and
+//! `recovery:congestion_state_updated`; single packets are not logged. The crate `qlog` is not used: it has `serde_json` keep the
+//! order of keys in the whole program, and the laboratory's stored results with it.
+
+use std::fs;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use playrate_cc::{Phase, Reason};
+use playrate_transport::telemetry::Sample;
+use playrate_units::{Bitrate, Bytes};
+use serde_json::{Map, Value, json};
+use video_server::serve::ConnectionInfo;
+
+/// Marks where a JSON text begins (RFC 7464 §2.2).
+const RECORD_SEPARATOR: u8 = 0x1e;
+
+/// A connection's qlog file.
+pub(super) struct File {
+    out: BufWriter<fs::File>,
+    info: ConnectionInfo,
+    /// The values written last, by name.
+    written: Map<String, Value>,
+    phase: Option<Phase>,
+    at: Duration,
+}
+
+impl File {
+    /// Makes the file; fails if it is there already.
+    pub(super) fn create(path: &Path, info: &ConnectionInfo) -> io::Result<Self> {
+        Ok(Self {
+            out: BufWriter::new(fs::File::create_new(path)?),
+            info: info.clone(),
+            written: Map::new(),
+            phase: None,
+            at: Duration::ZERO,
+        })
+    }
+
+    /// Writes what is new in `sample`.
+    pub(super) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
+        self.at = sample.at;
+        if self.phase.is_none() {
+            self.header(sample.at)?;
+        }
+        let phase = sample.snapshot.phase;
+        if self.phase != Some(phase) {
+            let mut data = json!({ "new": state(phase), "playrate_phase": phase.name() });
+            if let Some(old) = self.phase {
+                data["old"] = state(old).into();
+            }
+            data["playrate_reason"] = sample.snapshot.reason.name().into();
+            if let Some(trigger) = trigger(sample.snapshot.reason) {
+                data["trigger"] = trigger.into();
+            }
+            self.phase = Some(phase);
+            self.event("recovery:congestion_state_updated", &data)?;
+        }
+        let data = self.news(metrics(sample));
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.event("recovery:metrics_updated", &data.into())
+    }
+
+    /// Writes a line for people.
+    pub(super) fn remark(&mut self, text: &str) -> io::Result<()> {
+        if self.phase.is_none() {
+            self.header(self.at)?;
+        }
+        self.event("loglevel:info", &json!({ "message": text }))
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// What begins the file, `at` after the connection began.
+    fn header(&mut self, at: Duration) -> io::Result<()> {
+        let began = now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .saturating_sub(at);
+        let header = json!({
+            "qlog_version": "0.3",
+            "qlog_format": "JSON-SEQ",
+            "title": "video-server",
+            "description": format!("connection {} from {}, begun with {}", self.info.id, self.info.peer, self.info.controller),
+            "trace": {
+                "vantage_point": { "name": "video-server", "type": "server" },
+                "common_fields": {
+                    "group_id": self.info.id.to_string(),
+                    "protocol_type": ["QUIC", "HTTP3"],
+                    "time_format": "relative",
+                    "reference_time": began.as_secs_f64() * 1e3,
+                },
+            },
+        });
+        self.record(&header)
+    }
+
+    fn event(&mut self, name: &str, data: &Value) -> io::Result<()> {
+        let time = milliseconds(self.at);
+        self.record(&json!({ "time": time, "name": name, "data": data }))
+    }
+
+    fn record(&mut self, record: &Value) -> io::Result<()> {
+        self.out.write_all(&[RECORD_SEPARATOR])?;
+        serde_json::to_writer(&mut self.out, record)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Those of `values` that are known and differ from what was written last.
+    fn news(&mut self, values: Value) -> Map<String, Value> {
+        let Value::Object(values) = values else {
+            return Map::new();
+        };
+        let fresh = values
+            .into_iter()
+            .filter(|(name, value)| !value.is_null() && self.written.get(name) != Some(value));
+        let news: Map<_, _> = fresh.collect();
+        self.written.extend(news.clone());
+        news
+    }
+}
+
+/// Times in ms, sizes in bytes, rates in bit/s. What the draft has no name for begins with `playrate_`.
+fn metrics(sample: &Sample) -> Value {
+    let snapshot = &sample.snapshot;
+    json!({
+        "congestion_window": snapshot.window.as_u64(),
+        "ssthresh": snapshot.ssthresh.map(Bytes::as_u64),
+        "bytes_in_flight": sample.bytes_in_flight.as_u64(),
+        "smoothed_rtt": sample.smoothed_rtt.map(milliseconds),
+        "latest_rtt": sample.latest_rtt.map(milliseconds),
+        "min_rtt": snapshot.min_rtt.map(milliseconds),
+        "playrate_delivery_rate": sample.delivery_rate.map(Bitrate::as_bits_per_second),
+        "playrate_capacity": snapshot.capacity.map(Bitrate::as_bits_per_second),
+        "playrate_backlog": snapshot.backlog.map(Bytes::as_u64),
+        "playrate_application_limited": sample.app_limited,
+        "playrate_delivered": sample.delivered.as_u64(),
+        "playrate_lost": sample.lost.as_u64(),
+    })
+}
+
+/// The draft's name of a phase (§7.2).
+fn state(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Startup | Phase::AfterPersistentCongestion | Phase::AfterIdle => "slow_start",
+        Phase::Avoidance => "congestion_avoidance",
+        Phase::Recovery => "recovery",
+        other => other.name(),
+    }
+}
+
+/// The draft's name of a reason, if it has one.
+fn trigger(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::PersistentCongestion => Some("persistent_congestion"),
+        Reason::EcnCe => Some("ECN"),
+        _ => None,
+    }
+}
+
+/// To the microsecond.
+fn milliseconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e3
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a qlog says when it was made; this is the binary"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
