@@ -150,3 +150,33 @@ fn a_media_directory_that_is_not_there_is_named_with_its_line() {
         "{complaint}"
     );
 }
+
+#[test]
+fn the_packaged_example_is_good() {
+    let (directory, _) = config("");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("fullchain.pem"), made.cert.pem()).unwrap();
+    fs::write(path("privkey.pem"), made.signing_key.serialize_pem()).unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/server.toml");
+    let text_of = fs::read_to_string(example)
+        .unwrap()
+        .replace("/srv/films", &path("media"))
+        .replace("/etc/video-server/", &path(""));
+    for (comments, found) in [
+        ("#", "cubic+start=hystartpp, certificate"),
+        ("", "2 arms chosen by path"),
+    ] {
+        // What is commented out is good as well.
+        let whole = text_of.replace("# To compare controllers on live traffic:\n", "");
+        let whole = whole.replace("# choose-by", &format!("{comments}choose-by"));
+        let whole = whole
+            .replace("# [arm]", &format!("{comments}[arm]"))
+            .replace("# a =", &format!("{comments}a ="));
+        let whole = whole.replace("# b =", &format!("{comments}b ="));
+        fs::write(path("example.toml"), whole).unwrap();
+        let output = run(&["check", &path("example.toml")]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(text(&output.stdout).contains(found), "{output:?}");
+    }
+}
