@@ -40,13 +40,13 @@ try {
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(`page: ${error.message}`));
   page.on('requestfailed', (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
-  await page.goto(`${origin}/player.html?${new URLSearchParams(query)}`, { timeout: 20_000 });
+  await page.goto(`${origin}/player.html?${new URLSearchParams(query)}`, { timeout: 60_000 });
   const until = (condition, limit) => page.waitForFunction(condition, null, { timeout: limit * 1000, polling: 100 });
   const failed = async (error) => {
     const facts = await page.evaluate(() => window.facts);
     throw new Error(`${error.message.split('\n')[0]} ${JSON.stringify({ facts, complaints })}`);
   };
-  await until(() => window.facts.errors.length > 0 || window.facts.firstFrame !== null, 30).catch(failed);
+  await until(() => window.facts.errors.length > 0 || window.facts.firstFrame !== null, 60).catch(failed);
   if (toTheEnd) {
     await until(() => window.facts.errors.length > 0 || window.facts.position > window.facts.duration / 2, seconds).catch(failed);
     await shot(page, 'halfway');

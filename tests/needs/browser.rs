@@ -134,7 +134,7 @@ impl Viewing {
         });
         let script = root().join("tests/browser/play.mjs");
         let report = output_within(
-            Duration::from_secs(150),
+            Duration::from_secs(300),
             Command::new("node").arg(script),
             &job.to_string(),
         );
