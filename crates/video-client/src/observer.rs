@@ -42,6 +42,10 @@ pub struct Progress {
     pub held_time: Duration,
     /// Whether the client has stopped reading because its buffers are full.
     pub reading_paused: bool,
+    /// Segments fetched, and how many there are; of an adaptive title.
+    pub segments: Option<(usize, usize)>,
+    /// The representation that the last one was chosen in.
+    pub representation: Option<String>,
     /// What the viewer has seen so far.
     pub seen: PlayoutReport,
 }

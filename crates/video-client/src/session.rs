@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response, StatusCode};
-use playrate_media::{Limits, MediaError};
-use playrate_transport::{Body, Client, ConnectError, ExchangeError, Target, time};
+use playrate_media::Limits;
+use playrate_transport::{Body, Client, ExchangeError, Target, time};
 use playrate_units::Bytes;
 use quinn::{AsyncTimer, Runtime};
-use thiserror::Error;
 
+use crate::cmcd::{Cmcd, CmcdOptions};
+use crate::cmsd::CmsdReport;
+use crate::error::{PlayError, status_error};
 use crate::frames::{FrameSource, Framing};
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Event, Happening, Playout, PlayoutConfig};
@@ -32,6 +34,9 @@ pub struct PlayOptions {
     pub limits: Limits,
     /// How long to wait for a response, and then for the next bytes of it while the player wants them.
     pub timeout: Duration,
+    /// What the server is told with the request. One response carries the whole title, so nothing is said of the buffer, which
+    /// would be true only at its beginning.
+    pub cmcd: CmcdOptions,
     /// How often the observer hears of the progress.
     pub progress_interval: Duration,
 }
@@ -43,80 +48,9 @@ impl Default for PlayOptions {
             frames: FrameSource::default(),
             limits: Limits::default(),
             timeout: Duration::from_secs(30),
+            cmcd: CmcdOptions::default(),
             progress_interval: Duration::from_millis(100),
         }
-    }
-}
-
-/// Why a title was not played to its end.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PlayError {
-    /// The player cannot be set up like this.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// No connection.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The request or its response broke off.
-    #[error(transparent)]
-    Exchange(#[from] ExchangeError),
-    /// The server answered, but not with the title.
-    #[error("the server answered {status} to {path}{}", hint(*.status, .location.as_deref()))]
-    Status {
-        /// What it answered.
-        status: StatusCode,
-        /// What was asked for.
-        path: String,
-        /// Where it sent the client to, if it did.
-        location: Option<String>,
-    },
-    /// The server fell silent.
-    #[error("nothing came from the server for {}", playrate_units::duration::display(*.0))]
-    Silent(Duration),
-    /// What came is not a title that can be played.
-    #[error("what the server sent cannot be played: {0}")]
-    Media(MediaError),
-    /// The bytes could not be written where they should go.
-    #[error("cannot write the title: {0}")]
-    Sink(std::io::Error),
-    /// The caller stopped it.
-    #[error("stopped before the end")]
-    Stopped,
-}
-
-// Written out rather than derived, since their texts contain the cause, and a source would say it a second time.
-impl From<MediaError> for PlayError {
-    fn from(error: MediaError) -> Self {
-        Self::Media(error)
-    }
-}
-
-impl From<std::io::Error> for PlayError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Sink(error)
-    }
-}
-
-/// The mend for an answer that is no title.
-fn hint(status: StatusCode, location: Option<&str>) -> String {
-    match (status, location) {
-        (StatusCode::NOT_FOUND, _) => ": there is no such title; check the path".to_owned(),
-        (_, Some(location)) => format!(": the title is at {location}; ask for it there"),
-        (StatusCode::SERVICE_UNAVAILABLE, _) => {
-            ": it is overloaded or shutting down; try again later".to_owned()
-        }
-        _ => String::new(),
-    }
-}
-
-/// What an answer to a request for `path` that is not the one asked for comes to.
-pub(crate) fn status_error(response: &Response<()>, path: &str) -> PlayError {
-    let location = response.headers().get(http::header::LOCATION);
-    PlayError::Status {
-        status: response.status(),
-        path: path.to_owned(),
-        location: location.and_then(|value| value.to_str().ok()).map(str::to_owned),
     }
 }
 
@@ -169,6 +103,7 @@ struct Run {
     connected: Option<Duration>,
     first_byte: Option<Duration>,
     promised: Option<Bytes>,
+    cmsd: CmsdReport,
     events: Vec<Event>,
 }
 
@@ -212,6 +147,7 @@ impl Session {
             connected: None,
             first_byte: None,
             promised: None,
+            cmsd: CmsdReport::default(),
             events: Vec::new(),
         };
         let result = {
@@ -255,10 +191,18 @@ impl Session {
         run.connected = Some(run.now());
         run.throughput = Throughput::new(run.now());
         let waited = self.options.timeout;
-        let request = connection.get(&self.path, HeaderMap::new());
+        let mut headers = HeaderMap::new();
+        let said = Cmcd {
+            content: Some(self.path.clone()),
+            format: Some('o'),
+            ..Cmcd::default()
+        };
+        let path = said.apply(&self.options.cmcd, &self.path, &mut headers);
+        let request = connection.get(&path, headers);
         let (response, body) = time::timeout(&*self.runtime, waited, request)
             .await
             .map_err(|time::Elapsed| PlayError::Silent(waited))??;
+        run.cmsd.read(response.headers(), run.now());
         let result = match self.check(&response) {
             Ok(()) => self.pull(run, body, sink, observer).await,
             Err(error) => Err(error),
@@ -385,6 +329,8 @@ impl Run {
             held: seen.held,
             held_time: self.player.held_time(),
             reading_paused: self.player.reading_paused(),
+            segments: None,
+            representation: None,
             seen,
         }
     }
@@ -408,6 +354,8 @@ impl Run {
                 throughput: Rates::from(&self.throughput),
             },
             dash: None,
+            cmsd: self.cmsd.clone(),
+            notes: Vec::new(),
             events: self.events.clone(),
             series: self.player.series().to_vec(),
         }

@@ -109,6 +109,14 @@ impl FromStr for TitleUrl {
     }
 }
 
+impl TitleUrl {
+    /// Whether it names the manifest of a title in segments: `.mpd` (DASH) or `.m3u8` (HLS).
+    pub fn is_manifest(&self) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        playrate_media::manifest::Manifest::is_named(std::path::Path::new(path))
+    }
+}
+
 impl fmt::Display for TitleUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
@@ -136,6 +144,15 @@ mod tests {
             (host, port, path)
         );
         assert_eq!(url.to_string().parse(), Ok(url));
+    }
+
+    #[rstest]
+    #[case("https://h/a/b.mpd", true)]
+    #[case("https://h/B.M3U8?t=a.mp4", true)]
+    #[case("https://h/a.mp4?t=b.mpd", false)]
+    #[case("https://h/mpd", false)]
+    fn manifests_are_known_by_their_names(#[case] text: &str, #[case] manifest: bool) {
+        assert_eq!(text.parse::<TitleUrl>().unwrap().is_manifest(), manifest);
     }
 
     #[rstest]

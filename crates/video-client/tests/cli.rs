@@ -137,6 +137,8 @@ async fn a_reader_that_goes_away_ends_the_run_with_exit_code_1() {
     "https://localhost:4433/a.mp4", &["--ca", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], "Cargo.toml"
 )]
 #[case::fixed("https://localhost:4433/a.mp4", &["--abr", "fixed:1080p"], "leave --abr out")]
+#[case::seeking("https://localhost:4433/a.mp4", &["--start-at", "3s"], "leave --start-at out")]
+#[case::clock("https://localhost:4433/a.mpd", &["--clock", "rebuffer"], "leave --clock out")]
 #[case::jitter("https://localhost:4433/a.mp4", &["--max-jitter", "50ms"], "--max-jitter 50ms")]
 #[case::buffer("https://localhost:4433/a.mp4", &["--playout-buffer", "656"], "656kB")]
 #[case::output("https://localhost:4433/a.mp4", &["--output", "/no/such/place/a.mp4"], "there is no directory")]

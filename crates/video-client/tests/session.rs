@@ -286,6 +286,7 @@ fn ladder(segments: usize) -> Arc<Presentation> {
     let representation = |name: &str, kbps| Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
+        initialization: None,
         segments: (0..segments)
             .map(|number| MediaSegment {
                 path: format!("/{name}/{number}.m4s"),

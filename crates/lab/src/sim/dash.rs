@@ -22,6 +22,7 @@ pub(super) fn presentation(title: &str, ladder: &Ladder) -> Result<Presentation,
     let representations = representations.map(|it| Representation {
         name: it.name().to_owned(),
         rate: it.rate(),
+        initialization: None,
         segments: it
             .source()
             .title()

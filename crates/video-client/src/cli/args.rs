@@ -1,13 +1,14 @@
 //! What the command line takes.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use playrate_transport::{Pin, Trust};
 use playrate_units::{Bytes, duration};
 use video_client::TitleUrl;
+use video_client::cmcd::CmcdMode;
+use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
 /// Plays titles over HTTP/3 with a modelled player, and reports what the viewer would have seen
@@ -20,7 +21,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Download one MP4 past a modelled player and report the viewer's experience
+    /// Play a title (an MP4, DASH or HLS) with a modelled player and report the viewer's experience
     #[command(after_long_help = EXAMPLES)]
     Play(PlayArguments),
 }
@@ -36,12 +37,20 @@ Examples:
   # What would a browser's viewer have seen? As JSON, for a script
   video-client play https://localhost:4433/film.mp4 --ca ca.pem --clock rebuffer --json
 
+  # DASH or HLS, as dash.js would play it, from the fifth minute on
+  video-client play https://localhost:4433/film/manifest.mpd --insecure --start-at 5min
+
+  # Always the same representation, and nothing said of the player to the server
+  video-client play https://localhost:4433/film/master.m3u8 --insecure \\
+      --abr fixed:media_0.m3u8 --cmcd off
+
   # A player with three times the buffer that discards frames later than 50 ms
   video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
       --playout-buffer 1969080B --late 50ms
 
-The player is a model: bytes are counted, pictures are not decoded. Playback starts when
-the playout buffer is full. The client reads 16 MiB beyond that buffer and then stops
+The player is a model: bytes are counted, pictures are not decoded. An .mpd or .m3u8 is
+played as dash.js 4.0 plays it, its sound left out. Of an .mp4, playback starts when the
+playout buffer is full; the client reads 16 MiB beyond that buffer and then stops
 reading, so that QUIC's flow control stops the server. Once the last byte is in, the
 report is worked out to the title's end without waiting for it.
 
@@ -64,7 +73,7 @@ pub(crate) struct PlayArguments {
         long,
         value_name = "BYTES",
         default_value = "655872B",
-        help_heading = "Player"
+        help_heading = "Player of an MP4"
     )]
     pub(crate) playout_buffer: Bytes,
 
@@ -76,28 +85,36 @@ pub(crate) struct PlayArguments {
         long,
         value_name = "CLOCK",
         default_value = "catch-up",
-        help_heading = "Player"
+        help_heading = "Player of an MP4"
     )]
     pub(crate) clock: ClockKind,
 
     /// Catch-up clock: a frame later than this is discarded
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse, help_heading = "Player")]
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse, help_heading = "Player of an MP4")]
     pub(crate) late: Duration,
 
     /// Catch-up clock: after this long without a due frame, start anew with a full buffer
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse, help_heading = "Player")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse, help_heading = "Player of an MP4")]
     pub(crate) max_jitter: Duration,
 
-    /// How the representation is chosen: throughput or fixed:NAME
+    /// How the representation is chosen: throughput, throughput+switch-history or fixed:NAME
     ///
-    /// One MP4 is a single representation, so `throughput` plays just that and `fixed:NAME` is refused.
+    /// NAME is the representation's @id in an MPD, the playlist's file name in HLS; a wrong one gets the list.
     #[arg(
         long,
         value_name = "RULE",
         default_value = "throughput",
-        help_heading = "Player"
+        help_heading = "DASH and HLS"
     )]
     pub(crate) abr: Abr,
+
+    /// Begin at this time of the title; segments before it are not fetched
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse, help_heading = "DASH and HLS")]
+    pub(crate) start_at: Duration,
+
+    /// How the server is told of the player (CMCD): header, query or off
+    #[arg(long, value_name = "HOW", default_value = "header", help_heading = "Network")]
+    pub(crate) cmcd: CmcdMode,
 
     /// Write the title's bytes to a file, or with `-` to stdout
     ///
@@ -161,25 +178,16 @@ impl PlayArguments {
     }
 }
 
-/// How the representation is chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Abr {
-    /// The highest that the measured throughput carries.
-    Throughput,
-    /// Always the one of this name.
-    Fixed(String),
-}
-
-impl FromStr for Abr {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            None if text == "throughput" => Ok(Self::Throughput),
-            Some(("fixed", name)) if !name.is_empty() => Ok(Self::Fixed(name.to_owned())),
-            _ => Err("write throughput or fixed:NAME".to_owned()),
-        }
-    }
+/// A session's name of its own: a UUID of version 4 (RFC 9562 §5.4).
+pub(crate) fn session_id() -> anyhow::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
+    let random = u128::from_be_bytes(bytes);
+    let uuid = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{uuid:032x}");
+    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default().to_owned();
+    Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
 }
 
 #[cfg(test)]
@@ -218,13 +226,33 @@ mod tests {
     #[case("https://h/a.mp4 --playout-buffer 656", "656kB")]
     #[case("https://h/a.mp4 --late soon", "100ms")]
     #[case("https://h/a.mp4 --clock fast", "write catch-up or rebuffer")]
-    #[case("https://h/a.mp4 --abr best", "write throughput or fixed:NAME")]
+    #[case(
+        "https://h/a.mpd --abr best",
+        "write throughput, throughput+switch-history or fixed:NAME"
+    )]
+    #[case("https://h/a.mpd --cmcd yes", "write header, query or off")]
+    #[case("https://h/a.mpd --start-at 5", "100ms")]
     #[case("http://h/a.mp4", "write https://h/a.mp4")]
     #[case("https://h/a.mp4 --pin x --insecure", "cannot be used with")]
     #[case("https://h/a.mp4 --series", "--json")]
     fn bad_input_says_the_mend(#[case] line: &str, #[case] mend: &str) {
         let error = play(line).unwrap_err();
         assert!(error.contains(mend), "{error}");
+    }
+
+    #[test]
+    fn every_session_has_a_uuid_of_its_own() {
+        let (one, two) = (session_id().unwrap(), session_id().unwrap());
+        assert_ne!(one, two);
+        for id in [one, two] {
+            let lengths: Vec<_> = id.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+            assert!(id.chars().all(|it| it == '-' || it.is_ascii_hexdigit()), "{id}");
+            assert!(
+                id.as_bytes()[14] == b'4' && b"89ab".contains(&id.as_bytes()[19]),
+                "{id}"
+            );
+        }
     }
 
     #[test]

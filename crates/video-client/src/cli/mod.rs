@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use playrate_transport::{Client, ClientOptions, ConnectError, Target, time};
 use quinn::{Runtime, TokioRuntime};
+use video_client::cmcd::CmcdOptions;
+use video_client::dash::{Abr, DashOptions, DashSession};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, PlayoutConfig, Rebuffer};
 use video_client::{PlayError, PlayOptions, Played, QualityReport, Session};
 
@@ -15,7 +18,7 @@ mod args;
 mod output;
 mod progress;
 
-use args::{Abr, Arguments, Command, PlayArguments};
+use args::{Arguments, Command, PlayArguments};
 use output::Output;
 use progress::Bar;
 
@@ -27,7 +30,11 @@ const BAD_INPUT: u8 = 2;
 /// Parses the arguments, runs the command, says what went wrong.
 pub(crate) fn main() -> ExitCode {
     // clap exits with 2 by itself where the arguments are wrong.
-    let Command::Play(play) = Arguments::parse().command;
+    let matches = Arguments::command().get_matches();
+    let Command::Play(play) = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments.command,
+        Err(error) => error.exit(),
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_env("RUST_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -36,7 +43,8 @@ pub(crate) fn main() -> ExitCode {
         .with_target(false)
         .with_ansi(watched())
         .init();
-    let prepared = match prepare(&play) {
+    let given = matches.subcommand_matches("play");
+    let prepared = match prepare(&play, given) {
         Ok(prepared) => prepared,
         Err(error) => return complain(&error, BAD_INPUT),
     };
@@ -45,7 +53,9 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => match error.downcast_ref::<PlayError>() {
             // The report says so already, to people and to programs.
             Some(PlayError::Stopped) => ExitCode::from(FAILED),
-            Some(PlayError::Connect(ConnectError::Setup(_))) => complain(&error, BAD_INPUT),
+            Some(PlayError::Connect(ConnectError::Setup(_)) | PlayError::Setup(_)) => {
+                complain(&error, BAD_INPUT)
+            }
             _ => complain(&error, FAILED),
         },
     }
@@ -57,18 +67,74 @@ fn complain(error: &anyhow::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// The player that the title wants.
+enum Player {
+    /// Of one MP4.
+    File(PlayOptions),
+    /// Of what a manifest names.
+    Manifest(DashOptions),
+}
+
 /// Everything that can be checked before anything is sent.
 struct Prepared {
-    options: PlayOptions,
+    player: Player,
     client: ClientOptions,
     output: Output,
 }
 
-fn prepare(play: &PlayArguments) -> anyhow::Result<Prepared> {
+fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<Prepared> {
+    let player = if play.url.is_manifest() {
+        let chosen = |name: &&&str| {
+            given.is_some_and(|given| given.value_source(name) == Some(ValueSource::CommandLine))
+        };
+        if let Some(name) = ["playout_buffer", "clock", "late", "max_jitter"]
+            .iter()
+            .find(chosen)
+        {
+            let flag = name.replace('_', "-");
+            anyhow::bail!(
+                "--{flag} is for single MP4 files: {} is played as dash.js 4.0 plays it; leave --{flag} out",
+                play.url
+            );
+        }
+        Player::Manifest(DashOptions {
+            abr: play.abr.clone(),
+            start_at: play.start_at,
+            timeout: play.timeout,
+            cmcd: cmcd(play)?,
+            ..DashOptions::default()
+        })
+    } else {
+        Player::File(file_options(play)?)
+    };
+    let mut client = ClientOptions::new(play.trust()?);
+    client.connect_timeout = client.connect_timeout.min(play.timeout);
+    Ok(Prepared {
+        player,
+        client,
+        output: Output::new(play.output.as_deref())?,
+    })
+}
+
+fn cmcd(play: &PlayArguments) -> anyhow::Result<CmcdOptions> {
+    Ok(CmcdOptions {
+        mode: play.cmcd,
+        session: args::session_id()?,
+    })
+}
+
+fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
     if let Abr::Fixed(name) = &play.abr {
         anyhow::bail!(
             "`--abr fixed:{name}`: {} is one MP4, a single representation without a name, so there is nothing to \
              choose; leave --abr out",
+            play.url
+        );
+    }
+    if !play.start_at.is_zero() {
+        anyhow::bail!(
+            "--start-at: {} is one MP4, which is fetched from its first byte on; leave --start-at out, or package the \
+             title as DASH or HLS (docs/media.md)",
             play.url
         );
     }
@@ -85,24 +151,18 @@ fn prepare(play: &PlayArguments) -> anyhow::Result<Prepared> {
     let playout = PlayoutConfig::new(play.playout_buffer, clock);
     // Says what is wrong with the numbers before a server hears of them.
     video_client::playout::Playout::new(playout.clone())?;
-    let options = PlayOptions {
+    Ok(PlayOptions {
         playout,
         timeout: play.timeout,
+        cmcd: cmcd(play)?,
         ..PlayOptions::default()
-    };
-    let mut client = ClientOptions::new(play.trust()?);
-    client.connect_timeout = client.connect_timeout.min(play.timeout);
-    Ok(Prepared {
-        options,
-        client,
-        output: Output::new(play.output.as_deref())?,
     })
 }
 
 /// Plays and prints the report, of a broken run as well.
 fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     let Prepared {
-        options,
+        player,
         client,
         mut output,
     } = prepared;
@@ -115,13 +175,6 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     let Played { report, result, .. } = tokio.block_on(async {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let client = Client::bind(Arc::clone(&runtime), client)?;
-        let session = Session::new(
-            Arc::clone(&runtime),
-            client.clone(),
-            target,
-            &play.url.path,
-            options,
-        );
         let mut bar = Bar::new();
         let interrupted = async {
             if tokio::signal::ctrl_c().await.is_err() {
@@ -129,7 +182,18 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
                 std::future::pending::<()>().await;
             }
         };
-        let played = session.play(&mut output, &mut bar, interrupted).await?;
+        let path = &play.url.path;
+        let played = match player {
+            Player::File(options) => {
+                let session = Session::new(Arc::clone(&runtime), client.clone(), target, path, options);
+                session.play(&mut output, &mut bar, interrupted).await?
+            }
+            Player::Manifest(options) => {
+                let session =
+                    DashSession::of_manifest(Arc::clone(&runtime), client.clone(), target, path, options);
+                session.play(&mut output, &mut bar, interrupted).await?
+            }
+        };
         bar.clear();
         // So that the server hears of the end; a server that is gone is not waited for long.
         let _ = time::timeout(

@@ -60,7 +60,14 @@ impl Observer for Bar {
         if let Some(promised) = progress.promised {
             self.bar.set_length(promised.as_u64());
         }
-        self.bar.set_position(progress.received.as_u64());
+        let position = match progress.segments {
+            Some((fetched, all)) => {
+                self.bar.set_length(all as u64);
+                fetched as u64
+            }
+            None => progress.received.as_u64(),
+        };
+        self.bar.set_position(position);
         self.bar.set_message(message(progress, rate));
     }
 }
@@ -83,6 +90,17 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
     } else {
         String::new()
     };
+    if let Some((fetched, all)) = progress.segments {
+        let representation = progress.representation.as_deref().unwrap_or_default();
+        let stalls = match seen.underflows {
+            0 => String::new(),
+            count => format!(", {count} stalls"),
+        };
+        let held = progress.held_time.as_secs_f64();
+        return format!(
+            "{state}  segment {fetched}/{all} at {representation}  buffer {held:.1} s  {rate:.1} Mbit/s{stalls}"
+        );
+    }
     format!(
         "{state}  buffer {:.0} % ({:.1} s)  {rate:.1} Mbit/s  {} shown{troubles}{eta}",
         percent(progress.playout_buffer_fill, progress.playout_buffer),

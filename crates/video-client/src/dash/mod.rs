@@ -9,14 +9,17 @@
 //!   segment is in and every [`DashOptions::poll`] from then on: hence the pauses between requests;
 //! - playback has the rebuffer clock ([`crate::playout::Rebuffer`]): it starts with two segments and goes on after a stall with one.
 //!
-//! [`DashPlayer`] is all that, sans-IO; [`DashSession`] fetches what it asks for. What of dash.js is left out: audio,
-//! initialisation segments, fetching anew what is buffered in a lower quality (`fastSwitchEnabled`), the rules for dropped frames.
+//! [`DashPlayer`] is all that, sans-IO; [`DashSession`] fetches what it asks for, of a [`Presentation`] that is known or of a
+//! manifest. What of dash.js is left out: audio, fetching anew what is buffered in a lower quality (`fastSwitchEnabled`), the rules for dropped frames.
 
 mod abr;
 mod history;
+mod manifest;
+mod packaged;
 mod player;
 mod presentation;
 mod report;
+mod run;
 mod session;
 mod switch_history;
 #[cfg(test)]
@@ -24,7 +27,8 @@ mod tests;
 
 pub use abr::{Abr, AbrError};
 pub use history::{Measured, ThroughputHistory};
+pub use packaged::TitleError;
 pub use player::{BufferTargets, DashOptions, DashPlayer, Decision, Fetched, SetupError};
-pub use presentation::{MediaSegment, Presentation, PresentationError, Representation};
+pub use presentation::{MediaSegment, Presentation, PresentationError, Representation, Resource};
 pub use report::{DashReport, Estimates, SegmentRecord};
 pub use session::DashSession;

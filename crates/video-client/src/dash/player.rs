@@ -8,8 +8,9 @@ use playrate_units::Bytes;
 
 use super::abr::{Abr, Chooser, Situation};
 use super::history::ThroughputHistory;
-use super::presentation::{MediaSegment, Presentation, PresentationError};
+use super::presentation::{Presentation, PresentationError};
 use super::report::{DashReport, SegmentRecord};
+use crate::cmcd::CmcdOptions;
 use crate::playout::{
     Clock, ConfigError, DEFAULT_SERIES_INTERVAL, Event, Fill, Playout, PlayoutConfig, Rebuffer, Start,
 };
@@ -54,6 +55,8 @@ impl BufferTargets {
 pub struct DashOptions {
     /// How representations are chosen.
     pub abr: Abr,
+    /// Where in the title playback begins. Segments that end before are not fetched.
+    pub start_at: Duration,
     /// How much is to be in the buffer.
     pub buffer: BufferTargets,
     /// How long after it was found full enough the buffer is looked at again (`scheduling.defaultTimeout`).
@@ -64,6 +67,8 @@ pub struct DashOptions {
     pub resume_segments: u32,
     /// How long to wait for a response, and then for the next bytes of it.
     pub timeout: Duration,
+    /// What the server is told with each request.
+    pub cmcd: CmcdOptions,
     /// How often the observer hears of the progress.
     pub progress_interval: Duration,
     /// Distance of the points of the time series; zero keeps none.
@@ -74,11 +79,13 @@ impl Default for DashOptions {
     fn default() -> Self {
         Self {
             abr: Abr::default(),
+            start_at: Duration::ZERO,
             buffer: BufferTargets::default(),
             poll: Duration::from_millis(500),
             start_segments: 2,
             resume_segments: 1,
             timeout: Duration::from_secs(30),
+            cmcd: CmcdOptions::default(),
             progress_interval: Duration::from_millis(100),
             series_interval: DEFAULT_SERIES_INTERVAL,
         }
@@ -135,6 +142,8 @@ pub struct Fetched {
     pub finished: Duration,
     /// How many there were.
     pub bytes: Bytes,
+    /// How many pictures they hold, if that was looked at; else the presentation is believed.
+    pub pictures: Option<u32>,
 }
 
 /// A player of a [`Presentation`]. Sans-IO: it is told the time and what came, and says what to fetch.
@@ -148,14 +157,14 @@ pub struct Fetched {
 ///     (0..4).map(|n| MediaSegment { path: format!("/{name}/{n}"), bytes: None, duration: Duration::from_secs(3), pictures: 75 }).collect()
 /// };
 /// let rates = [("low", Bitrate::from_kbps(440)), ("high", Bitrate::from_kbps(2_640))];
-/// let film = Presentation::new(rates.map(|(name, rate)| Representation { name: name.into(), rate, segments: segments(name) }).into())?;
+/// let film = Presentation::new(rates.map(|(name, rate)| Representation { name: name.into(), rate, initialization: None, segments: segments(name) }).into())?;
 /// let mut player = DashPlayer::new(Arc::new(film), &DashOptions::default())?;
 /// let mut now = Duration::ZERO;
 /// while let Decision::Fetch { representation, .. } = player.decide(now) {
 ///     let first_byte = now + Duration::from_millis(40);
 ///     let finished = first_byte + Duration::from_millis(200); // 6 Mbit/s or more
 ///     let bytes = Bytes::new(if representation == 0 { 165_000 } else { 990_000 });
-///     player.fetched(Fetched { requested: now, first_byte, finished, bytes });
+///     player.fetched(Fetched { requested: now, first_byte, finished, bytes, pictures: None });
 ///     now = finished;
 /// }
 /// let chosen: Vec<_> = player.report().segments.iter().map(|it| it.representation).collect();
@@ -167,6 +176,9 @@ pub struct DashPlayer {
     presentation: Arc<Presentation>,
     buffer: BufferTargets,
     poll: Duration,
+    /// The first segment fetched, and how much of it is not shown.
+    first: usize,
+    skipped: Duration,
     playout: Playout,
     chooser: Chooser,
     history: ThroughputHistory,
@@ -188,6 +200,17 @@ pub enum SetupError {
     /// The representation asked for is not there.
     #[error(transparent)]
     Presentation(#[from] PresentationError),
+    /// Playback cannot begin where it should.
+    #[error(
+        "the title plays for {}, so nothing begins at {}: write an earlier time",
+        playrate_units::duration::display(*.plays), playrate_units::duration::display(*.asked)
+    )]
+    StartsBeyond {
+        /// What was asked for.
+        asked: Duration,
+        /// How long the title is.
+        plays: Duration,
+    },
     /// The modelled player cannot be.
     #[error(transparent)]
     Playout(#[from] ConfigError),
@@ -197,9 +220,16 @@ impl DashPlayer {
     /// A player at time zero that has nothing.
     ///
     /// # Errors
-    /// If `options` ask for a representation that is not there.
+    /// If `options` ask for a representation or a time that is not there.
     pub fn new(presentation: Arc<Presentation>, options: &DashOptions) -> Result<Self, SetupError> {
+        let asked = options.start_at;
+        let (first, begins) = presentation.segment_at(asked).ok_or(SetupError::StartsBeyond {
+            asked,
+            plays: presentation.duration(),
+        })?;
         Ok(Self {
+            first,
+            skipped: asked.saturating_sub(begins),
             playout: Playout::new(options.playout(&presentation))?,
             chooser: Chooser::new(&options.abr, &presentation)?,
             buffer: options.buffer,
@@ -217,7 +247,7 @@ impl DashPlayer {
     /// What to do at `now`, while no segment is on its way.
     pub fn decide(&mut self, now: Duration) -> Decision {
         self.playout.advance(now);
-        let segment = self.records.len();
+        let segment = self.next_segment();
         let Some(next) = self.presentation.segment(0, segment) else {
             return Decision::Done;
         };
@@ -228,7 +258,7 @@ impl DashPlayer {
         if held < self.target() {
             let now = Situation {
                 held,
-                segments: segment,
+                segments: self.records.len(),
                 duration: next.duration,
             };
             let before = self.chooser.current();
@@ -246,6 +276,11 @@ impl DashPlayer {
         Decision::WaitUntil(self.look_at)
     }
 
+    /// The segment to be fetched next, from 0.
+    fn next_segment(&self) -> usize {
+        self.first.saturating_add(self.records.len())
+    }
+
     fn target(&self) -> Duration {
         self.buffer
             .of(self.presentation.duration(), self.chooser.is_at_top())
@@ -253,14 +288,19 @@ impl DashPlayer {
 
     /// The segment that was asked for is in.
     pub fn fetched(&mut self, came: Fetched) {
-        let index = self.records.len();
+        let index = self.next_segment();
         let representation = self.chooser.current();
         let measured = self
             .history
             .push(came.requested, came.first_byte, came.finished, came.bytes);
         if let Some(segment) = self.presentation.segment(representation, index) {
-            let frames = pictures(segment, self.known, self.received, came.bytes);
-            self.known = self.known.saturating_add(segment.duration);
+            let skipped = std::mem::take(&mut self.skipped);
+            let shown = segment.duration.saturating_sub(skipped);
+            let count = came.pictures.unwrap_or(segment.pictures);
+            let share = u128::from(count) * shown.as_nanos() / segment.duration.as_nanos().max(1);
+            let count = u32::try_from(share).unwrap_or(u32::MAX);
+            let frames = pictures(count, shown, self.known, self.received, came.bytes);
+            self.known = self.known.saturating_add(shown);
             self.playout.add_frames(came.finished, &frames);
         }
         self.playout.deliver(came.finished, came.bytes);
@@ -278,7 +318,7 @@ impl DashPlayer {
             smoothed: self.history.smoothed().unwrap_or_default(),
         });
         self.look_at = came.finished;
-        if self.records.len() >= self.presentation.segment_count() {
+        if self.next_segment() >= self.presentation.segment_count() {
             self.playout.finish(came.finished);
         }
     }
@@ -303,6 +343,27 @@ impl DashPlayer {
         &self.playout
     }
 
+    /// What is played.
+    pub fn presentation(&self) -> &Arc<Presentation> {
+        &self.presentation
+    }
+
+    /// The representation of the last choice, from 0.
+    pub fn representation(&self) -> usize {
+        self.chooser.current()
+    }
+
+    /// What the player takes the network for: the [smoothed](ThroughputHistory::smoothed) throughput.
+    pub fn throughput(&self) -> Option<playrate_units::Bitrate> {
+        self.history.smoothed()
+    }
+
+    /// Segments that came, and how many there are to fetch.
+    pub fn segments(&self) -> (usize, usize) {
+        let all = self.presentation.segment_count().saturating_sub(self.first);
+        (self.records.len(), all)
+    }
+
     /// What was fetched so far.
     pub fn report(&self) -> DashReport {
         DashReport {
@@ -313,21 +374,22 @@ impl DashPlayer {
                 .map(|it| (it.name.clone(), it.rate))
                 .collect(),
             segment_count: self.presentation.segment_count(),
+            first_segment: self.first,
             segments: self.records.clone(),
         }
     }
 }
 
-/// The pictures of a segment that begins at `start` and at byte `offset`, evenly spaced.
-fn pictures(segment: &MediaSegment, start: Duration, offset: u64, bytes: Bytes) -> Vec<Frame> {
-    let count = segment.pictures.max(1);
+/// `count` pictures of a segment that begins at `start` and at byte `offset`, evenly spaced over `shown`.
+fn pictures(count: u32, shown: Duration, start: Duration, offset: u64, bytes: Bytes) -> Vec<Frame> {
+    let count = count.max(1);
     let share = |number: u32| {
         let part = u128::from(bytes.as_u64()) * u128::from(number) / u128::from(count);
         offset.saturating_add(u64::try_from(part).unwrap_or(u64::MAX))
     };
     (0..count)
         .map(|number| {
-            let nanos = segment.duration.as_nanos() * u128::from(number) / u128::from(count);
+            let nanos = shown.as_nanos() * u128::from(number) / u128::from(count);
             let pts = start.saturating_add(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
             Frame {
                 offset: share(number),

@@ -20,8 +20,19 @@ pub struct Representation {
     pub name: String,
     /// The rate that the player goes by (`@bandwidth`).
     pub rate: Bitrate,
+    /// What must be read before any of its segments, of real media: its boxes then say how many pictures a segment has.
+    pub initialization: Option<Resource>,
     /// Its segments, in the order of playing.
     pub segments: Vec<MediaSegment>,
+}
+
+/// Something to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Path (with its query) at the server.
+    pub path: String,
+    /// The bytes of it that are wanted; `None` for all of them.
+    pub bytes: Option<Range<u64>>,
 }
 
 /// What is fetched at once.
@@ -33,7 +44,8 @@ pub struct MediaSegment {
     pub bytes: Option<Range<u64>>,
     /// Playing time.
     pub duration: Duration,
-    /// Pictures in it, at least one. Nothing of a segment is shown before all of it is in, so it does not matter where in it they are.
+    /// Pictures in it, at least one; where there is an [initialisation segment](Representation::initialization), what comes says
+    /// it better. Nothing of a segment is shown before all of it is in, so it does not matter where in it they are.
     pub pictures: u32,
 }
 
@@ -129,6 +141,20 @@ impl Presentation {
         self.representations
             .first()
             .map_or(0, |representation| representation.segments.len())
+    }
+
+    /// The segment that plays at `time`, from 0, and when it begins; `None` from the title's end on.
+    pub fn segment_at(&self, time: Duration) -> Option<(usize, Duration)> {
+        let segments = &self.representations.first()?.segments;
+        let mut begins = Duration::ZERO;
+        for (at, segment) in segments.iter().enumerate() {
+            let ends = begins.saturating_add(segment.duration);
+            if time < ends {
+                return Some((at, begins));
+            }
+            begins = ends;
+        }
+        None
     }
 
     /// Segment `segment` of representation `representation`, both from 0.

@@ -38,6 +38,8 @@ pub struct DashReport {
     pub representations: Vec<(String, Bitrate)>,
     /// How many segments the title has.
     pub segment_count: usize,
+    /// Where in the title fetching began, from 0.
+    pub first_segment: usize,
     /// Those that were fetched.
     pub segments: Vec<SegmentRecord>,
 }

@@ -3,53 +3,45 @@
 //! Time, timers and tasks come from the [`quinn::Runtime`], so it runs on sockets and in virtual time alike.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use http::{HeaderMap, Response, StatusCode};
-use playrate_transport::{Body, Client, Connection, ExchangeError, Target, time};
+use playrate_media::{Limits, MediaError, StreamParser};
+use playrate_transport::{Client, Connection, Target};
 use playrate_units::Bytes;
-use quinn::{AsyncTimer, Runtime};
+use quinn::Runtime;
 
+use super::manifest;
 use super::player::{DashOptions, DashPlayer, Decision, Fetched, SetupError};
-use super::presentation::{MediaSegment, Presentation};
-use crate::observer::{Observer, Progress};
-use crate::playout::{Event, Happening};
-use crate::report::{NetworkReport, Outcome, QualityReport, Rates};
-use crate::session::{PlayError, Played, status_error, url_of};
+use super::presentation::{MediaSegment, Presentation, Resource};
+use super::run::Run;
+use crate::cmcd::ObjectType;
+use crate::error::PlayError;
+use crate::observer::Observer;
+use crate::report::Outcome;
+use crate::session::{Played, url_of};
 use crate::sink::Sink;
 use crate::throughput::Throughput;
 
-/// A presentation to be played once: one connection, one request at a time.
+/// A title to be played once: one connection, one request at a time.
 #[derive(Clone, Debug)]
 pub struct DashSession {
     runtime: Arc<dyn Runtime>,
     client: Client,
     target: Target,
     name: String,
-    presentation: Arc<Presentation>,
+    /// `None`: the manifest says.
+    presentation: Option<Arc<Presentation>>,
     options: DashOptions,
 }
 
-/// What a running session has learnt so far.
-struct Run {
-    runtime: Arc<dyn Runtime>,
-    began: Instant,
-    timer: Pin<Box<dyn AsyncTimer>>,
-    player: DashPlayer,
-    throughput: Throughput,
-    connected: Option<Duration>,
-    first_byte: Option<Duration>,
-    events: Vec<Event>,
-    next_progress: Duration,
-    progress_interval: Duration,
-}
-
-/// Why a wait for bytes is over.
-enum Wake {
-    Chunk(Result<Option<bytes::Bytes>, ExchangeError>),
-    Timer,
+/// The initialisation segments fetched so far.
+#[derive(Default)]
+struct Initializations {
+    /// By representation.
+    known: Vec<Option<bytes::Bytes>>,
+    /// Whose was given to the sink last.
+    written: Option<usize>,
 }
 
 impl DashSession {
@@ -68,13 +60,32 @@ impl DashSession {
             client,
             target,
             name: name.to_owned(),
-            presentation,
+            presentation: Some(presentation),
+            options,
+        }
+    }
+
+    /// Plays the title whose manifest (DASH `.mpd`, HLS `.m3u8`) is at `path` (with its query) of the server at `target`.
+    /// The pictures of one set of representations, H.264 in fMP4, are fetched; the report's notes say what is not.
+    pub fn of_manifest(
+        runtime: Arc<dyn Runtime>,
+        client: Client,
+        target: Target,
+        path: &str,
+        options: DashOptions,
+    ) -> Self {
+        Self {
+            runtime,
+            client,
+            target,
+            name: path.to_owned(),
+            presentation: None,
             options,
         }
     }
 
     /// Plays the title until it is in, something fails or `stop` resolves. The session's time begins now. The bytes of the
-    /// segments go to `sink` in the order of playing.
+    /// segments go to `sink` in the order of playing, behind the initialisation segment whenever another is needed.
     ///
     /// Once the title is in, nothing can change what the viewer sees, so the report runs to the title's end without
     /// waiting for it. The connection is closed; [`Client::wait_idle`] waits until the server can know.
@@ -87,18 +98,11 @@ impl DashSession {
         observer: &mut O,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<Played, SetupError> {
-        let mut run = Run {
-            runtime: Arc::clone(&self.runtime),
-            began: self.runtime.now(),
-            timer: self.runtime.new_timer(self.runtime.now()),
-            player: DashPlayer::new(Arc::clone(&self.presentation), &self.options)?,
-            throughput: Throughput::new(Duration::ZERO),
-            connected: None,
-            first_byte: None,
-            events: Vec::new(),
-            next_progress: Duration::ZERO,
-            progress_interval: self.options.progress_interval,
-        };
+        let format = if is_hls(&self.name) { 'h' } else { 'd' };
+        let mut run = Run::begin(&self.runtime, &self.options, &self.name, format)?;
+        if let Some(presentation) = &self.presentation {
+            run.player = Some(DashPlayer::new(Arc::clone(presentation), &self.options)?);
+        }
         let result = {
             let work = self.download(&mut run, sink, observer);
             let (mut work, mut stop) = (pin!(work), pin!(stop));
@@ -111,9 +115,11 @@ impl DashSession {
             .await
         };
         let ended = run.now();
-        match &result {
-            Ok(()) => run.player.run_out(),
-            Err(_) => run.player.advance(ended),
+        if let Some(player) = &mut run.player {
+            match &result {
+                Ok(()) => player.run_out(),
+                Err(_) => player.advance(ended),
+            }
         }
         run.tell(observer);
         let outcome = match &result {
@@ -148,192 +154,176 @@ impl DashSession {
         sink: &mut S,
         observer: &mut O,
     ) -> Result<(), PlayError> {
+        let presentation = if let Some(presentation) = &self.presentation {
+            Arc::clone(presentation)
+        } else {
+            let (presentation, notes) = manifest::fetch(run, connection, &self.name, observer).await?;
+            run.notes = notes;
+            let presentation = Arc::new(presentation);
+            run.player = Some(DashPlayer::new(Arc::clone(&presentation), &self.options)?);
+            presentation
+        };
+        let mut initializations = Initializations::default();
         loop {
             let now = run.now();
-            match run.player.decide(now) {
+            let decision = run
+                .player
+                .as_mut()
+                .map_or(Decision::Done, |player| player.decide(now));
+            let (representation, segment) = match decision {
                 Decision::Done => break,
-                Decision::WaitUntil(until) => run.sleep(until, observer).await,
+                Decision::WaitUntil(until) => {
+                    run.sleep(until, observer).await;
+                    continue;
+                }
                 Decision::Fetch {
                     representation,
                     segment,
-                } => {
-                    if let Some(segment) = self.presentation.segment(representation, segment) {
-                        self.fetch(run, connection, segment, sink, observer).await?;
+                } => (representation, segment),
+            };
+            let Some(of) = presentation.representations().get(representation) else {
+                break;
+            };
+            let Some(segment) = of.segments.get(segment) else {
+                break;
+            };
+            let parser = match &of.initialization {
+                None => None,
+                Some(resource) => {
+                    let bytes = initializations
+                        .fetch(representation, resource, run, connection, observer)
+                        .await?;
+                    if initializations.written.replace(representation) != Some(representation) {
+                        sink.write(bytes.clone()).await?;
                     }
+                    let parser =
+                        parser_behind(&bytes).map_err(|problem| unreadable(&resource.path, problem))?;
+                    if let Some(info) = parser.info()
+                        && run.title.is_none()
+                    {
+                        let mut info = info.clone();
+                        info.duration = Some(presentation.duration());
+                        run.title = Some(info);
+                    }
+                    Some(parser)
                 }
-            }
+            };
+            let said = run.said_of_segment(of.rate, segment.duration);
+            let mut fetching = Fetching {
+                run: &mut *run,
+                connection,
+                segment,
+                parser,
+            };
+            fetching.fetch(&said, sink, observer).await?;
         }
         sink.finish().await?;
         Ok(())
     }
+}
 
-    /// Fetches one segment, and tells the player when it is whole.
-    async fn fetch<S: Sink, O: Observer>(
-        &self,
+/// Whether the path is that of an HLS playlist.
+fn is_hls(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    path.to_ascii_lowercase().ends_with(".m3u8")
+}
+
+fn unreadable(path: &str, problem: MediaError) -> PlayError {
+    PlayError::Segment {
+        path: path.to_owned(),
+        problem,
+    }
+}
+
+/// A reader of what comes behind this initialisation segment.
+fn parser_behind(initialization: &[u8]) -> Result<StreamParser, MediaError> {
+    let mut parser = StreamParser::new(Limits::default());
+    parser.push(initialization)?;
+    Ok(parser)
+}
+
+impl Initializations {
+    async fn fetch<O: Observer>(
+        &mut self,
+        representation: usize,
+        resource: &Resource,
         run: &mut Run,
         connection: &Connection,
-        segment: &MediaSegment,
+        observer: &mut O,
+    ) -> Result<bytes::Bytes, PlayError> {
+        if self.known.len() <= representation {
+            self.known.resize(representation + 1, None);
+        }
+        if let Some(Some(known)) = self.known.get(representation) {
+            return Ok(known.clone());
+        }
+        let what = (ObjectType::Initialization, manifest::INITIALIZATION);
+        let bytes = run.fetch_whole(connection, resource, what, observer).await?;
+        if let Some(place) = self.known.get_mut(representation) {
+            *place = Some(bytes.clone());
+        }
+        Ok(bytes)
+    }
+}
+
+/// A segment on its way.
+struct Fetching<'a> {
+    run: &'a mut Run,
+    connection: &'a Connection,
+    segment: &'a MediaSegment,
+    /// Counts its pictures.
+    parser: Option<StreamParser>,
+}
+
+impl Fetching<'_> {
+    /// Fetches it, and tells the player when it is whole.
+    async fn fetch<S: Sink, O: Observer>(
+        &mut self,
+        said: &crate::cmcd::Cmcd,
         sink: &mut S,
         observer: &mut O,
     ) -> Result<(), PlayError> {
+        let run = &mut *self.run;
         let requested = run.now();
-        let waited = self.options.timeout;
-        let request = async {
-            match &segment.bytes {
-                Some(range) => {
-                    let last = Some(range.end.saturating_sub(1));
-                    connection
-                        .get_range(&segment.path, range.start, last, HeaderMap::new())
-                        .await
-                }
-                None => connection.get(&segment.path, HeaderMap::new()).await,
-            }
+        let resource = Resource {
+            path: self.segment.path.clone(),
+            bytes: self.segment.bytes.clone(),
         };
-        let (response, mut body) = time::timeout(&*self.runtime, waited, request)
-            .await
-            .map_err(|time::Elapsed| PlayError::Silent(waited))??;
-        check(&response, segment)?;
+        let mut body = run.ask(self.connection, &resource, said).await?;
         let promised = body.promised();
         let mut first_byte = None;
-        let mut silent_since = run.now();
         let mut bytes = 0_u64;
-        loop {
-            run.attend(observer);
-            let silence = silent_since.saturating_add(waited);
-            match run.wait(&mut body, silence).await {
-                Wake::Timer if run.now() >= silence => return Err(PlayError::Silent(waited)),
-                Wake::Timer => {}
-                Wake::Chunk(chunk) => {
-                    let Some(chunk) = chunk? else { break };
-                    let now = run.now();
-                    silent_since = now;
-                    let count = chunk.len() as u64;
-                    bytes = bytes.saturating_add(count);
-                    run.throughput.record(now, Bytes::new(count));
-                    run.first_byte.get_or_insert(now);
-                    // As in browsers: of a response that comes at once it is not seen when it began to come.
-                    let at_once = promised == Some(count);
-                    first_byte.get_or_insert(if at_once { requested } else { now });
-                    sink.write(chunk).await?;
-                }
+        let mut pictures = 0_usize;
+        while let Some(chunk) = run.chunk(&mut body, observer).await? {
+            let count = chunk.len() as u64;
+            bytes = bytes.saturating_add(count);
+            // As in browsers: of a response that comes at once it is not seen when it began to come.
+            let at_once = promised == Some(count);
+            first_byte.get_or_insert(if at_once { requested } else { run.now() });
+            if let Some(parser) = &mut self.parser {
+                parser
+                    .push(&chunk)
+                    .map_err(|problem| unreadable(&resource.path, problem))?;
+                pictures = pictures.saturating_add(parser.drain_frames().count());
             }
+            sink.write(chunk).await?;
+        }
+        if self.parser.is_some() && pictures == 0 {
+            return Err(unreadable(&resource.path, MediaError::NoFrames));
         }
         let finished = run.now();
-        run.player.fetched(Fetched {
-            requested,
-            first_byte: first_byte.unwrap_or(requested),
-            finished,
-            bytes: Bytes::new(bytes),
-        });
+        if let Some(player) = &mut run.player {
+            player.fetched(Fetched {
+                requested,
+                first_byte: first_byte.unwrap_or(requested),
+                finished,
+                bytes: Bytes::new(bytes),
+                pictures: self
+                    .parser
+                    .as_ref()
+                    .map(|_| u32::try_from(pictures).unwrap_or(u32::MAX)),
+            });
+        }
         Ok(())
-    }
-}
-
-/// Whether the response is the segment.
-fn check(response: &Response<()>, segment: &MediaSegment) -> Result<(), PlayError> {
-    let right = match segment.bytes {
-        Some(_) => StatusCode::PARTIAL_CONTENT,
-        None => StatusCode::OK,
-    };
-    if response.status() == right {
-        return Ok(());
-    }
-    Err(status_error(response, &segment.path))
-}
-
-impl Run {
-    fn now(&self) -> Duration {
-        self.runtime.now().saturating_duration_since(self.began)
-    }
-
-    /// Sets the timer to `until`, or the next time that the observer is to hear of the progress.
-    fn set_timer(&mut self, until: Duration) {
-        let until = until.min(self.next_progress);
-        let at = self.began.checked_add(until).unwrap_or(self.began);
-        self.timer.as_mut().reset(at);
-    }
-
-    /// Waits for the next bytes, or until `until` or earlier. Bytes go first.
-    async fn wait(&mut self, body: &mut Body, until: Duration) -> Wake {
-        self.set_timer(until);
-        let timer = &mut self.timer;
-        tokio::select! {
-            biased;
-            chunk = body.chunk() => Wake::Chunk(chunk),
-            () = poll_fn(|cx| timer.as_mut().poll(cx)) => Wake::Timer,
-        }
-    }
-
-    async fn sleep<O: Observer>(&mut self, until: Duration, observer: &mut O) {
-        while self.now() < until {
-            self.attend(observer);
-            self.set_timer(until);
-            let timer = &mut self.timer;
-            poll_fn(|cx| timer.as_mut().poll(cx)).await;
-        }
-    }
-
-    /// Shows what is due, and tells the observer what happened and, from time to time, how things stand.
-    fn attend<O: Observer>(&mut self, observer: &mut O) {
-        let now = self.now();
-        self.player.advance(now);
-        self.tell(observer);
-        if now >= self.next_progress {
-            observer.progress(&self.progress(now));
-            self.next_progress = now.saturating_add(self.progress_interval);
-        }
-    }
-
-    /// Passes on what happened in the player.
-    fn tell<O: Observer>(&mut self, observer: &mut O) {
-        while let Some(event) = self.player.poll_event() {
-            observer.event(&event);
-            let of_a_frame = matches!(event.what, Happening::Shown { .. } | Happening::Discarded { .. });
-            if !of_a_frame && self.events.len() < QualityReport::MAX_EVENTS {
-                self.events.push(event);
-            }
-        }
-    }
-
-    fn progress(&self, now: Duration) -> Progress {
-        let playout = self.player.playout();
-        let seen = playout.report();
-        Progress {
-            at: now,
-            received: self.throughput.total(),
-            promised: None,
-            playout_buffer: playout.config().playout_buffer,
-            playout_buffer_fill: playout.playout_buffer_fill(),
-            held: seen.held,
-            held_time: playout.held_time(),
-            reading_paused: false,
-            seen,
-        }
-    }
-
-    fn report(&self, url: String, outcome: Outcome, ended: Duration) -> QualityReport {
-        let playout = self.player.playout();
-        let config = playout.config();
-        let seen = playout.report();
-        QualityReport {
-            url,
-            outcome,
-            title: None,
-            average_rate: seen.average_rate,
-            playout_buffer: config.playout_buffer,
-            receive_buffer: config.receive_buffer,
-            playout: seen,
-            network: NetworkReport {
-                connected: self.connected,
-                first_byte: self.first_byte,
-                ended,
-                received: self.throughput.total(),
-                promised: None,
-                throughput: Rates::from(&self.throughput),
-            },
-            dash: Some(self.player.report()),
-            events: self.events.clone(),
-            series: playout.series().to_vec(),
-        }
     }
 }

@@ -212,6 +212,11 @@ impl Playout {
         self.record.ended.is_some()
     }
 
+    /// Whether the picture stands still though a frame was due.
+    pub fn is_frozen(&self) -> bool {
+        self.record.is_frozen()
+    }
+
     /// The time series so far: a point at every multiple of [`PlayoutConfig::series_interval`], with what happened up to
     /// that instant. Past 65,536 points every second one is dropped and the interval doubles.
     pub fn series(&self) -> &[Point] {

@@ -14,6 +14,7 @@ pub(super) struct Dash<'a> {
     representations: Vec<Choice<'a>>,
     segments: usize,
     segments_fetched: usize,
+    first_segment: usize,
     switches: u64,
     switch_share: Option<f64>,
     switch_sizes: BTreeMap<i64, u64>,
@@ -31,7 +32,7 @@ struct Choice<'a> {
 }
 
 #[derive(Serialize)]
-struct Spread {
+pub(super) struct Spread {
     #[serde(flatten)]
     estimates: Estimates,
     variation: f64,
@@ -88,6 +89,7 @@ impl<'a> Dash<'a> {
                 .collect(),
             segments: report.segment_count,
             segments_fetched: report.segments.len(),
+            first_segment: report.first_segment,
             switches: report.switch_count(),
             switch_share: report.switch_share(),
             switch_sizes: report.switches(),
@@ -109,9 +111,17 @@ pub(super) fn rows(report: &DashReport) -> Vec<(&'static str, String)> {
         .map(|((name, rate), count)| format!("{count} at {name} ({})", mbps(*rate)))
         .collect();
     let fetched = report.segments.len();
+    let begins = match report.first_segment {
+        0 => String::new(),
+        skipped => format!(", from number {} on", skipped + 1),
+    };
     let mut rows = vec![(
         "segments",
-        format!("{fetched} of {}: {}", report.segment_count, choices.join(", ")),
+        format!(
+            "{fetched} of {}{begins}: {}",
+            report.segment_count,
+            choices.join(", ")
+        ),
     )];
     if let (Some(share), Some(rate)) = (report.switch_share(), report.mean_rate()) {
         let sizes: Vec<_> = report
@@ -144,7 +154,7 @@ pub(super) fn rows(report: &DashReport) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn spread(estimates: &Estimates) -> String {
+pub(super) fn spread(estimates: &Estimates) -> String {
     format!(
         "{:.2} Mbit/s on average, varying by {:.0} %; 5 % {:.2}, median {:.2}, 95 % {:.2} Mbit/s",
         estimates.mean_bps / 1e6,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use serde::Serialize;
 
+use super::cmsd::Cmsd;
 use super::dash::Dash;
 use super::{Outcome, QualityReport};
 use crate::playout::{ClockKind, Event, Happening, Point};
@@ -32,6 +33,8 @@ struct Json<'a> {
     viewer: Viewer,
     network: Network,
     dash: Option<Dash<'a>>,
+    cmsd: Option<Cmsd>,
+    notes: &'a [String],
     events: Vec<EventLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
@@ -166,6 +169,8 @@ impl<'a> Json<'a> {
                 retransmissions: None,
             },
             dash: report.dash.as_ref().map(Dash::new),
+            cmsd: Cmsd::new(&report.cmsd),
+            notes: &report.notes,
             events: report.events.iter().map(EventLine::new).collect(),
             series: series.then(|| Series::new(&report.series)),
         }

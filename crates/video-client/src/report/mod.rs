@@ -5,10 +5,12 @@ use std::time::Duration;
 use playrate_media::TitleInfo;
 use playrate_units::{Bitrate, Bytes};
 
+use crate::cmsd::CmsdReport;
 use crate::dash::DashReport;
 use crate::playout::{Event, PlayoutReport, Point};
 use crate::throughput::Throughput;
 
+mod cmsd;
 mod dash;
 mod json;
 #[cfg(test)]
@@ -37,6 +39,10 @@ pub struct QualityReport {
     pub network: NetworkReport,
     /// The segments, of an adaptive session.
     pub dash: Option<DashReport>,
+    /// What the server said of the way to this client.
+    pub cmsd: CmsdReport,
+    /// What a reader should know besides, such as what of the title was left out.
+    pub notes: Vec<String>,
     /// What happened in the player, single frames left out; the first [`MAX_EVENTS`](Self::MAX_EVENTS).
     pub events: Vec<Event>,
     /// The time series of the playout buffer.

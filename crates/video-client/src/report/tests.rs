@@ -47,9 +47,25 @@ fn report(outcome: Outcome) -> QualityReport {
             throughput: Rates::from(&throughput),
         },
         dash: None,
+        cmsd: told(),
+        notes: vec!["not fetched: 1 representation of sound".to_owned()],
         events,
         series: player.series().to_vec(),
     }
+}
+
+fn told() -> CmsdReport {
+    let mut report = CmsdReport::default();
+    for (second, text) in [
+        (1, "\"a\";rtt=40"),
+        (4, "\"a\";etp=6000;rtt=60"),
+        (7, "\"a\";etp=4000;rtt=43;mb=2640"),
+    ] {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("cmsd-dynamic", text.parse().unwrap());
+        report.read(&headers, Duration::from_secs(second));
+    }
+    report
 }
 
 /// Two segments of three, the second in a higher representation.
@@ -67,6 +83,7 @@ fn dash() -> DashReport {
     let representation = |name: &str, kbps| Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
+        initialization: None,
         segments: segments(name),
     };
     let film = vec![representation("low", 440), representation("high", 2_640)];
@@ -80,6 +97,7 @@ fn dash() -> DashReport {
             first_byte: requested + Duration::from_millis(40),
             finished: requested + Duration::from_millis(1_040),
             bytes: Bytes::new(bytes),
+            pictures: None,
         });
     }
     player.report()
@@ -165,6 +183,14 @@ fn the_json_says_what_happened() {
     assert_eq!(json["network"]["throughput_mean_bps"], 2_500 * 8 * 1_000 / 490);
     assert_eq!(json["network"]["retransmissions"], serde_json::Value::Null);
     assert_eq!(json["player"]["clock"], "catch-up");
+    assert_eq!(json["cmsd"]["answers"], 3);
+    assert_eq!(json["cmsd"]["etp"]["mean_bps"], 5e6);
+    assert_eq!(json["cmsd"]["rtt_median_s"], 0.043);
+    assert_eq!(
+        json["cmsd"]["series"]["etp_bps"],
+        serde_json::json!([null, 6_000_000, 4_000_000])
+    );
+    assert_eq!(json["notes"][0], "not fetched: 1 representation of sound");
     assert_eq!(json["events"][1]["what"], "underflow-began");
     assert_eq!(json["events"][1]["at_s"], 0.06);
     assert!(json.get("series").is_none());
@@ -179,6 +205,9 @@ fn the_text_says_what_happened() {
         "2.5kB of 4kB in 0.60 s",
         "1, frozen for 0.54 s",
         "catch-up clock, playout buffer 1kB",
+        "5.00 Mbit/s on average, varying by 28 %",
+        "43 ms (median of 3; 40 to 60 ms)",
+        "not fetched: 1 representation of sound",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }

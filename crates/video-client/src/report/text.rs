@@ -56,6 +56,7 @@ impl QualityReport {
         if let Some(dash) = &self.dash {
             rows.extend(super::dash::rows(dash));
         }
+        rows.extend(super::cmsd::rows(&self.cmsd));
         rows.extend([
             ("mean bitrate", seen.mean_bitrate.map_or(UNKNOWN.to_owned(), mbps)),
             ("throughput", self.throughput()),
@@ -68,6 +69,7 @@ impl QualityReport {
         if network.connected.is_some() {
             rows.push(("retransmissions", "known to the server only".to_owned()));
         }
+        rows.extend(self.notes.iter().map(|note| ("note", note.clone())));
         rows
     }
 

@@ -173,6 +173,7 @@ fn representations_that_do_not_fit_together_are_refused() {
     let one = |name: &str, segments| Representation {
         name: name.to_owned(),
         rate: Bitrate::from_mbps(1),
+        initialization: None,
         segments,
     };
     let refused = |representations| Presentation::new(representations).unwrap_err();

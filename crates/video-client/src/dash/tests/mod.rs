@@ -1,6 +1,7 @@
 //! Tests of the adaptive player, against dash.js's own code where it decides.
 
 mod choice;
+mod packaged;
 mod player;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(super) fn presentation(segments: usize) -> Arc<Presentation> {
     let representation = |(name, kbps): (&str, u64)| Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
+        initialization: None,
         segments: (0..segments)
             .map(|number| MediaSegment {
                 path: format!("/{name}/{number}.m4s"),

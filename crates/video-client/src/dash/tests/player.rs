@@ -33,6 +33,7 @@ fn play(segments: usize, options: &DashOptions, rate: impl Fn(Duration) -> Bitra
                     first_byte,
                     finished,
                     bytes,
+                    pictures: None,
                 });
                 now = finished;
             }
@@ -175,9 +176,53 @@ fn an_empty_segment_does_no_harm() {
             first_byte: ms(time),
             finished: ms(time),
             bytes: Bytes::ZERO,
+            pictures: None,
         });
     }
     assert_eq!(player.decide(ms(30)), Decision::Done);
     player.run_out();
     assert_eq!(player.playout().report().shown, 150);
+}
+
+#[test]
+fn playback_begins_in_the_middle_of_a_segment() {
+    let film = presentation(4);
+    let options = DashOptions {
+        abr: Abr::Fixed("480p".to_owned()),
+        start_at: ms(4_500),
+        ..DashOptions::default()
+    };
+    let mut player = DashPlayer::new(film.clone(), &options).unwrap();
+    let expected = |segment| Decision::Fetch {
+        representation: 0,
+        segment,
+    };
+    for (turn, segment) in (1..4).enumerate() {
+        let now = Duration::from_millis(100 * turn as u64);
+        assert_eq!(player.decide(now), expected(segment));
+        player.fetched(Fetched {
+            requested: now,
+            first_byte: now,
+            finished: now,
+            bytes: Bytes::new(1_000),
+            pictures: Some(30),
+        });
+    }
+    assert_eq!(player.decide(Duration::from_secs(1)), Decision::Done);
+    assert_eq!(player.segments(), (3, 3));
+    player.run_out();
+    let seen = player.playout().report();
+    // Half of the first segment is shown.
+    assert_eq!(
+        (seen.shown, seen.shown_time),
+        (15 + 30 + 30, Duration::from_millis(7_500))
+    );
+    assert_eq!(player.report().first_segment, 1);
+
+    let options = DashOptions {
+        start_at: Duration::from_secs(12),
+        ..DashOptions::default()
+    };
+    let error = DashPlayer::new(film, &options).unwrap_err().to_string();
+    assert!(error.contains("plays for 12s"), "{error}");
 }

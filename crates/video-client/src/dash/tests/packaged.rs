@@ -1,0 +1,168 @@
+//! Manifests as packagers write them, to what is played of them.
+
+use std::time::Duration;
+
+use playrate_media::manifest::{Manifest, Representation as Said};
+use playrate_units::Bitrate;
+use rstest::rstest;
+
+use super::super::packaged::{TitleError, choose, file_of, needs_index, presentation};
+use super::super::presentation::Presentation;
+
+fn mpd(sets: &str) -> Vec<Said> {
+    let text = format!("<MPD mediaPresentationDuration=\"PT7S\"><Period>{sets}</Period></MPD>");
+    said("films/a b/film.mpd", &text)
+}
+
+fn said(name: &str, text: &str) -> Vec<Said> {
+    match Manifest::read(name, text.as_bytes()).unwrap() {
+        Manifest::Dash(all) => all,
+        Manifest::Media(one) => vec![one],
+        other => panic!("{other:?}"),
+    }
+}
+
+fn set(kind: &str, representations: &str) -> String {
+    format!(
+        "<AdaptationSet mimeType=\"{kind}/mp4\"><SegmentTemplate media=\"$RepresentationID$/$Number$.m4s\" \
+         initialization=\"$RepresentationID$/init.mp4\" duration=\"3\"/>{representations}</AdaptationSet>"
+    )
+}
+
+const LADDER: &str = "<Representation id=\"high\" codecs=\"avc1.64001f\" bandwidth=\"900000\"/>\
+    <Representation id=\"low\" codecs=\"avc3.42c01e\" bandwidth=\"100000\"/>";
+
+fn read(all: Vec<Said>) -> Result<(Presentation, Vec<String>), TitleError> {
+    let (all, notes) = choose(all)?;
+    for one in &all {
+        needs_index(one)?;
+    }
+    Ok((presentation(all)?, notes))
+}
+
+#[test]
+fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
+    let hevc = set(
+        "video",
+        "<Representation id=\"hevc\" codecs=\"hvc1.1\" bandwidth=\"500000\"/>",
+    );
+    let sound = set(
+        "audio",
+        "<Representation id=\"en\" codecs=\"mp4a.40.2\" bandwidth=\"64000\"/><Representation id=\"de\" codecs=\"mp4a.40.2\" bandwidth=\"64000\"/>",
+    );
+    let all = mpd(&format!("{sound}{hevc}{}", set("video", LADDER)));
+    let (film, notes) = read(all).unwrap();
+    let names: Vec<_> = film
+        .representations()
+        .iter()
+        .map(|it| (&*it.name, it.rate))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("low", Bitrate::from_kbps(100)),
+            ("high", Bitrate::from_kbps(900))
+        ]
+    );
+    assert_eq!(film.duration(), Duration::from_secs(7));
+    assert_eq!(film.segment(1, 2).unwrap().path, "/films/a%20b/high/3.m4s");
+    let initialization = film.representations()[0].initialization.as_ref().unwrap();
+    assert_eq!(initialization.path, "/films/a%20b/low/init.mp4");
+    assert_eq!(
+        notes,
+        [
+            "not fetched: 2 representations of sound (mp4a.40.2)",
+            "not fetched: 1 representation of video (hvc1.1)"
+        ]
+    );
+}
+
+#[rstest]
+#[case::live(
+    "<MPD type=\"dynamic\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "it is live"
+)]
+#[case::no_initialization(
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "-hls_segment_type fmp4"
+)]
+#[case::no_index(
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><BaseURL>v.mp4</BaseURL><SegmentBase><Initialization range=\"0-9\"/></SegmentBase></Representation></AdaptationSet></Period></MPD>",
+    "SegmentBase@indexRange"
+)]
+#[case::elsewhere(
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><BaseURL>https://cdn.example/</BaseURL><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "at another host"
+)]
+#[case::sound(
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet contentType=\"audio\"><Representation id=\"v\" codecs=\"mp4a.40.2\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "only sound (mp4a.40.2)"
+)]
+#[case::periods(
+    "<MPD mediaPresentationDuration=\"PT6S\"><Period duration=\"PT3S\"><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period><Period duration=\"PT3S\"><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "2 periods"
+)]
+#[case::no_rate(
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\"><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "with @bandwidth"
+)]
+fn what_is_not_played_is_refused_with_the_mend(#[case] text: &str, #[case] words: &str) {
+    let error = read(said("a.mpd", text)).unwrap_err().to_string();
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn a_playlist_still_being_written_is_live_and_ranges_tell_the_rate() {
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"v.mp4\",BYTERANGE=\"50@0\"\n#EXTINF:3,\n\
+        #EXT-X-BYTERANGE:300000@50\nv.mp4\n#EXTINF:1,\n#EXT-X-BYTERANGE:100000\nv.mp4\n";
+    assert_eq!(read(said("v.m3u8", text)), Err(TitleError::Live));
+    let (film, _) = read(said("v.m3u8", &format!("{text}#EXT-X-ENDLIST\n"))).unwrap();
+    assert_eq!(film.representations()[0].rate, Bitrate::from_kbps(800));
+    assert_eq!(
+        film.representations()[0].initialization.as_ref().unwrap().bytes,
+        Some(0..50)
+    );
+    assert_eq!(film.segment(0, 1).unwrap().bytes, Some(300_050..400_050));
+}
+
+#[test]
+fn playlists_of_one_name_are_told_apart_by_their_directories() {
+    let text = |_: &str| "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:3,\n1.m4s\n#EXT-X-ENDLIST\n";
+    let all = ["film/720p/index.m3u8", "film/480p/index.m3u8"]
+        .iter()
+        .zip([900, 400]);
+    let all = all.flat_map(|(name, kbps)| {
+        let mut all = said(name, text(name));
+        all[0].declared_rate = Some(Bitrate::from_kbps(kbps));
+        all
+    });
+    let (film, _) = read(all.collect()).unwrap();
+    let names: Vec<_> = film.representations().iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["film/480p/index.m3u8", "film/720p/index.m3u8"]);
+}
+
+#[test]
+fn cuts_that_differ_by_rounding_are_one_and_others_are_refused() {
+    let list = |id: &str, rate: u32, ticks: &str| {
+        format!(
+            "<Representation id=\"{id}\" bandwidth=\"{rate}\"><SegmentTemplate timescale=\"1000\" initialization=\"{id}\" \
+             media=\"{id}$Number$\"><SegmentTimeline>{ticks}</SegmentTimeline></SegmentTemplate></Representation>"
+        )
+    };
+    let both = |ticks: &str| {
+        let one = list("one", 1_000, "<S d=\"3000\" r=\"1\"/>");
+        let two = list("two", 2_000, ticks);
+        read(mpd(&format!(
+            "<AdaptationSet contentType=\"video\">{one}{two}</AdaptationSet>"
+        )))
+    };
+    let (film, _) = both("<S d=\"3001\"/><S d=\"2999\"/>").unwrap();
+    assert_eq!(film.segment(1, 0).unwrap().duration, Duration::from_secs(3));
+    let error = both("<S d=\"4000\"/><S d=\"2000\"/>").unwrap_err().to_string();
+    assert!(error.contains("cut at different times"), "{error}");
+}
+
+#[test]
+fn the_path_asked_for_is_that_of_the_file() {
+    assert_eq!(file_of("/a%20b/c.mpd?t=1"), "a b/c.mpd");
+}
