@@ -91,7 +91,7 @@ pub struct Term {
 pub struct Reading {
     /// Which number.
     pub measure: Measure,
-    /// Whether its distance from the median over the seeds is meant ([`DEVIATION`]).
+    /// Whether its distance from the median over the seeds is meant (`deviation_` before the metric).
     pub deviation: bool,
     /// Whose.
     pub flow: Flow,
