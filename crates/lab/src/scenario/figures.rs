@@ -24,10 +24,14 @@ pub struct FigureSpec {
     pub note: Option<String>,
     /// The cases that it shows; all if empty.
     pub cases: Vec<String>,
-    /// Which flows it is about: `viewer` or `bulk`.
+    /// Which flows it is about: `viewer`, `bulk`, or `all`.
     pub role: String,
     /// Whether the flows of a run are added up instead of averaged.
     pub total: bool,
+    /// In which of the scenario's measurement windows metrics are read; over the whole run if `None`.
+    pub window: Option<String>,
+    /// Beginning of the time axis in seconds.
+    pub from_s: f64,
     /// End of the time axis in seconds.
     pub until_s: Option<f64>,
 }
@@ -44,6 +48,8 @@ impl FigureSpec {
             cases: Vec::new(),
             role: "viewer".to_owned(),
             total: false,
+            window: None,
+            from_s: 0.0,
             until_s: None,
         }
     }
@@ -66,6 +72,9 @@ pub enum FigureKind {
     /// How often the representation changed by how much.
     Switches,
 }
+
+/// Which flows a figure can be about.
+const ROLES: [&str; 3] = ["viewer", "bulk", "all"];
 
 /// Names of kinds in a file.
 const KINDS: [(&str, FigureKind); 6] = [
@@ -90,6 +99,14 @@ struct Outline {
     figure: Vec<FigureTable>,
     #[serde(default)]
     case: Vec<CaseName>,
+    #[serde(default)]
+    measure: Windows,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Windows {
+    #[serde(default)]
+    windows: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,6 +128,8 @@ struct FigureTable {
     role: Option<Spanned<String>>,
     #[serde(default)]
     total: bool,
+    window: Option<Spanned<String>>,
+    from: Option<Text<Time>>,
     until: Option<Text<Time>>,
 }
 
@@ -124,7 +143,7 @@ pub(super) fn figures(blame: Blame<'_>) -> Result<Vec<FigureSpec>, ScenarioError
     outline
         .figure
         .iter()
-        .map(|table| figure(blame, table, &cases))
+        .map(|table| figure(blame, table, &cases, &outline.measure.windows))
         .collect()
 }
 
@@ -133,7 +152,12 @@ pub fn figures_of(text: &str) -> Vec<FigureSpec> {
     figures(Blame::new("", text)).unwrap_or_default()
 }
 
-fn figure(blame: Blame<'_>, table: &FigureTable, cases: &[&str]) -> Result<FigureSpec, ScenarioError> {
+fn figure(
+    blame: Blame<'_>,
+    table: &FigureTable,
+    cases: &[&str],
+    windows: &[String],
+) -> Result<FigureSpec, ScenarioError> {
     let asked = table.kind.get_ref();
     let Some((_, kind)) = KINDS.iter().find(|(name, _)| name == asked) else {
         let known: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
@@ -164,8 +188,11 @@ fn figure(blame: Blame<'_>, table: &FigureTable, cases: &[&str]) -> Result<Figur
         }
     }
     let role = table.role.as_ref();
-    if let Some(role) = role.filter(|role| !["viewer", "bulk"].contains(&role.get_ref().as_str())) {
-        return Err(blame.at(role.span(), "flows are either `viewer` or `bulk`"));
+    if let Some(role) = role.filter(|role| !ROLES.contains(&role.get_ref().as_str())) {
+        return Err(blame.at(role.span(), "flows are `viewer`, `bulk` or `all`"));
+    }
+    if let Some(window) = &table.window {
+        in_window(blame, table, window, windows)?;
     }
     let texts = |list: &[Spanned<String>]| list.iter().map(|text| text.get_ref().clone()).collect();
     Ok(FigureSpec {
@@ -177,8 +204,40 @@ fn figure(blame: Blame<'_>, table: &FigureTable, cases: &[&str]) -> Result<Figur
         cases: texts(&table.cases),
         role: role.map_or_else(|| "viewer".to_owned(), |role| role.get_ref().clone()),
         total: table.total,
+        window: table.window.as_ref().map(|window| window.get_ref().clone()),
+        from_s: table.from.as_ref().map_or(0.0, |from| from.0.0.as_secs_f64()),
         until_s: table.until.as_ref().map(|until| until.0.0.as_secs_f64()),
     })
+}
+
+/// Whether what is shown is counted in that window.
+fn in_window(
+    blame: Blame<'_>,
+    table: &FigureTable,
+    window: &Spanned<String>,
+    windows: &[String],
+) -> Result<(), ScenarioError> {
+    if !windows.contains(window.get_ref()) {
+        let problem = format!(
+            "there is no window `{}`; `measure.windows` has {}",
+            window.get_ref(),
+            if windows.is_empty() {
+                "none".to_owned()
+            } else {
+                windows.join(", ")
+            }
+        );
+        return Err(blame.at(window.span(), problem));
+    }
+    for name in &table.show {
+        let counted = Measure::find(name.get_ref())
+            .is_some_and(|measure| !measure.over_ideal && measure.metric.has_windows());
+        if !counted {
+            let problem = format!("`{}` is counted over whole runs, not in windows", name.get_ref());
+            return Err(blame.at(name.span(), problem));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a kind can show this; if not, what it can show.
@@ -206,6 +265,8 @@ mod tests {
     use rstest::rstest;
 
     const GOOD: &str = r#"
+[measure]
+windows = ["0s..30s"]
 [[case]]
 name = "n5"
 [[figure]]
@@ -216,9 +277,15 @@ show = ["frames_discarded", "excess_underflow_events"]
 kind = "over-time"
 show = ["window"]
 cases = ["n5"]
+from = "10s"
 until = "30s"
 [[figure]]
 kind = "switches"
+[[figure]]
+kind = "case-lines"
+role = "all"
+window = "0s..30s"
+show = ["throughput_bps"]
 "#;
 
     fn read(text: &str) -> Result<Vec<FigureSpec>, ScenarioError> {
@@ -231,12 +298,21 @@ kind = "switches"
         let kinds: Vec<_> = figures.iter().map(|figure| figure.kind).collect();
         assert_eq!(
             kinds,
-            [FigureKind::Bars, FigureKind::OverTime, FigureKind::Switches]
+            [
+                FigureKind::Bars,
+                FigureKind::OverTime,
+                FigureKind::Switches,
+                FigureKind::CaseLines
+            ]
         );
         assert_eq!(figures[0].show, ["frames_discarded", "excess_underflow_events"]);
         assert_eq!(
-            (figures[1].until_s, figures[1].role.as_str()),
-            (Some(30.0), "viewer")
+            (figures[1].from_s, figures[1].until_s, figures[1].role.as_str()),
+            (10.0, Some(30.0), "viewer")
+        );
+        assert_eq!(
+            (figures[3].window.as_deref(), figures[3].role.as_str()),
+            (Some("0s..30s"), "all")
         );
         assert_eq!(figures[1].cases, ["n5"]);
     }
@@ -246,6 +322,14 @@ kind = "switches"
     #[case("frames_discarded", "frames_lost", "show", "fields of a row")]
     #[case("\"window\"", "\"cwnd\"", "show", "window, rtt")]
     #[case("[\"n5\"]", "[\"n6\"]", "cases", "there are n5")]
+    #[case(
+        "window = \"0s..30s\"",
+        "window = \"0s..40s\"",
+        "window",
+        "`measure.windows` has 0s..30s"
+    )]
+    #[case("throughput_bps", "rtt_mean_s", "show", "over whole runs")]
+    #[case("\"all\"", "\"some\"", "role", "`bulk` or `all`")]
     fn what_is_unknown_is_said_with_what_would_do(
         #[case] good: &str,
         #[case] bad: &str,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::adaptive::{estimates, switches};
-use super::load::{CaseResults, Experiment, Flows, series_file};
+use super::load::{CaseResults, EVERYBODY, Experiment, Flows, series_file};
 use super::series::{column, rates};
 use crate::figure::{BarColumn, Bars, Grouped, GroupedSeries, Line, Panel, Panels};
 use crate::metric::{Measure, Unit};
@@ -126,6 +126,7 @@ fn flows(spec: &FigureSpec) -> Flows<'_> {
     Flows {
         role: &spec.role,
         total: spec.total,
+        window: spec.window.as_deref(),
     }
 }
 
@@ -155,10 +156,14 @@ fn axis(measure: Measure, flows: Flows<'_>) -> (String, &'static str, f64) {
     let who = match (flows.role, flows.total) {
         ("viewer", false) => String::new(),
         ("viewer", true) => ", all viewers together".to_owned(),
+        (EVERYBODY, _) => " of all flows".to_owned(),
         (role, false) => format!(" of {role} flows"),
         (role, true) => format!(" of all {role} flows together"),
     };
-    (format!("{}{who}", measure.label()), unit, scale)
+    let when = flows
+        .window
+        .map_or_else(String::new, |window| format!(", {window}"));
+    (format!("{}{who}{when}", measure.label()), unit, scale)
 }
 
 fn decimals(unit: Unit) -> usize {
@@ -166,6 +171,16 @@ fn decimals(unit: Unit) -> usize {
         Unit::Count | Unit::Bytes => 0,
         _ => 2,
     }
+}
+
+/// What tells files of the same metrics of other flows apart.
+fn whose(spec: &FigureSpec) -> String {
+    let parts = [
+        (spec.role != Flows::VIEWERS.role).then_some(spec.role.as_str()),
+        spec.window.as_deref(),
+    ];
+    let parts = parts.into_iter().flatten();
+    parts.flat_map(|part| [part, "-"]).collect()
 }
 
 fn bars(experiment: &Experiment, case: &CaseResults, spec: &FigureSpec) -> Option<Drawn> {
@@ -185,8 +200,12 @@ fn bars(experiment: &Experiment, case: &CaseResults, spec: &FigureSpec) -> Optio
         let ideal = case
             .ideal
             .as_ref()
-            .filter(|_| spec.role == "viewer" && !measure.over_ideal);
-        labels.push(uncapitalised(&measure.label()));
+            .filter(|_| flows(spec).is_plain() && !measure.over_ideal);
+        labels.push(uncapitalised(&if flows(spec).is_plain() {
+            measure.label()
+        } else {
+            name.clone()
+        }));
         columns.push(BarColumn {
             name,
             unit: unit.to_owned(),
@@ -212,7 +231,11 @@ fn bars(experiment: &Experiment, case: &CaseResults, spec: &FigureSpec) -> Optio
     }
     .svg();
     Some(Drawn {
-        name: file_name(experiment, &case.name, &format!("bars-{}", spec.show.join("-"))),
+        name: file_name(
+            experiment,
+            &case.name,
+            &format!("bars-{}{}", whose(spec), spec.show.join("-")),
+        ),
         svg,
         caption,
     })
@@ -258,9 +281,12 @@ fn over_cases(
         log: false,
     }
     .svg();
-    let what = format!("cases-{}{name}", if spec.role == "viewer" { "" } else { "bulk-" });
     Some(Drawn {
-        name: file_name(experiment, "", &what),
+        name: file_name(
+            experiment,
+            &spec.cases.join("-"),
+            &format!("cases-{}{name}", whose(spec)),
+        ),
         svg,
         caption,
     })
@@ -301,6 +327,12 @@ fn over_time(
     if panels.iter().all(|panel| panel.lines[0].points.is_empty()) {
         return None;
     }
+    let lines = || panels.iter().flat_map(|panel| &panel.lines);
+    // Senders may be done long before their viewers.
+    let last = lines()
+        .filter_map(|line| line.points.last())
+        .map(|point| point.0)
+        .fold(0.0, f64::max);
     let (title, caption) = words(experiment, &case.name, spec, &uncapitalised(curve.title));
     let guides = case
         .scenario
@@ -311,7 +343,10 @@ fn over_time(
         title,
         x_name: "seconds since the viewer's request, first trial".to_owned(),
         y_name: curve.unit.to_owned(),
-        x: Some((0.0, spec.until_s.unwrap_or_else(|| case.length()))),
+        x: Some((
+            spec.from_s,
+            spec.until_s.unwrap_or_else(|| case.length().min(last)),
+        )),
         y_from: least(&panels, name),
         y_to: quantile_top(&panels, spec.until_s),
         guides,

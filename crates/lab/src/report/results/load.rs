@@ -72,12 +72,15 @@ impl ControllerResults {
         let of_trial = |rows: &Vec<Row>| {
             let rows: Vec<&Row> = rows.iter().filter(|row| flows.holds(row)).collect();
             if flows.total {
-                let values: Option<Vec<f64>> = rows.iter().map(|row| measure.value(row, ideal)).collect();
+                let values: Option<Vec<f64>> = rows
+                    .iter()
+                    .map(|row| flows.pooled(measure, &[*row], ideal))
+                    .collect();
                 values
                     .filter(|values| !values.is_empty())
                     .map(|values| values.iter().sum())
             } else {
-                measure.pooled(rows, ideal)
+                flows.pooled(measure, &rows, ideal)
             }
         };
         self.trials.iter().filter_map(of_trial).collect()
@@ -96,17 +99,39 @@ pub struct Flows<'a> {
     pub role: &'a str,
     /// Whether they are added up instead of averaged.
     pub total: bool,
+    /// In which of the scenario's measurement windows; over the whole run if `None`.
+    pub window: Option<&'a str>,
 }
+
+/// The role that stands for flows of every role.
+pub(super) const EVERYBODY: &str = "all";
 
 impl Flows<'_> {
     /// Everybody who watches.
     pub const VIEWERS: Flows<'static> = Flows {
         role: "viewer",
         total: false,
+        window: None,
     };
 
+    /// Whether it is what single viewers saw of the whole run.
+    pub(super) fn is_plain(self) -> bool {
+        self.role == Self::VIEWERS.role && !self.total && self.window.is_none()
+    }
+
     fn holds(self, row: &Row) -> bool {
-        self.role == row.role
+        self.role == EVERYBODY || self.role == row.role
+    }
+
+    /// The measure of several flows of one run together.
+    fn pooled(self, measure: Measure, rows: &[&Row], ideal: Option<&Row>) -> Option<f64> {
+        let Some(wanted) = self.window else {
+            return measure.pooled(rows.iter().copied(), ideal);
+        };
+        // Flows of one run have the windows of one scenario.
+        let windows = &rows.first()?.windows;
+        let place = windows.iter().position(|window| window.window == wanted)?;
+        measure.metric.pooled_in(place, rows.iter().copied())
     }
 }
 
@@ -243,6 +268,10 @@ impl Experiment {
             return;
         };
         self.figures = figures_of(&text);
+        if self.figures.is_empty() {
+            // Results may be older than what is to be drawn of them.
+            self.figures = built_in().map_or_else(Vec::new, |text| figures_of(&text));
+        }
         let mut found: Option<Vec<Scenario>> = None;
         for quick in [false, true] {
             let changes = Changes {
