@@ -120,3 +120,36 @@ fn no_results_are_said_with_what_would_make_some() {
         "{error}"
     );
 }
+
+#[test]
+fn a_figure_may_read_one_window_of_all_flows_together() {
+    let flow = |viewer: u32, role: &str, rate: u32| -> crate::run::Row {
+        let windows = format!(
+            r#""windows":[{{"window":"0s..30s","from_s":0.0,"to_s":30.0,"received_bytes":1,"goodput_bps":{rate},"sent_bytes":1,"lost_bytes":0,"sent_packets":1,"lost_packets":0}}],"#
+        );
+        let text = row("p12-3", "reno", 1, 0).replace(
+            "\"viewer\":0,",
+            &format!("\"viewer\":{viewer},\"role\":\"{role}\",{windows}"),
+        );
+        serde_json::from_str(&text).unwrap()
+    };
+    let one = ControllerResults {
+        spec: "reno".into(),
+        name: "reno".into(),
+        style: crate::figure::IDEAL_STYLE,
+        trials: vec![vec![
+            flow(0, "viewer", 2_000_000),
+            flow(1, "viewer", 4_000_000),
+            flow(2, "bulk", 9_000_000),
+        ]],
+    };
+    let read = |role, total, window| {
+        let measure = crate::metric::Measure::find("throughput_bps").unwrap();
+        one.values(measure, Flows { role, total, window }, None)
+    };
+    assert_eq!(read("viewer", false, Some("0s..30s")), [3e6]);
+    assert_eq!(read("all", true, Some("0s..30s")), [15e6]);
+    assert_eq!(read("bulk", true, Some("0s..30s")), [9e6]);
+    assert_eq!(read("viewer", false, None), [5_328_813.0]);
+    assert!(read("viewer", false, Some("0s..40s")).is_empty());
+}
