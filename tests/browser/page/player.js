@@ -110,6 +110,8 @@ function show() {
   const quality = video.getVideoPlaybackQuality();
   facts.position = video.currentTime;
   facts.duration = video.duration;
+  // Chromium on a busy machine was seen to stop at the last picture without an `ended` event.
+  if (video.duration > 0 && video.currentTime >= video.duration) facts.ended = true;
   facts.dropped = quality.droppedVideoFrames;
   facts.frames = quality.totalVideoFrames;
   const protocols = performance.getEntriesByType('resource').map((entry) => entry.nextHopProtocol);
