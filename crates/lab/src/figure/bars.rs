@@ -82,7 +82,7 @@ impl Bars {
             .iter()
             .map(|text| text_width(text, 10.5))
             .fold(20.0, f64::max)
-            * 1.05
+            * 1.2
             + 8.0;
         let plot = (width - room).max(40.0);
         let most = spreads.iter().flatten().map(|s| s.max.max(s.mean + s.sd));
@@ -104,7 +104,7 @@ impl Bars {
             &column.name,
         );
         if !column.unit.is_empty() {
-            let after = left + text_width(&column.name, 12.5) * 1.1 + 7.0;
+            let after = left + text_width(&column.name, 12.5) * 1.24 + 7.0;
             pen.text(
                 (after, TOP - 20.0),
                 Type::new(11.0, FAINT, Anchor::Start),

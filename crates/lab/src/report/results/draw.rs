@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::adaptive::{estimates, switches};
 use super::load::{CaseResults, EVERYBODY, Experiment, Flows, series_file};
-use super::series::{column, rates};
+use super::series::{column, held, rates};
 use crate::figure::{BarColumn, Bars, Grouped, GroupedSeries, Line, Panel, Panels};
 use crate::metric::{Measure, Unit};
 use crate::run::slug;
@@ -304,6 +304,10 @@ fn over_time(
         let read = column(&series_file(source.directory, key, 0, curve.file), curve.column);
         match name {
             "throughput" => rates(&read, RATE_WINDOW),
+            "window" => held(&read)
+                .into_iter()
+                .map(|(at, value)| (at, value * curve.scale))
+                .collect(),
             _ => read
                 .into_iter()
                 .map(|(at, value)| (at, value * curve.scale))

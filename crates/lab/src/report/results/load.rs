@@ -189,6 +189,11 @@ impl Results {
     }
 }
 
+/// Where `name` stands among `all`; behind them if it does not.
+fn place_of(name: &str, all: impl Iterator<Item = String>) -> usize {
+    all.take_while(|one| one != name).count()
+}
+
 impl Experiment {
     fn new(name: &str) -> Self {
         Self {
@@ -309,8 +314,15 @@ impl Experiment {
             self.source.clone_from(&first.source);
             self.words = Some(crate::scenario::explain(&cases));
         }
+        // Rows that an earlier run left behind stand in another order.
+        self.cases
+            .sort_by_key(|mine| place_of(&mine.name, cases.iter().map(|case| case.case.clone())));
         for case in &mut self.cases {
             case.scenario = cases.iter().find(|one| one.case == case.name).cloned();
+            if let Some(scenario) = &case.scenario {
+                let order = || scenario.controllers.iter().map(ToString::to_string);
+                case.controllers.sort_by_key(|one| place_of(&one.spec, order()));
+            }
         }
     }
 

@@ -41,6 +41,23 @@ pub(super) fn rates(bytes: &[(f64, f64)], window: f64) -> Vec<(f64, f64)> {
     rates
 }
 
+/// Seconds without a sample after which a sender was idle.
+const IDLE: f64 = 0.1;
+
+/// A window over time with the pauses in it: it is as it was until it changes, where a line from sample to sample would show a slope.
+pub(super) fn held(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut all: Vec<(f64, f64)> = Vec::with_capacity(points.len());
+    for &(at, value) in points {
+        if let Some(&(before, last)) = all.last()
+            && at - before > IDLE
+        {
+            all.push((at, last));
+        }
+        all.push((at, value));
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +81,12 @@ mod tests {
         assert_eq!(rates.len(), 5);
         assert!(rates.iter().all(|rate| (rate.1 - 4.0).abs() < 1e-9));
         assert!((rates[0].0 - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_window_is_held_through_a_pause() {
+        let points = [(1.0, 8.0), (1.02, 9.0), (3.0, 2.0), (3.02, 3.0)];
+        let all = [(1.0, 8.0), (1.02, 9.0), (3.0, 9.0), (3.0, 2.0), (3.02, 3.0)];
+        assert_eq!(held(&points), all);
     }
 }

@@ -153,3 +153,23 @@ fn a_figure_may_read_one_window_of_all_flows_together() {
     assert_eq!(read("viewer", false, None), [5_328_813.0]);
     assert!(read("viewer", false, Some("0s..40s")).is_empty());
 }
+
+#[test]
+fn cases_and_controllers_stand_in_the_order_of_the_scenario() {
+    let one = |case: &str, spec: &str| -> crate::run::Row {
+        let text = row("p12-3", spec, 1, 0).replace("\"case\":\"\"", &format!("\"case\":\"{case}\""));
+        serde_json::from_str(&text).unwrap()
+    };
+    let rows = vec![
+        one("n10", "stream"),
+        one("n10", "vegas"),
+        one("n10", "reno"),
+        one("n5", "reno"),
+    ];
+    let results = Results::of_rows(rows, Path::new("nowhere"));
+    let cases = &results.experiments[0].cases;
+    let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["n5", "n10"]);
+    let specs: Vec<_> = cases[1].controllers.iter().map(|one| one.spec.as_str()).collect();
+    assert_eq!(specs, ["reno", "stream", "vegas"]);
+}
