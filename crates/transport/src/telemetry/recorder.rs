@@ -89,9 +89,13 @@ impl Recorder {
         self.sample(now, frame, snapshot);
     }
 
-    /// When the last ACK frame was read, if no sample shows it yet.
+    /// When the last ACK frame was read, if no sample shows it yet. Time alone does not tell: datagrams that one system call
+    /// received carry the same moment.
     pub(crate) fn unsampled(&self, frame: &Frame) -> Option<Instant> {
-        frame.ended.filter(|&ended| ended > self.sampled)
+        let sampled = self.last.map(|last| last.delivered);
+        frame
+            .ended
+            .filter(|&ended| ended > self.sampled || sampled != Some(self.totals.delivered))
     }
 
     /// Hands a sample to the monitor.
@@ -184,6 +188,23 @@ mod tests {
             (latest.bytes_in_flight, latest.app_limited),
             (Bytes::new(7), true)
         );
+    }
+
+    #[test]
+    fn a_frame_that_arrived_together_with_a_sampled_one_is_not_taken_for_sampled() {
+        let start = origin();
+        let mut recorder = Recorder::new(Arc::new(Monitor::default()), start);
+        let arrived = start + Duration::from_millis(50);
+        let frame = Frame {
+            ended: Some(arrived),
+            ..Frame::default()
+        };
+        recorder.acked(1_200, 1);
+        recorder.sample(arrived, &frame, Snapshot::default());
+        assert_eq!(recorder.unsampled(&frame), None);
+        recorder.acked(1_200, 1);
+        assert!(!recorder.is_due(arrived));
+        assert_eq!(recorder.unsampled(&frame), Some(arrived));
     }
 
     #[test]
