@@ -21,6 +21,7 @@ use video_server::site::Reply;
 use super::Shared;
 use super::body::Outgoing;
 use super::idle::Lively;
+use super::linger::Lingering;
 
 /// HTTP/2 over TLS, as ALPN names it (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
@@ -31,6 +32,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(75);
 /// Most bytes of one request's head (or, for HTTP/2, of its fields), as over HTTP/3.
 const HEAD_LIMIT: u32 = 64 << 10;
+/// How long a client may take, once it has been told that nothing more comes, to end its side too.
+const LINGER: Duration = Duration::from_secs(5);
 /// Requests at once on one connection, as over HTTP/3.
 const STREAMS: u32 = 100;
 
@@ -74,7 +77,8 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Share
         let response = answer(&request, &answering);
         async move { Ok::<_, Infallible>(response) }
     });
-    let stream = TokioIo::new(Lively::new(stream, Arc::clone(&runtime), shared.idle));
+    let stream = Lively::new(stream, Arc::clone(&runtime), shared.idle);
+    let stream = TokioIo::new(Lingering::new(stream, Arc::clone(&runtime), LINGER));
     let ended = if newer {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())

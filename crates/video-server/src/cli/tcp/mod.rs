@@ -10,6 +10,7 @@
 mod body;
 mod connection;
 mod idle;
+mod linger;
 mod listen;
 
 use std::net::SocketAddr;
