@@ -88,7 +88,7 @@ async fn a_scenario_is_run_live_and_virtually_and_compared() {
     if valid.count() == 0 {
         assert_eq!((compared.agrees, compared.attempts.len()), (None, 4));
         assert!(printed.contains("No verdict") && !report.agrees, "{printed}");
-        return;
+        assert!(!printed.contains("agrees, "), "{printed}");
     }
     let [row] = &compared.live[..] else {
         panic!("one viewer: {printed}")

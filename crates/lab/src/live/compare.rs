@@ -139,11 +139,11 @@ pub struct Comparison {
     pub controller: String,
     /// Whether they agree; absent if no live attempt can be believed.
     pub agrees: Option<bool>,
-    /// What is compared; empty if no live attempt can be believed.
+    /// What is compared.
     pub measures: Vec<Measured>,
-    /// The live attempts, the last being the one that counts.
+    /// The live attempts, the last being the one that is compared.
     pub attempts: Vec<Attempt>,
-    /// The viewers of the live run, as rows of `runs.jsonl` without hash.
+    /// The viewers of the last live run, as rows of `runs.jsonl` without hash.
     pub live: Vec<Row>,
     /// The viewers of the virtual runs, run by run; the first is the twin of the live one.
     #[serde(rename = "virtual")]
@@ -151,30 +151,38 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Of one controller's live run, if there is one to believe, with its virtual ones.
+    /// Of one controller's last live run with its virtual ones.
     pub(super) fn new(
         controller: String,
         attempts: Vec<Attempt>,
-        live: Option<Vec<Row>>,
+        live: Vec<Row>,
         virtual_runs: Vec<Vec<Row>>,
     ) -> Self {
-        let measures: Vec<_> = live.as_ref().map_or_else(Vec::new, |live| {
-            let all = COMPARED.iter();
-            all.filter_map(|(name, rule)| Measured::of(name, *rule, live, &virtual_runs))
-                .collect()
-        });
-        let agrees = live.as_ref().map(|live| {
-            let broken = live.iter().any(|row| row.error.is_some());
-            !broken && measures.iter().all(|measured| measured.agrees)
-        });
+        let measures: Vec<_> = COMPARED
+            .iter()
+            .filter_map(|(name, rule)| Measured::of(name, *rule, &live, &virtual_runs))
+            .collect();
+        let counts = attempts.last().is_some_and(|last| last.flaws.is_empty());
+        let broken = live.iter().any(|row| row.error.is_some());
         Self {
             controller,
-            agrees,
+            agrees: counts.then(|| !broken && measures.iter().all(|measured| measured.agrees)),
             measures,
             attempts,
-            live: live.unwrap_or_default(),
+            live,
             virtual_runs: virtual_runs.into_iter().flatten().collect(),
         }
+    }
+
+    /// The cells of each line of its table, with no verdict where the live run does not count.
+    pub fn lines(&self) -> impl Iterator<Item = (&'static str, [String; 5])> {
+        self.measures.iter().map(|measured| {
+            let mut cells = measured.cells();
+            if self.agrees.is_none() && measured.rule != Rule::Shown {
+                cells[4] = "does not count".to_owned();
+            }
+            (measured.label(), cells)
+        })
     }
 }
 
@@ -191,8 +199,18 @@ mod tests {
     }
 
     fn compare(live: Vec<Row>) -> Comparison {
+        after(&[], live)
+    }
+
+    /// Of a live run with these flaws.
+    fn after(flaws: &[&str], live: Vec<Row>) -> Comparison {
         let virtual_runs = vec![rows(1_000_000, 3), rows(1_300_000, 9)];
-        Comparison::new("reno".to_owned(), Vec::new(), Some(live), virtual_runs)
+        let attempt = Attempt {
+            lateness_max_s: 0.001,
+            lateness_mean_s: 0.0,
+            flaws: flaws.iter().map(ToString::to_string).collect(),
+        };
+        Comparison::new("reno".to_owned(), vec![attempt], live, virtual_runs)
     }
 
     fn agrees(live: Vec<Row>, name: &str) -> bool {
@@ -230,10 +248,19 @@ mod tests {
     }
 
     #[test]
-    fn without_a_live_run_there_is_no_verdict() {
-        let virtual_runs = vec![rows(1_000_000, 3)];
-        let compared = Comparison::new("reno".to_owned(), Vec::new(), None, virtual_runs);
-        assert_eq!((compared.agrees, compared.measures.len()), (None, 0));
+    fn a_live_run_that_does_not_count_is_shown_without_a_verdict() {
+        for discarded in [5, 10] {
+            let compared = after(&["6 ms late"], rows(1_000_000, discarded));
+            assert_eq!(compared.agrees, None);
+            let verdicts: Vec<_> = compared.lines().map(|(_, cells)| cells.last().cloned()).collect();
+            assert_eq!(verdicts.first(), Some(&Some("does not count".to_owned())));
+            assert!(
+                verdicts
+                    .iter()
+                    .flatten()
+                    .all(|verdict| !verdict.contains("agrees"))
+            );
+        }
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! live run agrees if its throughput is within 5 % of that of its twin, the virtual run with the same seed, and its picture
 //! discards and underflows are in the range of virtual runs with many seeds. The twin and not the mean, because the paths
 //! of both lose the same packets at random, and other seeds may differ by more than 5 % among themselves. A live run in
-//! which the relay was too late is not believed and made again.
+//! which the relay was too late is not believed and made again; the last is played to its end all the same, to be shown
+//! without a verdict.
 
 mod args;
 mod choice;
@@ -194,8 +195,8 @@ struct Stage<'a> {
     stop: &'a AtomicBool,
 }
 
-/// What came of a controller's attempts: how each went, and the rows of the one that can be believed.
-type Attempted = (Vec<Attempt>, Option<Vec<Row>>);
+/// What came of a controller's attempts: how each went, and the rows of the last.
+type Attempted = (Vec<Attempt>, Vec<Row>);
 
 impl Stage<'_> {
     /// Runs `controller` live until a run can be believed, or often enough; `None` if it was stopped.
@@ -205,8 +206,9 @@ impl Stage<'_> {
         job: &Job,
     ) -> Result<Option<Attempted>, LiveError> {
         let mut attempts = Vec::new();
-        while attempts.len() < ATTEMPTS {
-            let Some(live) = self.once(controller, job.key.seed).await? else {
+        loop {
+            let last = attempts.len() + 1 == ATTEMPTS;
+            let Some(live) = self.once(controller, job.key.seed, !last).await? else {
                 return Ok(None);
             };
             let flaws: Vec<String> = live.flaws();
@@ -216,21 +218,26 @@ impl Stage<'_> {
                 lateness_mean_s: live.relay.totals.lateness.mean.as_secs_f64(),
                 flaws,
             });
-            if valid {
-                let rows = Row::of_run(self.scenario, &job.key, &live.run);
-                return Ok(Some((attempts, Some(rows))));
+            if !valid {
+                self.display.note(&blame(controller, &attempts));
             }
-            self.display.note(&blame(controller, &attempts));
+            if valid || last {
+                return Ok(Some((attempts, Row::of_run(self.scenario, &job.key, &live.run))));
+            }
         }
-        Ok(Some((attempts, None)))
     }
 
     /// One live run; `None` if it was stopped.
-    async fn once(&mut self, controller: &ControllerChoice, seed: u64) -> Result<Option<Live>, LiveError> {
+    async fn once(
+        &mut self,
+        controller: &ControllerChoice,
+        seed: u64,
+        stop_when_late: bool,
+    ) -> Result<Option<Live>, LiveError> {
         let mut setup = self.scenario.setup(controller, seed);
         setup.taps = false;
         let options = LiveOptions {
-            stop_when_late: true,
+            stop_when_late,
             ..LiveOptions::default()
         };
         let watch = Arc::new(Watch::default());

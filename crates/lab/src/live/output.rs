@@ -58,10 +58,7 @@ impl LiveReport {
                 full_name(&self.scenario, &self.case),
                 compared.controller
             );
-            if compared.agrees.is_some() {
-                let _ = writeln!(text, "{}", table(compared));
-            }
-            let _ = writeln!(text, "{}\n", trust(compared));
+            let _ = writeln!(text, "{}\n{}\n", table(compared), trust(compared));
         }
         let (differ, unknown) = (self.any(Some(false)), self.any(None));
         text.push_str(match (differ, unknown, self.any(Some(true))) {
@@ -94,8 +91,8 @@ fn table(compared: &Comparison) -> Table {
         "all virtual (smallest to largest)",
         "",
     ]);
-    for measured in &compared.measures {
-        table.add_row(std::iter::once(measured.label().to_owned()).chain(measured.cells()));
+    for (label, cells) in compared.lines() {
+        table.add_row(std::iter::once(label.to_owned()).chain(cells));
     }
     for column in table.column_iter_mut().skip(1).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -157,7 +154,7 @@ mod tests {
             .iter()
             .map(|agrees| Comparison {
                 agrees: *agrees,
-                ..Comparison::new("reno".to_owned(), Vec::new(), None, Vec::new())
+                ..Comparison::new("reno".to_owned(), Vec::new(), Vec::new(), Vec::new())
             })
             .collect();
         LiveReport {

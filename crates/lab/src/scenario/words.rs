@@ -269,11 +269,7 @@ impl Scenario {
             rate,
             rtt: time(self.path.round_trip()),
             loss,
-            receiver: format!(
-                "{}, {} of playout buffer",
-                self.who(),
-                size(self.playout.playout_buffer)
-            ),
+            receiver: format!("{}; buffer {}", self.who(), size(self.playout.playout_buffer)),
         })
     }
 }
