@@ -5,6 +5,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response, StatusCode};
@@ -52,6 +53,20 @@ impl Default for PlayOptions {
             progress_interval: Duration::from_millis(100),
         }
     }
+}
+
+/// What `work` comes to, unless `stop` resolves before.
+pub(crate) async fn unless_stopped(
+    mut work: Pin<&mut impl Future<Output = Result<(), PlayError>>>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), PlayError> {
+    poll_fn(|cx| {
+        if stop.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(PlayError::Stopped));
+        }
+        work.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// The URL of `path` at `target`.
@@ -150,17 +165,7 @@ impl Session {
             cmsd: CmsdReport::default(),
             events: Vec::new(),
         };
-        let result = {
-            let work = self.download(&mut run, sink, observer);
-            let (mut work, mut stop) = (pin!(work), pin!(stop));
-            poll_fn(|cx| {
-                if stop.as_mut().poll(cx).is_ready() {
-                    return std::task::Poll::Ready(Err(PlayError::Stopped));
-                }
-                work.as_mut().poll(cx)
-            })
-            .await
-        };
+        let result = unless_stopped(pin!(self.download(&mut run, sink, observer)), pin!(stop)).await;
         let ended = run.now();
         match &result {
             Ok(()) => {
@@ -170,13 +175,8 @@ impl Session {
             Err(_) => run.player.advance(ended),
         }
         run.tell(observer);
-        let outcome = match &result {
-            Ok(()) => Outcome::Complete,
-            Err(PlayError::Stopped) => Outcome::Stopped,
-            Err(error) => Outcome::Failed(error.to_string()),
-        };
         Ok(Played {
-            report: run.report(url_of(&self.target, &self.path), outcome, ended),
+            report: run.report(url_of(&self.target, &self.path), Outcome::of(&result), ended),
             result,
         })
     }

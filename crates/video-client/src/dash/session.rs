@@ -2,7 +2,6 @@
 //!
 //! Time, timers and tasks come from the [`quinn::Runtime`], so it runs on sockets and in virtual time alike.
 
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::cmcd::ObjectType;
 use crate::error::PlayError;
 use crate::observer::Observer;
 use crate::report::Outcome;
-use crate::session::{Played, url_of};
+use crate::session::{Played, unless_stopped, url_of};
 use crate::sink::Sink;
 use crate::throughput::Throughput;
 
@@ -103,17 +102,7 @@ impl DashSession {
         if let Some(presentation) = &self.presentation {
             run.player = Some(DashPlayer::new(Arc::clone(presentation), &self.options)?);
         }
-        let result = {
-            let work = self.download(&mut run, sink, observer);
-            let (mut work, mut stop) = (pin!(work), pin!(stop));
-            poll_fn(|cx| {
-                if stop.as_mut().poll(cx).is_ready() {
-                    return std::task::Poll::Ready(Err(PlayError::Stopped));
-                }
-                work.as_mut().poll(cx)
-            })
-            .await
-        };
+        let result = unless_stopped(pin!(self.download(&mut run, sink, observer)), pin!(stop)).await;
         let ended = run.now();
         if let Some(player) = &mut run.player {
             match &result {
@@ -122,13 +111,8 @@ impl DashSession {
             }
         }
         run.tell(observer);
-        let outcome = match &result {
-            Ok(()) => Outcome::Complete,
-            Err(PlayError::Stopped) => Outcome::Stopped,
-            Err(error) => Outcome::Failed(error.to_string()),
-        };
         Ok(Played {
-            report: run.report(url_of(&self.target, &self.name), outcome, ended),
+            report: run.report(url_of(&self.target, &self.name), Outcome::of(&result), ended),
             result,
         })
     }

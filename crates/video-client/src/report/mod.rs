@@ -7,6 +7,7 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::cmsd::CmsdReport;
 use crate::dash::DashReport;
+use crate::error::PlayError;
 use crate::playout::{Event, PlayoutReport, Point};
 use crate::throughput::Throughput;
 
@@ -64,6 +65,17 @@ pub enum Outcome {
     Stopped,
     /// It broke off, for this reason.
     Failed(String),
+}
+
+impl Outcome {
+    /// How a session went whose download came to `result`.
+    pub(crate) fn of(result: &Result<(), PlayError>) -> Self {
+        match result {
+            Ok(()) => Self::Complete,
+            Err(PlayError::Stopped) => Self::Stopped,
+            Err(error) => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 /// What the network did. Times are since the session began.
