@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quinn::ConnectionError;
+use quinn::{ConnectionError, TransportErrorCode};
 
 use crate::endpoint::BindError;
 use crate::options::OptionsError;
@@ -36,7 +36,7 @@ pub enum ConnectionLost {
     /// The peer closed it.
     #[error("the peer closed the connection (code {code:#x}{})", .reason.as_deref().map(|text| format!(": {text}")).unwrap_or_default())]
     ClosedByPeer {
-        /// HTTP/3 error code (RFC 9114 §8.1).
+        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
         code: u64,
         /// What the peer said about it.
         reason: Option<String>,
@@ -115,6 +115,13 @@ impl From<ConnectionError> for ConnectionLost {
                 code: close.error_code.into_inner(),
                 reason: text(&close.reason),
             },
+            // As Chromium does when its page is closed.
+            ConnectionError::ConnectionClosed(close) if close.error_code == TransportErrorCode::NO_ERROR => {
+                Self::ClosedByPeer {
+                    code: 0,
+                    reason: text(&close.reason),
+                }
+            }
             other => Self::Broken {
                 reason: other.to_string(),
             },
@@ -174,7 +181,7 @@ pub enum ExchangeError {
     /// The peer cancelled it.
     #[error("the peer cancelled the exchange (code {code:#x})")]
     Cancelled {
-        /// HTTP/3 error code (RFC 9114 §8.1).
+        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
         code: u64,
     },
     /// The peer neither read nor answered for too long.
@@ -240,5 +247,27 @@ impl ExchangeError {
                 reason: other.to_string(),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quinn::ConnectionClose;
+
+    #[test]
+    fn a_browser_whose_page_is_closed_leaves_in_good_order() {
+        let close = |error_code| ConnectionClose {
+            error_code,
+            frame_type: None,
+            reason: "70:net error".into(),
+        };
+        let lost = |code| ConnectionLost::from(ConnectionError::ConnectionClosed(close(code)));
+        assert!(lost(TransportErrorCode::NO_ERROR).is_orderly());
+        let broken = lost(TransportErrorCode::INTERNAL_ERROR);
+        assert!(
+            matches!(&broken, ConnectionLost::Broken { reason } if reason.contains("net error")),
+            "{broken}"
+        );
     }
 }
