@@ -153,11 +153,7 @@ impl<'a> Reader<'a> {
             self.listed(list, &lists, base, counter)?
         } else {
             counter.one_more()?;
-            vec![Piece {
-                file: base.file(),
-                bytes: None,
-                duration: scope.length,
-            }]
+            vec![base.piece(None, scope.length)]
         };
         Ok(Representation {
             id: id.to_owned(),
@@ -189,23 +185,16 @@ impl<'a> Reader<'a> {
             let node = templates.first().copied().unwrap_or(scope.representation);
             let template = Template::read(text, id, bandwidth)
                 .map_err(|problem| self.wrong(node, format!("@initialization: {problem}")))?;
-            return Ok(Some(Piece {
-                file: base.join(&template.fill(0, 0)).file(),
-                bytes: None,
-                duration: None,
-            }));
+            return Ok(Some(base.join(&template.fill(0, 0)).piece(None, None)));
         }
         let bases = scope.chain("SegmentBase");
         let mut all = templates.iter().chain(lists).chain(&bases);
         let Some(node) = all.find_map(|&node| child(node, "Initialization")) else {
             return Ok(None);
         };
-        let source = node.attribute("sourceURL");
-        Ok(Some(Piece {
-            file: source.map_or_else(|| base.file(), |source| base.join(source).file()),
-            bytes: self.range(node, "range")?,
-            duration: None,
-        }))
+        let place = node.attribute("sourceURL").map(|source| base.join(source));
+        let bytes = self.range(node, "range")?;
+        Ok(Some(place.as_ref().unwrap_or(base).piece(bytes, None)))
     }
 
     /// Where in its file the segments of a representation of one file are listed.
@@ -249,12 +238,9 @@ impl<'a> Reader<'a> {
                 "@media has neither $Number$ nor $Time$, so its segments are all one file",
             ));
         }
-        let piece = |(at, (time, duration)): (usize, (u64, u64))| Piece {
-            file: base
-                .join(&template.fill(first.saturating_add(at as u64), time))
-                .file(),
-            bytes: None,
-            duration: Some(ticks(duration, timescale)),
+        let piece = |(at, (time, duration)): (usize, (u64, u64))| {
+            base.join(&template.fill(first.saturating_add(at as u64), time))
+                .piece(None, Some(ticks(duration, timescale)))
         };
         Ok(spans.into_iter().enumerate().map(piece).collect())
     }
@@ -368,13 +354,10 @@ impl<'a> Reader<'a> {
         for (at, segment) in children(list, "SegmentURL").enumerate() {
             counter.one_more()?;
             let duration = spans.get(at).map(|&(_, duration)| duration).or(each);
-            pieces.push(Piece {
-                file: segment
-                    .attribute("media")
-                    .map_or_else(|| base.file(), |media| base.join(media).file()),
-                bytes: self.range(segment, "mediaRange")?,
-                duration: duration.map(|duration| ticks(duration, timescale)),
-            });
+            let place = segment.attribute("media").map(|media| base.join(media));
+            let bytes = self.range(segment, "mediaRange")?;
+            let duration = duration.map(|duration| ticks(duration, timescale));
+            pieces.push(place.as_ref().unwrap_or(base).piece(bytes, duration));
         }
         Ok(pieces)
     }

@@ -6,7 +6,7 @@ use m3u8_rs::{AlternativeMediaType, MasterPlaylist, MediaPlaylist, Playlist};
 use playrate_units::Bitrate;
 
 use super::location::Location;
-use super::{Component, Counter, LONGEST, Manifest, ManifestError, Piece, Representation, Variant};
+use super::{Component, Counter, LONGEST, Manifest, ManifestError, Representation, Variant};
 
 const MEND: &str = "write the playlist again with its packager (docs/media.md)";
 
@@ -89,6 +89,7 @@ fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<V
         let has_picture = picture.is_some() || stream.codecs.as_deref().is_none_or(has_picture);
         found.push(Variant {
             file: playlist.file(),
+            query: playlist.query(),
             representation: Representation {
                 id: playlist.file_name(),
                 set: 0,
@@ -124,6 +125,7 @@ fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<V
         let playlist = location.join(uri);
         found.push(Variant {
             file: playlist.file(),
+            query: playlist.query(),
             representation: Representation {
                 id: playlist.file_name(),
                 set: set + 1,
@@ -183,24 +185,19 @@ fn representation(
                 Some(first..end)
             }
         };
-        pieces.push(Piece {
-            file: location.join(&segment.uri).file(),
-            bytes,
-            duration: Some(duration),
-        });
+        pieces.push(location.join(&segment.uri).piece(bytes, Some(duration)));
     }
     if pieces.is_empty() && media.end_list {
         return Err(malformed(text, 0, "there are no segments in it".to_owned()));
     }
     // `EXT-X-MAP` holds for all segments that follow it (RFC 8216 §4.3.2.5).
     let map = media.segments.iter().find_map(|segment| segment.map.as_ref());
-    let initialization = map.map(|map| Piece {
-        file: location.join(&map.uri).file(),
-        bytes: map.byte_range.as_ref().map(|range| {
+    let initialization = map.map(|map| {
+        let bytes = map.byte_range.as_ref().map(|range| {
             let first = range.offset.unwrap_or(0);
             first..first.saturating_add(range.length)
-        }),
-        duration: None,
+        });
+        location.join(&map.uri).piece(bytes, None)
     });
     Ok(Representation {
         id: location.file_name(),

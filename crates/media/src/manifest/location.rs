@@ -1,7 +1,12 @@
 //! From the references in a manifest to names below the media directory.
 
+use core::ops::Range;
+use core::time::Duration;
+
 use percent_encoding::percent_decode_str;
 use url::Url;
+
+use super::Piece;
 
 /// Where references start from. References that lead to another host lead out of the media directory.
 #[derive(Clone, Debug)]
@@ -33,6 +38,22 @@ impl Location {
             .decode_utf8()
             .ok()?;
         (here && !path.is_empty()).then(|| path.into_owned())
+    }
+
+    /// What a request for it carries behind the path, such as a token; as it stands in the manifest.
+    pub(super) fn query(&self) -> Option<Box<str>> {
+        let query = self.0.as_ref()?.query()?;
+        Some(query.into()).filter(|_| !query.is_empty())
+    }
+
+    /// What is there, or a part of it.
+    pub(super) fn piece(&self, bytes: Option<Range<u64>>, duration: Option<Duration>) -> Piece {
+        Piece {
+            file: self.file(),
+            query: self.query(),
+            bytes,
+            duration,
+        }
     }
 
     /// The last part of the path.

@@ -90,6 +90,8 @@ pub enum Component {
 pub struct Piece {
     /// Path below the media directory; `None` if it lies elsewhere.
     pub file: Option<String>,
+    /// The query that a request for it carries.
+    pub query: Option<Box<str>>,
     /// Its bytes in that file; `None` if it is all of it.
     pub bytes: Option<Range<u64>>,
     /// How long it plays; `None` if the manifest does not say.
@@ -102,6 +104,8 @@ pub struct Piece {
 pub struct Variant {
     /// Path of the playlist below the media directory; `None` if it lies elsewhere.
     pub file: Option<String>,
+    /// The query that a request for it carries.
+    pub query: Option<Box<str>>,
     /// What goes for the representation that the playlist is; it has no pieces yet.
     pub representation: Representation,
 }

@@ -126,6 +126,7 @@ fn a_single_file_and_a_list_of_ranges_are_pieces_too() {
         found[0].pieces,
         [Piece {
             file: Some("a/video 1.mp4".into()),
+            query: None,
             bytes: None,
             duration: Some(Duration::from_secs(10))
         }]
@@ -158,6 +159,19 @@ fn references_lead_below_the_media_directory_or_nowhere(#[case] base: &str, #[ca
     let text = FFMPEG.replace("<Period id", &format!("<BaseURL>{base}</BaseURL><Period id"));
     let found = dash("a/b/manifest.mpd", &text);
     assert_eq!(found[0].pieces[0].file.as_deref(), file);
+}
+
+#[test]
+fn queries_of_references_stay_with_them() {
+    let text = FFMPEG.replace(".m4s", ".m4s?token=a%2Fb");
+    let found = dash("a/manifest.mpd", &text);
+    let piece = &found[0].pieces[0];
+    assert_eq!(
+        (piece.file.as_deref(), piece.query.as_deref()),
+        (Some("a/seg-0-00001.m4s"), Some("token=a%2Fb"))
+    );
+    let initialization = found[0].initialization.as_ref();
+    assert_eq!(initialization.and_then(|piece| piece.query.as_deref()), None);
 }
 
 #[test]

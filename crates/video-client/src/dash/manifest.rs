@@ -89,12 +89,13 @@ impl<O: Observer> Fetcher<'_, O> {
         let mut taken: Vec<String> = Vec::new();
         for Variant {
             file,
+            query,
             representation: mut said,
             ..
         } in variants
         {
             if packaged::is_readable(&said) && said.set == 0 {
-                let path = packaged::url_path(file.as_deref());
+                let path = packaged::url_path(file.as_deref(), query.as_deref());
                 let path = path.ok_or_else(|| {
                     wrong(TitleError::Elsewhere {
                         representation: said.id.clone(),
@@ -148,7 +149,8 @@ impl<O: Observer> Fetcher<'_, O> {
         let Some(piece) = said.pieces.first() else {
             return Ok(None);
         };
-        let (Some(path), Some(duration)) = (packaged::url_path(piece.file.as_deref()), piece.duration) else {
+        let path = packaged::url_path(piece.file.as_deref(), piece.query.as_deref());
+        let (Some(path), Some(duration)) = (path, piece.duration) else {
             return Ok(None);
         };
         let length = self.run.length(self.connection, &path).await?;

@@ -157,10 +157,13 @@ pub(super) fn needs_index(it: &Said) -> Result<Option<Resource>, TitleError> {
     match &it.pieces[..] {
         [
             Piece {
-                bytes: None, file, ..
+                bytes: None,
+                file,
+                query,
+                ..
             },
         ] if it.index.is_some() => Ok(Some(Resource {
-            path: url_path(file.as_deref()).ok_or_else(|| TitleError::Elsewhere {
+            path: url_path(file.as_deref(), query.as_deref()).ok_or_else(|| TitleError::Elsewhere {
                 representation: it.id.clone(),
             })?,
             bytes: it.index.clone(),
@@ -191,14 +194,15 @@ fn representation(said: Said) -> Result<Representation, TitleError> {
         representation: name.clone(),
     })?;
     let initialization = Resource {
-        path: url_path(initialization.file.as_deref()).ok_or_else(elsewhere)?,
+        path: url_path(initialization.file.as_deref(), initialization.query.as_deref())
+            .ok_or_else(elsewhere)?,
         bytes: initialization.bytes,
     };
     let measured = measured_rate(&said.pieces);
     let mut segments = Vec::with_capacity(said.pieces.len());
     for (segment, piece) in said.pieces.into_iter().enumerate() {
         segments.push(MediaSegment {
-            path: url_path(piece.file.as_deref()).ok_or_else(elsewhere)?,
+            path: url_path(piece.file.as_deref(), piece.query.as_deref()).ok_or_else(elsewhere)?,
             bytes: piece.bytes,
             duration: piece.duration.ok_or_else(|| TitleError::NoDuration {
                 representation: name.clone(),
@@ -255,11 +259,12 @@ fn align(representations: &mut [Representation]) {
     }
 }
 
-/// The path to ask for, of a file's path below the root; `None` if it lies elsewhere.
-pub(super) fn url_path(file: Option<&str>) -> Option<String> {
+/// The path to ask for, of a file's path below the root, with its query; `None` if it lies elsewhere.
+pub(super) fn url_path(file: Option<&str>, query: Option<&str>) -> Option<String> {
     let mut url = url::Url::parse("https://site.invalid/").ok()?;
     url.set_path(&file?.replace('%', "%25"));
-    Some(url.path().to_owned())
+    let path = url.path();
+    Some(query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")))
 }
 
 /// A file's path below the root, of the path that was asked for.

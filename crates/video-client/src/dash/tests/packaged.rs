@@ -163,6 +163,16 @@ fn cuts_that_differ_by_rounding_are_one_and_others_are_refused() {
 }
 
 #[test]
+fn what_references_carry_behind_their_paths_is_asked_for_too() {
+    let text = "<AdaptationSet contentType=\"video\"><SegmentTemplate media=\"$Number$.m4s?token=a%26b\" \
+        initialization=\"init.mp4?token=c\" duration=\"3\"/><Representation id=\"v\" bandwidth=\"900000\"/></AdaptationSet>";
+    let (film, _) = read(mpd(text)).unwrap();
+    assert_eq!(film.segment(0, 1).unwrap().path, "/films/a%20b/2.m4s?token=a%26b");
+    let initialization = film.representations()[0].initialization.as_ref().unwrap();
+    assert_eq!(initialization.path, "/films/a%20b/init.mp4?token=c");
+}
+
+#[test]
 fn the_path_asked_for_is_that_of_the_file() {
     assert_eq!(file_of("/a%20b/c.mpd?t=1"), "a b/c.mpd");
 }
