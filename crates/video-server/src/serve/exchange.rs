@@ -163,13 +163,13 @@ fn describe(part: &Part, exchange: &Exchange, throughput: &Throughput, site: &Si
         .map(|representation| site.library().alternatives(representation))
         .unwrap_or_default();
     let lowest = ladder.iter().min().copied().filter(|_| estimate.is_some());
+    let sampled = exchange.control().monitor().latest();
     let way = cmsd::Dynamic {
         throughput: estimate,
-        rtt: exchange
-            .control()
-            .monitor()
-            .latest()
-            .and_then(|sample| sample.smoothed_rtt),
+        // Before the first sample, that of the handshake.
+        rtt: sampled
+            .and_then(|sample| sample.smoothed_rtt)
+            .or_else(|| Some(exchange.quinn().rtt())),
         // Even the lowest may be too much; there is nothing below it.
         most: ladder.iter().copied().filter(fitting).max().or(lowest),
     };

@@ -152,6 +152,19 @@ async fn a_player_that_says_something_is_told_something() {
 }
 
 #[tokio::test]
+async fn the_first_answer_says_how_long_the_round_trip_is() {
+    let running = Running::with(Wanted {
+        media: packaged,
+        ..Wanted::default()
+    });
+    let connection = running.connect().await;
+    let (response, _) = get(&connection, "/low-1.m4s", &[("cmcd-request", "su")]).await;
+    let said = field(&response, "cmsd-dynamic");
+    let rtt: u64 = said.split_once(";rtt=").unwrap().1.parse().unwrap();
+    assert!(rtt > 0, "{said}");
+}
+
+#[tokio::test]
 async fn hostile_words_change_nothing() {
     let (controller, seen) = watched();
     let running = Running::with(Wanted {
