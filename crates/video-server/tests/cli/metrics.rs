@@ -86,9 +86,11 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
             break seen;
         }
     };
+    assert_eq!(seen["controller"], "cubic");
+    let arm = &seen["arms"][0];
     assert_eq!(
-        (&seen["controller"], &seen["arms"]),
-        (&"cubic".into(), &true.into())
+        (&arm["arm"], &arm["sessions"], &arm["rtt_ms"]),
+        (&"b".into(), &0.into(), &Value::Null)
     );
     let one = &seen["connections"][0];
     assert_eq!((&one["arm"], &one["controller"]), (&"b".into(), &"reno".into()));
@@ -135,7 +137,16 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     // The last one's acknowledgements may come after the last sample.
     assert!(metric(&metrics, "playrate_delivered_bytes_total") > (responses - 1) * length as u64);
     assert_eq!(metric(&metrics, "playrate_connections "), 0);
-    assert_eq!(connections(&serving)["sessions"], 1);
+    let seen = connections(&serving);
+    assert_eq!(seen["sessions"], 1);
+    let arm = &seen["arms"][0];
+    assert_eq!(
+        (&arm["controller"], &arm["sessions"], &arm["starvations"]),
+        (&"reno".into(), &1.into(), &1.into())
+    );
+    assert_eq!(arm["buffer_s"], 4.2);
+    assert!(arm["rtt_ms"].as_f64() > Some(0.0), "{arm}");
+    assert_eq!(seen["arms"][1]["arm"], "default");
 }
 
 #[test]

@@ -8,17 +8,24 @@ use playrate_units::{Bitrate, Bytes};
 use serde_json::{Value, json};
 use video_server::serve::{ConnectionState, VideoServer};
 
-/// The server and its connections, `at` after it began.
-pub(super) fn describe(server: &VideoServer, at: Duration) -> Value {
+use super::finished::Finished;
+
+/// The server, its arms and its connections, `at` after it began.
+pub(super) fn describe(server: &VideoServer, finished: &Finished, at: Duration) -> Value {
     let totals = server.totals();
+    let settings = server.settings();
+    let controller = settings.controller.to_string();
+    let arms = settings.arms.as_ref();
+    let arms = arms.map_or_else(Vec::new, |arms| finished.rows(arms, &controller));
     let connections: Vec<_> = server.connections().iter().map(connection).collect();
     json!({
         "at_s": at.as_secs_f64(),
-        "controller": server.settings().controller.to_string(),
-        "arms": server.settings().arms.is_some(),
+        "controller": controller,
+        "arms": arms,
         "sessions": totals.sessions,
         "responses": totals.responses,
         "bytes": totals.bytes.as_u64(),
+        "refused": server.admission().load().refused,
         "connections": connections,
     })
 }

@@ -19,6 +19,7 @@ use quinn::{Runtime, TokioRuntime};
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary, VideoServer};
 
 use super::connections;
+use super::finished::Finished;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Arm {
@@ -48,6 +49,10 @@ pub(crate) struct Metrics {
     connections: Gauge,
     phases: Family<Phase, Gauge>,
     players: Family<State, Gauge>,
+    admitted: Gauge,
+    refused: Counter,
+    lag: Gauge<f64, AtomicU64>,
+    cpu: Gauge<f64, AtomicU64>,
     responses: Counter,
     content: Counter,
     sessions: Family<Arm, Counter>,
@@ -55,6 +60,7 @@ pub(crate) struct Metrics {
     durations: Histograms,
     rates: Histograms,
     rtts: Histograms,
+    finished: Finished,
 }
 
 /// What all connections' paths carried so far.
@@ -108,6 +114,10 @@ impl Default for Metrics {
             connections: Gauge::default(),
             phases: Family::default(),
             players: Family::default(),
+            admitted: Gauge::default(),
+            refused: Counter::default(),
+            lag: Gauge::default(),
+            cpu: Gauge::default(),
             responses: Counter::default(),
             content: Counter::default(),
             sessions: Family::default(),
@@ -115,6 +125,7 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(seconds),
             rates: Family::new_with_constructor(rates),
             rtts: Family::new_with_constructor(rtts),
+            finished: Finished::default(),
         };
         metrics.register();
         metrics
@@ -156,6 +167,28 @@ impl Metrics {
             registry.register_with_unit(name, help, Unit::Bytes, counter.clone());
         }
         registry.register(
+            "admitted_sessions",
+            "Connections that were let in to media, over TCP as well",
+            self.admitted.clone(),
+        );
+        registry.register(
+            "refused_requests",
+            "Requests of new sessions that were turned away with 503",
+            self.refused.clone(),
+        );
+        registry.register_with_unit(
+            "timer_lag",
+            "How late one timer in ten fires; 0 unless --max-lag or --max-cpu is given",
+            Unit::Seconds,
+            self.lag.clone(),
+        );
+        registry.register_with_unit(
+            "processor_time",
+            "Share of all processors' time; 0 unless --max-lag or --max-cpu is given",
+            Unit::Ratios,
+            self.cpu.clone(),
+        );
+        registry.register(
             "congestion_events",
             "How often paths signalled congestion",
             path.congestion.clone(),
@@ -195,6 +228,11 @@ impl Metrics {
         TokioRuntime.now().saturating_duration_since(self.began)
     }
 
+    /// What the sessions that have ended came to.
+    pub(super) fn finished(&self) -> &Finished {
+        &self.finished
+    }
+
     /// Everything as text (`OpenMetrics` 1.0).
     pub(super) fn encode(&self, server: &VideoServer) -> Result<String, fmt::Error> {
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,8 +250,13 @@ impl Metrics {
             let state = state.unwrap_or("silent");
             self.players.get_or_create(&State { state }).inc();
         }
-        let totals = server.totals();
+        let (totals, load) = (server.totals(), server.admission().load());
+        self.admitted
+            .set(i64::try_from(load.sessions).unwrap_or(i64::MAX));
+        self.lag.set(load.lag.unwrap_or_default().as_secs_f64());
+        self.cpu.set(load.cpu.unwrap_or_default());
         let grow = |counter: &Counter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
+        grow(&self.refused, load.refused);
         grow(&self.responses, totals.responses);
         grow(&self.content, totals.bytes.as_u64());
         let mut written = String::new();
@@ -234,6 +277,7 @@ impl Observer for Metrics {
     }
 
     fn finished(&self, session: &SessionSummary) {
+        self.finished.take(session);
         let arm = Arm {
             arm: session.arm.clone().unwrap_or_default(),
             controller: session.controller.clone(),

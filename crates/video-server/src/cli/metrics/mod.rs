@@ -3,6 +3,7 @@
 
 mod connections;
 mod counted;
+mod finished;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -161,8 +162,9 @@ fn answer<B>(request: &Request<B>, shared: &Shared) -> Response<Full<Bytes>> {
             }
         },
         "/connections.json" => {
-            let text = connections::describe(&shared.server, shared.metrics.age()).to_string();
-            reply(StatusCode::OK, "application/json", text)
+            let metrics = &shared.metrics;
+            let state = connections::describe(&shared.server, metrics.finished(), metrics.age());
+            reply(StatusCode::OK, "application/json", state.to_string())
         }
         _ => reply(
             StatusCode::NOT_FOUND,
