@@ -116,12 +116,15 @@ impl Viewing {
         if cmcd.starved {
             self.levels.insert(object, Duration::ZERO);
         }
+        // dash.js asks for an initialisation segment with `su` at every switch, and for a manifest without it before it plays.
+        let heard = match (cmcd.starved, cmcd.startup) {
+            (true, _) => Some(Playback::Starved),
+            (false, true) if has_a_rate(object) || self.playback.is_none() => Some(Playback::Starting),
+            (false, false) if has_a_rate(object) => Some(Playback::Playing),
+            (false, _) => return,
+        };
         self.deadline = cmcd.deadline;
-        self.playback = Some(match (cmcd.starved, cmcd.startup) {
-            (true, _) => Playback::Starved,
-            (false, true) => Playback::Starting,
-            (false, false) => Playback::Playing,
-        });
+        self.playback = heard;
     }
 
     /// How much the player's buffer holds, once it is seen to grow no more.

@@ -108,6 +108,23 @@ fn of_a_packaged_title_picture_and_sound_add_up_and_a_switch_replaces() {
 }
 
 #[test]
+fn what_is_not_media_says_only_of_a_start_that_nothing_was_known_of() {
+    let fixture = Fixture::new();
+    fixture.says(0, "sid=\"a\",ot=m");
+    assert_eq!(fixture.knowledge.playback(), None);
+    fixture.says(0, "sid=\"a\",ot=i,su");
+    assert_eq!(fixture.knowledge.playback(), Some(Playback::Starting));
+    fixture.says(1, "sid=\"a\",ot=v,br=4820,bl=4000,dl=3900");
+    fixture.says(2, "sid=\"a\",ot=i,su");
+    assert_eq!(
+        fixture.knowledge.playback(),
+        Some(Playback::Playing),
+        "it switched"
+    );
+    assert_eq!(fixture.knowledge.deadline(), Some(Duration::from_millis(3_900)));
+}
+
+#[test]
 fn what_the_player_says_goes_before_what_the_library_knows() {
     let fixture = Fixture::new();
     fixture.says(0, "sid=\"a\",ot=m,su");

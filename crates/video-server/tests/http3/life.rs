@@ -66,7 +66,11 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
             .into_iter()
             .find(|session| session.aborted == 1)
             .unwrap();
-        assert!(matches!(&killed.end, SessionEnd::Lost(why) if why.contains("nothing was heard")));
+        assert!(
+            matches!(&killed.end, SessionEnd::Lost(why) if why.contains("nothing was heard")),
+            "{}",
+            killed.end
+        );
         assert_eq!(killed.responses, 0);
         assert!(killed.bytes >= Bytes::new(100_000) && killed.bytes < Bytes::from_mib(16));
     });
