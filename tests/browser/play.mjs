@@ -8,7 +8,8 @@ import { chromium } from 'playwright-core';
 
 const job = JSON.parse(readFileSync(0, 'utf8'));
 const { origin, query, pin, screenshots, name, quic = true, seconds = 60, toTheEnd = true } = job;
-const { hostname, port } = new URL(origin);
+const { quicOrigins = quic ? [origin] : [] } = job;
+const quicHosts = quicOrigins.map((each) => new URL(each).host).join(',');
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
@@ -16,7 +17,7 @@ const browser = await chromium.launch({
     // Only for who runs as root, as CI does.
     ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
     // HTTP/3 without having been told of it over TCP, which nothing serves behind the relay.
-    ...(quic ? [`--origin-to-force-quic-on=${hostname}:${port}`] : ['--disable-quic']),
+    ...(quicHosts ? [`--origin-to-force-quic-on=${quicHosts}`] : ['--disable-quic']),
     // `ignoreHTTPSErrors` does not reach QUIC; this does, and for this certificate only.
     `--ignore-certificate-errors-spki-list=${pin}`,
     // Nothing else may be asked for, not even the vendor's hosts.
@@ -60,6 +61,9 @@ try {
     [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].map((entry) => ({
       url: entry.name,
       protocol: entry.nextHopProtocol,
+      start: entry.startTime,
+      connect: entry.connectEnd - entry.connectStart,
+      firstByte: entry.responseStart - entry.startTime,
       ms: entry.duration,
       bytes: entry.encodedBodySize,
     })),

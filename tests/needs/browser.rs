@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::support::{self, Server, output_within, root};
 
-/// What `title` packages: the lines of its representations, and what they may take.
-const LADDER: [(u32, &str); 3] = [(720, "2400k"), (480, "900k"), (240, "300k")];
+/// Lines of the best representation.
+const BEST: u32 = 720;
 const SECONDS: f64 = 18.0;
 /// Of 3 s each.
 const SEGMENTS: usize = 6;
@@ -49,63 +49,14 @@ fn kept(name: &str) -> PathBuf {
     root().join("target/browser").join(name)
 }
 
-/// The page, the players, and 18 s of the repository's title as `docs/media.md` packages one; made once for all tests.
+/// What `tests/browser/make-site` makes; made once for all tests.
 static SITE: LazyLock<PathBuf> = LazyLock::new(|| {
     let site = kept("site");
-    if site.exists() {
-        fs::remove_dir_all(&site).expect("what an earlier run left can be removed");
-    }
-    fs::create_dir_all(site.join("film")).expect("a directory");
-    let copy = |from: &Path, to: &str| {
-        fs::copy(from, site.join(to)).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
-    };
-    for file in ["player.html", "player.js"] {
-        copy(&root().join("tests/browser/page").join(file), file);
-    }
-    copy(
-        &modules().join("dashjs/dist/modern/umd/dash.all.min.js"),
-        "dash.js",
-    );
-    copy(&modules().join("hls.js/dist/hls.min.js"), "hls.js");
-    package(&site.join("film"));
+    let mut make = Command::new(root().join("tests/browser/make-site"));
+    make.arg(&site).arg(SECONDS.to_string());
+    output_within(Duration::from_secs(180), &mut make, "");
     site
 });
-
-fn package(film: &Path) {
-    let mut ffmpeg = Command::new("ffmpeg");
-    let seconds = SECONDS.to_string();
-    ffmpeg.args(["-v", "error", "-y", "-i"]).arg(support::title());
-    ffmpeg.args(["-f", "lavfi", "-i", "sine=frequency=220:sample_rate=48000"]);
-    let parts = |part: &dyn Fn(usize, u32) -> String| -> String {
-        let lines = LADDER.iter().map(|(lines, _)| *lines);
-        let parts: Vec<_> = lines.enumerate().map(|(i, lines)| part(i, lines)).collect();
-        parts.concat()
-    };
-    let filter = format!(
-        "[0:v]split={}{}{}",
-        LADDER.len(),
-        parts(&|i, _| format!("[s{i}]")),
-        parts(&|i, lines| format!(";[s{i}]scale=-16:{lines}[v{i}]"))
-    );
-    ffmpeg.args(["-filter_complex", &filter]);
-    for (i, (_, rate)) in LADDER.iter().enumerate() {
-        ffmpeg.args(["-map", &format!("[v{i}]")]);
-        for option in ["b:v", "maxrate:v", "bufsize:v"] {
-            ffmpeg.args([format!("-{option}:{i}"), (*rate).to_owned()]);
-        }
-    }
-    ffmpeg.args(["-map", "1:a", "-c:a", "aac", "-b:a", "96k"]);
-    ffmpeg.args(["-c:v", "libx264", "-preset", "superfast", "-profile:v", "high"]);
-    ffmpeg.args(["-pix_fmt", "yuv420p", "-g", "90", "-x264-params", "open_gop=0"]);
-    ffmpeg.args(["-force_key_frames", "expr:gte(t,n_forced*3)", "-forced-idr", "1"]);
-    ffmpeg.args(["-t", &seconds, "-f", "dash", "-seg_duration", "3"]);
-    ffmpeg.args(["-use_template", "1", "-use_timeline", "1", "-hls_playlist", "1"]);
-    ffmpeg.args(["-adaptation_sets", "id=0,streams=v id=1,streams=a"]);
-    ffmpeg.args(["-init_seg_name", "init-$RepresentationID$.mp4"]);
-    ffmpeg.args(["-media_seg_name", "seg-$RepresentationID$-$Number%05d$.m4s"]);
-    ffmpeg.arg(film.join("manifest.mpd"));
-    output_within(Duration::from_secs(180), &mut ffmpeg, "");
-}
 
 /// A viewing through a relay, as the page and the server saw it.
 struct Viewing {
@@ -198,7 +149,7 @@ impl Viewing {
         let representations = facts["representations"].as_array().expect("representations");
         assert_eq!(
             representations.last().expect("pictures")["height"],
-            LADDER[0].0,
+            BEST,
             "{facts}"
         );
 
