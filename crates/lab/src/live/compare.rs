@@ -179,7 +179,7 @@ impl Comparison {
         self.measures.iter().map(|measured| {
             let mut cells = measured.cells();
             if self.agrees.is_none() && measured.rule != Rule::Shown {
-                cells[4] = "does not count".to_owned();
+                "does not count".clone_into(&mut cells[4]);
             }
             (measured.label(), cells)
         })

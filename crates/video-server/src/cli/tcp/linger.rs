@@ -120,7 +120,7 @@ mod tests {
     async fn a_peer_reads_the_last_byte_though_nobody_wants_what_it_sends_meanwhile() {
         let (mut stream, mut peer) = pair(Duration::from_secs(20)).await;
         let serving = async {
-            stream.write_all(&[7; 100_000]).await.unwrap();
+            stream.write_all(&vec![7; 100_000]).await.unwrap();
             stream.shutdown().await.unwrap();
             drop(stream);
         };
