@@ -162,7 +162,7 @@ impl Watching {
 
     /// Logs what the controller of this connection has been told.
     pub(super) fn log(&self, connection: u64) {
-        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(
             connection,
             rate = self.knowledge.average_rate().map(Bitrate::as_bits_per_second),
