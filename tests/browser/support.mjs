@@ -1,6 +1,6 @@
 // What the measurements have in common: a server, the browser, and figures of several runs.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, openSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,9 +19,12 @@ process.on('exit', () => {
 
 // Says loudly that nothing is measured, and why; with PLAYRATE_REQUIRE_TOOLS set that is a failure.
 export function needTools(...tools) {
-  const missing = tools.filter(([tool, version]) => spawnSync(tool, [version]).error);
+  const missing = tools.filter(([tool, version]) => spawnSync(tool, [version]).error).map(([tool]) => `${tool} not found on the PATH`);
+  if (!existsSync(path.join(here, 'node_modules'))) {
+    missing.push('the players are not there; run tests/browser/install');
+  }
   if (missing.length > 0) {
-    console.error(`SKIPPED: ${missing.map(([tool]) => tool).join(' and ')} not found on the PATH`);
+    console.error(`SKIPPED: ${missing.join('; ')}`);
     process.exit(process.env.PLAYRATE_REQUIRE_TOOLS ? 1 : 0);
   }
 }
@@ -47,7 +50,7 @@ export async function said(child, pattern) {
 // A directory to serve with the page, the players and a film of so many seconds; made if it is not there.
 export function site(name, seconds) {
   const wanted = path.join(kept, name);
-  if (spawnSync('test', ['-f', path.join(wanted, 'film/manifest.mpd')]).status !== 0) {
+  if (!existsSync(path.join(wanted, 'film/manifest.mpd'))) {
     execFileSync(path.join(here, 'make-site'), [wanted, String(seconds)], { stdio: 'inherit' });
   }
   return wanted;
