@@ -21,7 +21,7 @@ const VIEWINGS: usize = 16;
 const SILENCE: Duration = Duration::from_secs(10);
 /// And at most after its last request.
 const LONGEST_SILENCE: Duration = Duration::from_secs(70);
-/// A buffer that this many reports did not see grow is as full as it gets.
+/// A buffer that this many reports in a row saw at its fullest is as full as it gets.
 const SETTLED: u32 = 3;
 
 /// What is asked for.
@@ -75,7 +75,7 @@ struct Viewing {
     levels: BTreeMap<Object, Duration>,
     deadline: Option<Duration>,
     playback: Option<Playback>,
-    /// The fullest that the buffer was seen, and how many reports have not seen it fuller.
+    /// The fullest that the emptiest of the buffers was seen, and how many reports in a row saw it so.
     fullest: (Duration, u32),
     responses: usize,
     seen: Instant,
@@ -106,11 +106,9 @@ impl Viewing {
     fn hear(&mut self, object: Object, cmcd: &Cmcd) {
         if let Some(level) = cmcd.buffer_length {
             self.levels.insert(object, level);
-            // Within a tenth counts as the same: a buffer is filled by whole segments.
-            if level > self.fullest.0 + self.fullest.0 / 10 {
-                self.fullest = (level, 0);
-            } else {
-                self.fullest = (self.fullest.0.max(level), self.fullest.1.saturating_add(1));
+            // The fuller of two buffers says nothing of how full both get.
+            if self.level() == Some(level) {
+                self.watch(level);
             }
         }
         if cmcd.starved {
@@ -125,6 +123,21 @@ impl Viewing {
         };
         self.deadline = cmcd.deadline;
         self.playback = heard;
+    }
+
+    /// Watches the emptiest buffer get full.
+    fn watch(&mut self, level: Duration) {
+        let (fullest, reports) = self.fullest;
+        // Within a tenth counts as the same: a full buffer is filled again as soon as it is a little less than full.
+        let margin = fullest / 10;
+        self.fullest = if level > fullest + margin {
+            (level, 0)
+        } else if level < fullest.saturating_sub(margin) {
+            // It drains, for want of media: that says nothing new of one that is known.
+            (fullest, if reports < SETTLED { 0 } else { reports })
+        } else {
+            (fullest.max(level), reports.saturating_add(1))
+        };
     }
 
     /// How much the player's buffer holds, once it is seen to grow no more.

@@ -179,13 +179,32 @@ fn two_viewings_add_up_until_one_falls_silent_for_longer_than_its_buffer_lasts()
 #[test]
 fn a_buffer_that_grows_no_more_is_taken_for_full() {
     let fixture = Fixture::new();
-    for (at, level) in [4_000, 8_000, 12_000, 12_300, 11_000].into_iter().enumerate() {
+    for (at, level) in [4_000, 8_000, 12_000, 12_300, 11_500].into_iter().enumerate() {
         fixture.says(at as u64, &format!("sid=\"a\",ot=v,br=4000,bl={level}"));
         assert_eq!(fixture.knowledge.playout_buffer(), None);
     }
     fixture.says(5, "sid=\"a\",ot=v,br=4000,bl=12000");
     // 12.3 s of 4 Mbit/s.
     assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(6_150_000)));
+}
+
+#[test]
+fn a_buffer_that_drains_is_not_taken_for_full() {
+    let fixture = Fixture::new();
+    // dash.js on a path that is too slow for what it tried.
+    for (at, level) in [2_900, 2_700, 0, 900, 0, 2_600, 1_700, 2_600, 2_700]
+        .into_iter()
+        .enumerate()
+    {
+        fixture.says(at as u64, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
+        assert_eq!(fixture.knowledge.playout_buffer(), None, "{level}");
+    }
+    // The emptier of two buffers is the one that counts.
+    for (at, level) in [(9, 14_400), (10, 14_500), (11, 14_400), (12, 14_500)] {
+        fixture.says(at, &format!("sid=\"a\",ot=a,br=100,bl={}", level + 2_500));
+        fixture.says(at, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
+    }
+    assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(725_000)));
 }
 
 #[test]
