@@ -54,7 +54,7 @@ function meanRate({ representations, duration }) {
 async function view(server, arm, seed) {
   const between = relay(server.port, seed);
   const media = `https://localhost:${await between.listening()}`;
-  // The page comes past the path, over TCP: a viewer's connection for the film begins with the manifest.
+  // The page comes past the path: a viewer's connection for the film begins with the manifest.
   const { facts, requests, browser } = play({
     origin: `https://localhost:${server.port}`, quicOrigins: [media], pin: server.pin, seconds: 4 * SECONDS,
     query: { player: 'dash', manifest: `${media}/${arm}/film/manifest.mpd`, cmcd: 'query' },
