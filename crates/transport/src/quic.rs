@@ -1,8 +1,8 @@
 //! QUIC as `h3` wants it, on quinn.
 //!
 //! In place of `h3-quinn`, which hides the streams: here what a peer may send in one request is bounded (`h3`
-//! buffers a frame whole), a response knows when it has been delivered, a stream can be given a priority, and one
-//! that is given up is reset (quinn alone would end it as if it were complete) and stopped with HTTP/3's own codes
+//! buffers a frame whole), a response knows when it has been delivered and is not copied on its way, a stream can be
+//! given a priority, and one that is given up is reset (quinn alone would end it as if it were complete) and stopped with HTTP/3's own codes
 //! (quinn's 0 makes curl drop the response).
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 use quinn::{ConnectionError, VarInt};
@@ -84,6 +84,22 @@ pub(crate) struct Wishes {
     pub(crate) priority: AtomicI32,
     /// With which code the stream is reset when it is given up before its end.
     pub(crate) give_up: AtomicU64,
+    /// The piece of a body that is being written, for quinn to take over instead of copying what `h3` shows of it.
+    writing: Mutex<Bytes>,
+}
+
+impl Wishes {
+    /// `piece` is written next.
+    pub(crate) fn write(&self, piece: Bytes) {
+        *self.writing.lock().unwrap_or_else(PoisonError::into_inner) = piece;
+    }
+
+    /// `shown` as a part of what is [being written](Self::writing), if it is one.
+    fn owned(&self, shown: &[u8]) -> Option<Bytes> {
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (all, part) = (writing.as_ptr_range(), shown.as_ptr_range());
+        (all.start <= part.start && part.end <= all.end).then(|| writing.slice_ref(shown))
+    }
 }
 
 impl Default for Wishes {
@@ -91,6 +107,7 @@ impl Default for Wishes {
         Self {
             priority: AtomicI32::new(0),
             give_up: AtomicU64::new(Code::H3_REQUEST_CANCELLED.value()),
+            writing: Mutex::default(),
         }
     }
 }
@@ -302,5 +319,21 @@ fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
         },
         ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
         other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_is_taken_over_and_everything_else_is_not() {
+        let (wishes, piece) = (Wishes::default(), Bytes::from(vec![7; 1_000]));
+        assert_eq!(wishes.owned(&piece), None, "nothing is being written");
+        wishes.write(piece.clone());
+        let rest = wishes.owned(&piece[300..]).unwrap();
+        assert_eq!(rest.as_ptr(), piece[300..].as_ptr());
+        assert_eq!(rest.len(), 700);
+        assert_eq!(wishes.owned(&[7; 10]), None, "the same bytes in another place");
     }
 }

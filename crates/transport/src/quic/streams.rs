@@ -199,7 +199,14 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
             let _ = self.stream.set_priority(priority);
         }
         while data.has_remaining() {
-            match ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk())) {
+            let written = match self.wishes.owned(data.chunk()) {
+                // Nothing is lost by dropping the future: what it does not take stays in `data`.
+                Some(bytes) => {
+                    ready!(pin!(self.stream.write_chunks(&mut [bytes])).poll(cx)).map(|written| written.bytes)
+                }
+                None => ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk())),
+            };
+            match written {
                 Ok(written) => data.advance(written),
                 Err(error) => {
                     self.writing = None;

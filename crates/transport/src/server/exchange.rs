@@ -251,6 +251,7 @@ impl BodyWriter {
         if let Some(overhead) = context.control.overhead() {
             overhead.wrote(chunk.len());
         }
+        context.stream.wishes.write(chunk.clone());
         unless_stalled(&context.shared, &context.control, stream.send_data(chunk))
             .await?
             .map_err(|error| context.failed(error))

@@ -1,9 +1,8 @@
 //! [`OpenFile`]: a file as it was when a request opened it.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -14,8 +13,7 @@ use crate::http::validator::EntityTag;
 /// in place gives an error rather than a mix of two versions.
 #[derive(Debug)]
 pub(super) struct OpenFile {
-    /// Positional reads are not portable, so the cursor is shared under a lock that nobody contends for.
-    file: Mutex<File>,
+    file: File,
     version: Version,
 }
 
@@ -61,10 +59,7 @@ impl OpenFile {
             Err(error) => return Err(error),
         };
         let version = Version::of(&file.metadata()?);
-        Ok(Some(Self {
-            file: Mutex::new(file),
-            version,
-        }))
+        Ok(Some(Self { file, version }))
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -81,15 +76,44 @@ impl OpenFile {
 
     pub(super) fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         let left = self.version.length.saturating_sub(offset);
-        let mut buffer = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(max)];
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(offset))?;
-        let read = file.read_exact(&mut buffer);
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(max);
+        let mut buffer = Vec::with_capacity(length);
+        let read = read_exact_at(&self.file, &mut buffer, length, offset);
         // Looked at after reading: bytes of a file that changed meanwhile are not handed out.
-        if read.is_err() || Version::of(&file.metadata()?) != self.version {
+        if read.is_err() || Version::of(&self.file.metadata()?) != self.version {
             read?;
             return Err(io::Error::other("the file was written to while it was read"));
         }
         Ok(Bytes::from(buffer))
     }
+}
+
+/// Fills `buffer`, which is empty and has room for them, with `length` bytes from `offset` on.
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
+    use rustix::buffer::spare_capacity;
+    use rustix::io::{Errno, pread};
+
+    while buffer.len() < length {
+        let at = offset + buffer.len() as u64;
+        match pread(file, spare_capacity(buffer), at) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // There may be more room than was asked for.
+    buffer.truncate(length);
+    Ok(())
+}
+
+/// Fills `buffer`, which is empty and has room for them, with `length` bytes from `offset` on.
+#[cfg(not(unix))]
+fn read_exact_at(mut file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+
+    // One response reads from a file, so nobody else moves the cursor meanwhile.
+    file.seek(SeekFrom::Start(offset))?;
+    buffer.resize(length, 0);
+    file.read_exact(buffer)
 }
