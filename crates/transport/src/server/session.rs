@@ -109,13 +109,14 @@ impl Session {
             }
             let resolver = tokio::select! {
                 biased;
+                // Before a request that came after the shutdown had begun, by when other connections may know of it. An error says
+                // that the server is gone; the endpoint closes this connection then.
+                Ok(()) = self.stop.changed(), if !self.going_away => continue,
                 accepted = self.h3.accept() => match accepted {
                     Ok(Some(resolver)) => resolver,
                     Ok(None) => return Ok(None),
                     Err(error) => return self.ended(&error),
                 },
-                // An error says that the server is gone; the endpoint closes this connection then.
-                Ok(()) = self.stop.changed(), if !self.going_away => continue,
                 () = self.live.none(), if self.going_away => return Ok(None),
             };
             let Some(stream) = self
