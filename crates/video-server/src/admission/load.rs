@@ -18,10 +18,21 @@ pub(super) struct Measuring {
     filled: usize,
     /// When the last reading was taken, and the processor time used by then.
     reading: Option<(Instant, Option<Duration>)>,
-    cpu: Option<f64>,
-    /// Sessions when the last reading was taken, and those let in since.
-    sessions: usize,
+    cpu: Option<Shares>,
+    /// Sessions since the last reading, times the seconds that they were there, and when that was last added to.
+    session_seconds: f64,
+    ticked: Option<Instant>,
+    /// Sessions let in since the last reading.
     admitted: usize,
+}
+
+/// Means over the last readings, which are the later ones' by half.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    /// Of the processors' time.
+    used: f64,
+    /// Sessions that used it. More may be there by now.
+    by: f64,
 }
 
 impl Default for Measuring {
@@ -32,7 +43,8 @@ impl Default for Measuring {
             filled: 0,
             reading: None,
             cpu: None,
-            sessions: 0,
+            session_seconds: 0.0,
+            ticked: None,
             admitted: 0,
         }
     }
@@ -50,18 +62,27 @@ impl Measuring {
                 _ => break,
             }
         }
+        let since = now.saturating_duration_since(self.ticked.replace(now).unwrap_or(now));
+        self.session_seconds += sessions as f64 * since.as_secs_f64();
         let (at, before) = *self.reading.get_or_insert((now, used));
         let passed = now.saturating_duration_since(at);
         if passed < READING {
             return;
         }
         if let Some((used, before)) = used.zip(before) {
-            let share = used.saturating_sub(before).as_secs_f64() / passed.as_secs_f64();
+            let mut shares = Shares {
+                used: used.saturating_sub(before).as_secs_f64() / passed.as_secs_f64(),
+                by: self.session_seconds / passed.as_secs_f64(),
+            };
             // Segments come in bursts; over two readings they are about even.
-            self.cpu = Some(self.cpu.map_or(share, |earlier| f64::midpoint(earlier, share)));
+            if let Some(earlier) = self.cpu {
+                shares.used = f64::midpoint(earlier.used, shares.used);
+                shares.by = f64::midpoint(earlier.by, shares.by);
+            }
+            self.cpu = Some(shares);
         }
         self.reading = Some((now, used));
-        self.sessions = sessions;
+        self.session_seconds = 0.0;
         self.admitted = 0;
     }
 
@@ -84,17 +105,17 @@ impl Measuring {
 
     /// The share of processor time that is used, between 0 and 1.
     pub(super) fn cpu(&self) -> Option<f64> {
-        self.cpu
+        self.cpu.map(|shares| shares.used)
     }
 
-    /// The share that will be used with those that were just let in and one more, if each costs as much as the others do.
-    pub(super) fn cpu_with_one_more(&self) -> Option<f64> {
-        let share = self.cpu?;
-        if self.sessions < ENOUGH_TO_TELL {
-            return Some(share);
+    /// The share that will be used once those who are there now, `sessions`, and one more cost as much as those did who were there when it
+    /// was measured. In a rush these were fewer by a fifth, and a server that took what they used for the whole would let in too many.
+    pub(super) fn cpu_with_one_more(&self, sessions: usize) -> Option<f64> {
+        let Shares { used, by } = self.cpu?;
+        if by < ENOUGH_TO_TELL as f64 {
+            return Some(used);
         }
-        let each = share / self.sessions as f64;
-        Some(share + each * (self.admitted as f64 + 1.0))
+        Some(used / by * (sessions as f64 + 1.0))
     }
 
     pub(super) fn admitted(&mut self) {

@@ -209,7 +209,7 @@ impl Limits {
             ),
             (
                 self.cpu
-                    .zip(measuring.cpu_with_one_more())
+                    .zip(measuring.cpu_with_one_more(state.sessions))
                     .is_some_and(|(most, share)| share > most.as_f64()),
                 Refusal::Cpu,
             ),

@@ -143,11 +143,24 @@ fn those_who_have_just_come_count_with_what_the_others_cost() {
     }
     assert!(there.len() > 160, "they come slowly: {}", there.len());
     there.truncate(100);
-    server.go(Duration::from_secs(8), MS, 0.7);
+    server.go(Duration::from_secs(12), MS, 0.7);
     // 100 sessions cost 0.7, so that 0.8 is reached by 114.
     let more = crowd(&admission, 1_000, server.now);
     assert!((13..=15).contains(&more.len()), "{}", more.len());
     assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Cpu);
+}
+
+#[test]
+fn a_rush_ends_at_the_share_although_it_is_measured_late() {
+    let admission = limits(|limits| limits.cpu = Some(Probability::from_parts_per_billion(650_000_000)));
+    let mut server = Ticking::new(&admission);
+    let mut there = Vec::new();
+    // Everybody wants in, all the time, and each costs a thousandth.
+    for _ in 0..1_500 {
+        there.extend(crowd(&admission, 2_000, server.now));
+        server.go(TICK, MS, there.len() as f64 / 1_000.0);
+    }
+    assert!((640..=660).contains(&there.len()), "{}", there.len());
 }
 
 #[test]
