@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_lag: Option<Duration>,
 
-    /// When more of all processors' time than this would be used, such as 80%
+    /// When more of all processors' time than this would be used, such as 65%
     #[cfg(unix)]
     #[arg(long, value_name = "SHARE")]
     max_cpu: Option<Probability>,

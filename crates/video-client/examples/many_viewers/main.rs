@@ -1,0 +1,179 @@
+//! Many viewers at once: how a server serves them, from what each of them sees.
+//!
+//! ```sh
+//! taskset -c 0 video-server serve --media assets --max-connections 4096 --no-tcp --listen 127.0.0.1:4433 &
+//! taskset -c 1 target/release/examples/many_viewers https://127.0.0.1:4433/title-720p.mp4 --pin PIN --server-process $! \
+//!     --sessions 250,500,1000,1400,1700,2000 --json load.jsonl
+//! ```
+//!
+//! Each viewer has a connection and fetches a segment's worth of bytes (5 Mbit/s times 3 s, from the beginning of the title) every
+//! 3 s on the clock. A segment's lateness is how long after that it is whole; one that is not whole when the next is due leaves
+//! the viewer without pictures. Viewers who are turned away (503) are counted and come again when they are told to, if they are
+//! patient. Viewers come evenly over the first part of a stage, and what they see counts once all have come. Everything is on one
+//! thread: look at its own share of a processor before blaming the server.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a measurement needs and cannot have ends it"
+)]
+
+mod process;
+mod report;
+mod viewer;
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
+use playrate_units::{Bitrate, Bytes, duration};
+use quinn::{Runtime, TokioRuntime};
+use tokio::task::LocalSet;
+use video_client::TitleUrl;
+
+use process::Process;
+use report::{Row, Taken};
+use viewer::{Seen, Viewer, sleep_until};
+
+/// Viewers that share a socket, so that the kernel's buffer for one is not the limit.
+const VIEWERS_PER_SOCKET: u32 = 50;
+
+#[derive(Parser)]
+struct Arguments {
+    /// A title of at least a segment's size
+    url: TitleUrl,
+    /// The server's pin
+    #[arg(long)]
+    pin: Pin,
+    /// Viewers, stage by stage
+    #[arg(long, value_delimiter = ',', default_value = "100")]
+    sessions: Vec<u32>,
+    /// What they watch
+    #[arg(long, default_value = "5Mbit/s")]
+    rate: Bitrate,
+    /// How long a segment plays
+    #[arg(long, default_value = "3s", value_parser = duration::parse)]
+    segment: Duration,
+    /// Over how long the viewers of a stage come
+    #[arg(long, default_value = "9s", value_parser = duration::parse)]
+    arrive: Duration,
+    /// How long a stage lasts, the coming included
+    #[arg(long, default_value = "30s", value_parser = duration::parse)]
+    lasts: Duration,
+    /// Come again when turned away
+    #[arg(long)]
+    patient: bool,
+    /// The server's process, whose memory and processor time are told (Linux)
+    #[arg(long)]
+    server_process: Option<u32>,
+    /// Write each stage as a line of JSON as well
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// Shows how a stage stands, until it is dropped with the stage.
+async fn show(bar: ProgressBar, sessions: u32, lasts: Duration, seen: Rc<RefCell<Seen>>) {
+    bar.set_style(ProgressStyle::with_template("{bar:20} {msg}").unwrap());
+    bar.set_length(lasts.as_secs());
+    let mut before = 0;
+    loop {
+        time::sleep(&TokioRuntime, Duration::from_secs(1)).await;
+        bar.inc(1);
+        let seen = seen.borrow();
+        let rate = (seen.bytes - before) as f64 * 8e-6;
+        before = seen.bytes;
+        let (watching, refusals) = (seen.watched, seen.refusals);
+        bar.set_message(format!(
+            "{watching} of {sessions} watch, {rate:.0} Mbit/s, {refusals} × 503"
+        ));
+    }
+}
+
+/// What two processes took between two moments: the server, and this one.
+async fn measure(arguments: &Arguments, idle: Option<Process>, from: Duration, to: Duration) -> [Taken; 2] {
+    let own = Some(std::process::id());
+    let look = || [arguments.server_process, own].map(|process| process.and_then(Process::read));
+    let (runtime, began) = (TokioRuntime, TokioRuntime.now());
+    sleep_until(began + from).await;
+    let (at, before) = (runtime.now(), look());
+    sleep_until(began + to).await;
+    let passed = runtime.now().saturating_duration_since(at);
+    let [server, viewers] = look();
+    [
+        Taken::between(before[0], server, idle, passed),
+        Taken::between(before[1], viewers, None, passed),
+    ]
+}
+
+async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> Row {
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let mut options = ClientOptions::new(Trust::Pin(arguments.pin));
+    options.connect_timeout = Duration::from_secs(10);
+    // So that thousands of them fit into memory even if this process falls behind.
+    options.transport.stream_receive_window = Bytes::from_mib(2);
+    options.transport.receive_window = Bytes::from_mib(2);
+    let target = Target::resolve(&arguments.url.host, arguments.url.port).unwrap();
+    let seen = Rc::new(RefCell::new(Seen::default()));
+    let clients: Vec<_> = (0..sessions.div_ceil(VIEWERS_PER_SOCKET))
+        .map(|_| Client::bind(Arc::clone(&runtime), options.clone()).unwrap())
+        .collect();
+    let now = runtime.now();
+    let local = LocalSet::new();
+    for number in 0..sessions {
+        let viewer = Viewer {
+            client: clients[(number / VIEWERS_PER_SOCKET) as usize].clone(),
+            target: target.clone(),
+            path: arguments.url.path.clone(),
+            segment: arguments.segment,
+            size: (arguments.rate * arguments.segment).as_u64(),
+            patient: arguments.patient,
+            counts_from: now + arguments.arrive,
+            ends: now + arguments.lasts,
+            seen: Rc::clone(&seen),
+        };
+        let begins = now + arguments.arrive.mul_f64(f64::from(number) / f64::from(sessions));
+        local.spawn_local(viewer.watch(begins));
+    }
+    let bar = ProgressBar::new(0);
+    let showing = local.spawn_local(show(bar.clone(), sessions, arguments.lasts, Rc::clone(&seen)));
+    // Before the first viewers leave.
+    let until = arguments.lasts.saturating_sub(arguments.segment);
+    let taken = local
+        .run_until(measure(arguments, idle, arguments.arrive, until))
+        .await;
+    local
+        .run_until(sleep_until(now + arguments.lasts + arguments.segment))
+        .await;
+    showing.abort();
+    bar.finish_and_clear();
+    local.await;
+    for client in clients {
+        let _ = time::timeout(&*runtime, Duration::from_secs(2), client.wait_idle()).await;
+    }
+    let seen = Rc::try_unwrap(seen).ok().unwrap().into_inner();
+    let counted = arguments.lasts.saturating_sub(arguments.arrive);
+    Row::new(sessions, seen, counted, taken)
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    let idle = arguments.server_process.and_then(Process::read);
+    let mut json = arguments.json.as_ref().map(|path| File::create(path).unwrap());
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    println!("{}", Row::HEAD);
+    for &sessions in &arguments.sessions {
+        let row = tokio.block_on(stage(&arguments, sessions, idle));
+        println!("{row}");
+        if let Some(json) = &mut json {
+            writeln!(json, "{}", serde_json::to_string(&row).unwrap()).unwrap();
+        }
+    }
+}

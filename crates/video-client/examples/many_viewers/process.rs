@@ -1,0 +1,33 @@
+//! [`Process`]: memory and processor time of a process.
+
+use std::time::Duration;
+
+use playrate_units::Bytes;
+
+/// What a process takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    /// Resident memory.
+    pub(crate) resident: Bytes,
+    /// User and system time so far.
+    pub(crate) processor_time: Duration,
+}
+
+impl Process {
+    /// Asks Linux; `None` elsewhere, or if there is no such process.
+    pub(crate) fn read(number: u32) -> Option<Self> {
+        let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        // Nanoseconds on a processor, of each thread.
+        let mut time = Duration::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{number}/task")).ok()? {
+            let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+            time += Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
+        }
+        Some(Self {
+            resident: Bytes::new(kib << 10),
+            processor_time: time,
+        })
+    }
+}

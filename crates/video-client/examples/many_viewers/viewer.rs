@@ -1,0 +1,137 @@
+//! [`Viewer`]: fetches segment after segment on the clock, and says how late they were.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, StatusCode, header};
+use playrate_transport::{Client, Connection, Target, time};
+use quinn::{Runtime, TokioRuntime};
+
+/// What the viewers of a stage saw.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Of segments that were due once all viewers had come.
+    pub(crate) lateness: Vec<Duration>,
+    /// Such segments that were not whole when the next was due.
+    pub(crate) missed: u64,
+    /// Viewers that missed any.
+    pub(crate) starved: u64,
+    /// Viewers that never got in, and how often viewers were turned away.
+    pub(crate) turned_away: u64,
+    pub(crate) refusals: u64,
+    /// Viewers whose connection failed.
+    pub(crate) failed: u64,
+    pub(crate) watched: u64,
+    /// Bytes that came once all viewers had come, until the stage's end; and all.
+    pub(crate) counted_bytes: u64,
+    pub(crate) bytes: u64,
+}
+
+pub(crate) struct Viewer {
+    pub(crate) client: Client,
+    pub(crate) target: Target,
+    pub(crate) path: String,
+    pub(crate) segment: Duration,
+    pub(crate) size: u64,
+    pub(crate) patient: bool,
+    /// Lateness counts from here on.
+    pub(crate) counts_from: Instant,
+    pub(crate) ends: Instant,
+    pub(crate) seen: Rc<RefCell<Seen>>,
+}
+
+/// How a request for a segment ended.
+enum Fetched {
+    Whole,
+    TurnedAway { again: Option<Duration> },
+    Failed,
+}
+
+impl Viewer {
+    pub(crate) async fn watch(self, begins: Instant) {
+        sleep_until(begins).await;
+        let Ok(connection) = self.client.connect(&self.target).await else {
+            self.seen.borrow_mut().failed += 1;
+            return;
+        };
+        let (mut due, mut starved, mut inside) = (begins, false, false);
+        while due < self.ends {
+            sleep_until(due).await;
+            // What has not come by then counts as if it came then.
+            let left = (self.ends + self.segment).saturating_duration_since(TokioRuntime.now());
+            let fetched = time::timeout(&TokioRuntime, left, self.fetch(&connection)).await;
+            let now = TokioRuntime.now();
+            let mut seen = self.seen.borrow_mut();
+            match fetched {
+                Ok(Fetched::Failed) => {
+                    seen.failed += 1;
+                    break;
+                }
+                Ok(Fetched::TurnedAway { again }) => {
+                    seen.refusals += 1;
+                    due = now + again.unwrap_or(self.segment);
+                    if !self.patient || due >= self.ends {
+                        seen.turned_away += 1;
+                        break;
+                    }
+                    continue;
+                }
+                Ok(Fetched::Whole) | Err(time::Elapsed) => {}
+            }
+            seen.watched += u64::from(!std::mem::replace(&mut inside, true));
+            let lateness = now.saturating_duration_since(due);
+            if due >= self.counts_from {
+                seen.lateness.push(lateness);
+                if lateness > self.segment {
+                    seen.missed += 1;
+                    seen.starved += u64::from(!std::mem::replace(&mut starved, true));
+                }
+            }
+            // A player without pictures asks for the next segment at once.
+            due = now.max(due + self.segment);
+        }
+        connection.close();
+    }
+
+    async fn fetch(&self, connection: &Connection) -> Fetched {
+        let fields = HeaderMap::new();
+        let asked = connection.get_range(&self.path, 0, Some(self.size - 1), fields);
+        let Ok((response, mut body)) = asked.await else {
+            return Fetched::Failed;
+        };
+        let inside = response.status() == StatusCode::PARTIAL_CONTENT;
+        loop {
+            match body.chunk().await {
+                Ok(Some(chunk)) if inside => {
+                    let (length, now) = (chunk.len() as u64, TokioRuntime.now());
+                    let mut seen = self.seen.borrow_mut();
+                    seen.bytes += length;
+                    if (self.counts_from..self.ends).contains(&now) {
+                        seen.counted_bytes += length;
+                    }
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return Fetched::Failed,
+            }
+        }
+        if inside {
+            return Fetched::Whole;
+        }
+        if response.status() != StatusCode::SERVICE_UNAVAILABLE {
+            return Fetched::Failed;
+        }
+        let again = response.headers().get(header::RETRY_AFTER);
+        Fetched::TurnedAway {
+            again: again
+                .and_then(|value| value.to_str().ok()?.parse().ok())
+                .map(Duration::from_secs),
+        }
+    }
+}
+
+pub(crate) async fn sleep_until(at: Instant) {
+    let runtime = TokioRuntime;
+    time::sleep(&runtime, at.saturating_duration_since(runtime.now())).await;
+}
