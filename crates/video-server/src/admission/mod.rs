@@ -42,7 +42,7 @@ pub struct Limits {
     pub lag: Option<Duration>,
     /// Share of all the processors' time that the process may use.
     pub cpu: Option<Probability>,
-    /// When a client that is turned away is to come again.
+    /// When a client that is turned away is to come again, at the soonest.
     pub retry_after: Duration,
 }
 
@@ -133,9 +133,12 @@ impl Admission {
         self.limits.lag.is_some() || self.limits.cpu.is_some()
     }
 
-    /// When a client that is turned away is to come again.
+    /// When the client that was turned away last is to come again. Those who are turned away together are told times of up to
+    /// half of [`Limits::retry_after`] more, in whole seconds, so that they do not come again together.
     pub fn retry_after(&self) -> Duration {
-        self.limits.retry_after
+        let least = self.limits.retry_after;
+        let others = self.state().refused.saturating_sub(1);
+        least + Duration::from_secs(others % (least.as_secs() / 2 + 1))
     }
 
     /// What the server carries.

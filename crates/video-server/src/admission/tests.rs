@@ -177,3 +177,16 @@ fn a_rush_is_let_in_little_by_little_where_load_decides() {
     }
     assert!(there.len() > 700, "{}", there.len());
 }
+
+#[test]
+fn those_who_are_turned_away_together_come_again_at_different_times() {
+    let admission = limits(|limits| limits.sessions = Some(0));
+    let now = start();
+    let told: Vec<u64> = (0..12)
+        .map(|_| {
+            assert_eq!(admission.admit(None, now).unwrap_err(), Refusal::Sessions);
+            admission.retry_after().as_secs()
+        })
+        .collect();
+    assert_eq!(told, [10, 11, 12, 13, 14, 15, 10, 11, 12, 13, 14, 15]);
+}
