@@ -9,6 +9,9 @@
     reason = "what a measurement needs and cannot have ends it"
 )]
 
+#[path = "common/processor.rs"]
+mod processor;
+
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -22,8 +25,8 @@ use playrate::transport::{
     Client, ClientOptions, ConnectionController, Identity, Pin, Server, ServerOptions, Target,
     TransportOptions, Trust, udp_socket,
 };
+use processor::{run, used};
 use quinn::{Endpoint, Runtime, TokioRuntime};
-use rustix::time::{ClockId, clock_gettime};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use video_server::library::Library;
@@ -66,31 +69,6 @@ struct Cost {
     cpu: f64,
     /// GB per second.
     speed: f64,
-}
-
-/// Keeps this thread on one processor.
-#[cfg(target_os = "linux")]
-fn stay_on(processor: usize) {
-    use rustix::thread::{CpuSet, sched_setaffinity};
-    let mut set = CpuSet::new();
-    set.set(processor);
-    // A machine with fewer shares what it has.
-    let _ = sched_setaffinity(None, &set);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn stay_on(_: usize) {}
-
-/// Runs `task` on this thread and `processor`.
-fn run<T>(processor: usize, task: impl Future<Output = T>) -> T {
-    stay_on(processor);
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    tokio.unwrap().block_on(task)
-}
-
-/// CPU time that this thread has used.
-fn used() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
 
 /// What a server is known by.

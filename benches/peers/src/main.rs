@@ -5,6 +5,8 @@
 //! implementation has its own client. CPU time is that of the server's thread, which other work on the machine disturbs little.
 
 mod merging;
+#[path = "../../common/processor.rs"]
+mod processor;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -13,8 +15,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use merging::Merging;
 use playrate_transport::{TransportOptions, udp_socket};
+use processor::{run, used};
 use quinn::{AsyncUdpSocket, Endpoint, Runtime, TokioRuntime};
-use rustix::time::{ClockId, clock_gettime};
 use rustls::RootCertStore;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 
@@ -51,27 +53,6 @@ struct Run {
 
 type Certified = rcgen::CertifiedKey<rcgen::KeyPair>;
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
-#[cfg(target_os = "linux")]
-fn stay_on(processor: usize) {
-    use rustix::thread::{CpuSet, sched_setaffinity};
-    let mut set = CpuSet::new();
-    set.set(processor);
-    let _ = sched_setaffinity(None, &set);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn stay_on(_: usize) {}
-
-fn run<T>(processor: usize, task: impl Future<Output = T>) -> T {
-    stay_on(processor);
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    tokio.unwrap().block_on(task)
-}
-
-fn used() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
-}
 
 fn transport(options: &TransportOptions) -> Arc<quinn::TransportConfig> {
     Arc::new(options.to_quinn().unwrap())
