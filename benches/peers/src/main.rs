@@ -176,11 +176,10 @@ async fn fetch_s2n(certificate: String, server: SocketAddr, megabytes: u64) -> R
         .unwrap();
     let connect = s2n_quic::client::Connect::new(server).with_server_name("localhost");
     let connection = client.connect(connect).await.unwrap();
-    let (opener, _acceptor) = connection.split();
-    let opener = std::cell::RefCell::new(opener);
+    let handle = connection.handle();
     let fetch = async |size: u64| {
         let began = Instant::now();
-        let stream = opener.borrow_mut().open_bidirectional_stream().await.unwrap();
+        let stream = handle.clone().open_bidirectional_stream().await.unwrap();
         let (mut receive, mut send) = stream.split();
         send.send(Bytes::copy_from_slice(&size.to_be_bytes()))
             .await
@@ -193,7 +192,7 @@ async fn fetch_s2n(certificate: String, server: SocketAddr, megabytes: u64) -> R
         began.elapsed()
     };
     let run = measure(fetch, megabytes).await;
-    opener.borrow().close(0_u32.into());
+    handle.close(0_u32.into());
     tokio::time::sleep(Duration::from_millis(20)).await;
     run
 }
