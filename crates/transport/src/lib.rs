@@ -16,6 +16,7 @@ mod error;
 mod options;
 mod overhead;
 mod quic;
+mod receiving;
 mod server;
 pub mod telemetry;
 pub mod time;

@@ -36,6 +36,7 @@ use crate::adapter::ConnectionController;
 use crate::endpoint::{BindError, udp_socket};
 use crate::error::{ConnectionLost, EndpointError};
 use crate::options::TransportOptions;
+use crate::receiving::Receiving;
 use crate::time;
 use crate::tls::Identity;
 
@@ -136,7 +137,7 @@ impl Server {
         let socket = runtime
             .wrap_udp_socket(udp_socket(address)?)
             .map_err(|source| BindError::Other { address, source })?;
-        Self::new(runtime, socket, options)
+        Self::new(Receiving::on(runtime), socket, options)
     }
 
     /// The address it listens on.
