@@ -8,6 +8,7 @@ use playrate_cc::{Path, VideoKnowledge};
 use playrate_units::Bytes;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
+use crate::backlog::Backlog;
 use crate::baseline::Observed;
 use crate::controllers::{Built, ControllerChoice};
 use crate::overhead::WireOverhead;
@@ -37,6 +38,7 @@ pub struct ConnectionController {
     monitor: Arc<Monitor>,
     fits_rates: bool,
     overhead: Arc<WireOverhead>,
+    backlog: Arc<Backlog>,
     /// What it may yet become, and what it became.
     others: Option<Arc<Others>>,
 }
@@ -57,6 +59,7 @@ impl ConnectionController {
             monitor: Arc::default(),
             fits_rates: true,
             overhead: Arc::default(),
+            backlog: Arc::default(),
             others: None,
         }
     }
@@ -98,6 +101,11 @@ impl ConnectionController {
     /// Where response bodies are counted, if windows are fitted to them.
     pub(crate) fn overhead(&self) -> Option<&WireOverhead> {
         self.fits_rates.then_some(&*self.overhead)
+    }
+
+    /// What of the bodies waits to be sent.
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 
     /// Has samples go to `monitor`.
@@ -146,6 +154,10 @@ impl ConnectionController {
 }
 
 impl ConnectionController {
+    fn recorder(&self, now: Instant) -> Recorder {
+        Recorder::new(Arc::clone(&self.monitor), Arc::clone(&self.backlog), now)
+    }
+
     /// The controller that is chosen by now.
     fn build_choice(&self, now: Instant, current_mtu: u16, recorder: Recorder) -> Box<dyn Controller> {
         let path = Path::new(Bytes::new(u64::from(current_mtu)));
@@ -165,7 +177,7 @@ impl ControllerFactory for ConnectionController {
         if self.others.is_some() && self.chosen().is_none() {
             return Box::new(Switchable::new(self, now, current_mtu));
         }
-        let recorder = Recorder::new(Arc::clone(&self.monitor), now);
+        let recorder = self.recorder(now);
         self.build_choice(now, current_mtu, recorder)
     }
 }

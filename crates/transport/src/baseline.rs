@@ -173,6 +173,7 @@ impl Controller for Observed {
             app_limited,
             smoothed_rtt: self.smoothed_rtt,
         };
+        self.recorder.frame_ended(in_flight, app_limited);
         if self.recorder.is_due(now) {
             self.recorder.sample(now, &self.frame, self.snapshot());
         }

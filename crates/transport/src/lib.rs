@@ -8,6 +8,7 @@
 //! - [`telemetry`] shows what a connection's congestion control does.
 
 mod adapter;
+mod backlog;
 mod baseline;
 mod client;
 pub mod controllers;

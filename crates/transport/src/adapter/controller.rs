@@ -296,6 +296,7 @@ impl Controller for QuinnController {
         self.lost = 0;
         self.frame = None;
         self.unreported = None;
+        self.recorder.frame_ended(in_flight, app_limited);
         if self.estimate == Estimate::Due {
             self.estimate = Estimate::Measured;
         }

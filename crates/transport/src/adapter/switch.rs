@@ -13,7 +13,7 @@ use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerMetrics};
 
 use super::ConnectionController;
-use crate::telemetry::{Recorder, Sample};
+use crate::telemetry::Sample;
 
 /// Passes everything on to a controller until [`ConnectionController::switch`] names another, which takes over with the next
 /// packet that leaves. Then that one gets everything, and nothing is kept any more.
@@ -63,7 +63,7 @@ struct Signal {
 
 impl Switchable {
     pub(super) fn new(control: Arc<ConnectionController>, now: Instant, mtu: u16) -> Self {
-        let recorder = Recorder::new(Arc::clone(control.monitor()), now);
+        let recorder = control.recorder(now);
         let past = Past {
             built: now,
             mtu,
@@ -87,8 +87,7 @@ impl Switchable {
             return;
         }
         if let Some(past) = self.past.take() {
-            let monitor = Arc::clone(self.control.monitor());
-            let recorder = Recorder::new(monitor, past.built).going_on_from(past.untold());
+            let recorder = self.control.recorder(past.built).going_on_from(past.untold());
             // The one before gives its last sample as it goes.
             self.inner = self.control.build_choice(past.built, past.mtu, recorder);
             past.tell(self.inner.as_mut());

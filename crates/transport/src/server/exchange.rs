@@ -61,6 +61,16 @@ impl Context {
         ExchangeError::of(&self.quinn, error)
     }
 
+    /// Why the client has not got, or not wanted, all of a stream.
+    fn gone(&self, how: Result<Option<u64>, ()>) -> ExchangeError {
+        use crate::error::ConnectionLost;
+        match (how, self.quinn.close_reason()) {
+            (Ok(Some(code)), _) => ExchangeError::Cancelled { code },
+            (_, Some(reason)) => ExchangeError::Connection(reason.into()),
+            (_, None) => ExchangeError::Connection(ConnectionLost::ClosedHere),
+        }
+    }
+
     /// Bytes the client has acknowledged on this connection.
     fn delivered(control: &ConnectionController) -> u64 {
         control
@@ -213,6 +223,8 @@ impl Exchange {
             stream,
             context,
             mute: request.method() == Method::HEAD,
+            is_ready: true,
+            delivered: false,
         })
     }
 }
@@ -224,6 +236,10 @@ pub struct BodyWriter {
     context: Context,
     /// The response to a HEAD has no body (RFC 9110 §9.3.2).
     mute: bool,
+    /// A chunk may be written at once.
+    is_ready: bool,
+    /// The client has all of the body.
+    delivered: bool,
 }
 
 impl fmt::Debug for BodyWriter {
@@ -237,24 +253,61 @@ impl Drop for BodyWriter {
         if let Some(overhead) = self.context.control.overhead() {
             overhead.end();
         }
+        if !self.delivered {
+            self.context.control.backlog().gave_up();
+        }
     }
 }
 
 impl BodyWriter {
-    /// Sends `chunk`. Returns when the transport has taken it over, which is when all but a send window of what
-    /// was written so far has been acknowledged: this is the backpressure that bounds memory.
+    /// Waits until the transport has a use for a chunk: until little of what was written waits to be sent. What is read only then
+    /// takes no memory meanwhile. The first chunk of a body never waits here.
+    pub async fn ready(&mut self) -> Result<(), ExchangeError> {
+        if self.mute || std::mem::replace(&mut self.is_ready, true) {
+            return Ok(());
+        }
+        let Context {
+            quinn,
+            control,
+            shared,
+            stream,
+            ..
+        } = &mut self.context;
+        let room = control.backlog().room(|| {
+            let _ = quinn.rtt();
+        });
+        let waited = async {
+            tokio::select! {
+                biased;
+                () = room => None,
+                gone = stream.delivered.as_mut() => Some(gone),
+            }
+        };
+        match unless_stalled(shared, control, waited).await? {
+            None => Ok(()),
+            Some(gone) => Err(self.context.gone(gone)),
+        }
+    }
+
+    /// Sends `chunk` once there is [a use for it](Self::ready). Returns when the transport has taken it over, which is when all but
+    /// a send window of what was written so far has been acknowledged. This is the backpressure that bounds memory.
     pub async fn write(&mut self, chunk: Bytes) -> Result<(), ExchangeError> {
         if self.mute || chunk.is_empty() {
             return Ok(());
         }
+        self.ready().await?;
+        self.is_ready = false;
         let Self { stream, context, .. } = self;
+        let length = chunk.len() as u64;
         if let Some(overhead) = context.control.overhead() {
             overhead.wrote(chunk.len());
         }
         context.stream.wishes.write(chunk.clone());
         unless_stalled(&context.shared, &context.control, stream.send_data(chunk))
             .await?
-            .map_err(|error| context.failed(error))
+            .map_err(|error| context.failed(error))?;
+        context.control.backlog().wrote(length);
+        Ok(())
     }
 
     /// Ends the body and waits until the client has acknowledged all of it.
@@ -272,17 +325,14 @@ impl BodyWriter {
         } = &mut self.context;
         match unless_stalled(shared, control, stream.delivered.as_mut()).await? {
             Ok(None) => {
+                self.delivered = true;
                 if let Some(overhead) = control.overhead() {
                     let stats = quinn.stats();
                     overhead.measure(stats.udp_tx.bytes, stats.path.lost_bytes, control.knowledge());
                 }
                 Ok(())
             }
-            Ok(Some(code)) => Err(ExchangeError::Cancelled { code }),
-            Err(()) => Err(match quinn.close_reason() {
-                Some(reason) => ExchangeError::Connection(reason.into()),
-                None => ExchangeError::Connection(crate::error::ConnectionLost::ClosedHere),
-            }),
+            gone => Err(self.context.gone(gone)),
         }
     }
 }

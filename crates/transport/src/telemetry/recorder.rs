@@ -7,12 +7,14 @@ use playrate_cc::Snapshot;
 use playrate_units::Bytes;
 
 use super::{Monitor, Sample};
+use crate::backlog::Backlog;
 
 /// The part of telemetry that lives inside a controller. Plain integers; touches the shared [`Monitor`] only when
 /// a sample is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     monitor: Arc<Monitor>,
+    backlog: Arc<Backlog>,
     began: Instant,
     /// Not before this moment is the next sample due.
     next: Instant,
@@ -41,7 +43,7 @@ pub(crate) struct Frame {
 
 impl Recorder {
     /// For a controller built at `now`. After a path change the totals go on from the last sample.
-    pub(crate) fn new(monitor: Arc<Monitor>, now: Instant) -> Self {
+    pub(crate) fn new(monitor: Arc<Monitor>, backlog: Arc<Backlog>, now: Instant) -> Self {
         let last = monitor.latest();
         Self {
             began: monitor.began(now),
@@ -50,6 +52,7 @@ impl Recorder {
             totals: last.unwrap_or_default(),
             last,
             monitor,
+            backlog,
         }
     }
 
@@ -67,6 +70,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.totals.sent += Bytes::new(bytes);
+        self.backlog.sent(bytes);
     }
 
     /// Packets were acknowledged.
@@ -74,6 +78,18 @@ impl Recorder {
     pub(crate) fn acked(&mut self, bytes: u64, packets: u32) {
         self.totals.delivered += Bytes::new(bytes);
         self.totals.delivered_packets += u64::from(packets);
+    }
+
+    /// An ACK frame was read to its end.
+    #[inline]
+    pub(crate) fn frame_ended(&self, in_flight: u64, app_limited: bool) {
+        let Sample {
+            delivered,
+            delivered_packets,
+            ..
+        } = self.totals;
+        self.backlog
+            .acked(delivered.as_u64(), delivered_packets, in_flight, app_limited);
     }
 
     /// Whether a [`sample`](Self::sample) is due.
@@ -144,7 +160,7 @@ mod tests {
     fn samples_come_no_closer_than_the_interval_unless_the_path_is_congested() {
         let start = origin();
         let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
-        let mut recorder = Recorder::new(Arc::clone(&monitor), start);
+        let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
         let mut asked = 0;
         for millis in 0..100 {
             let now = start + Duration::from_millis(millis);
@@ -166,7 +182,7 @@ mod tests {
     fn the_delivery_rate_is_what_was_acknowledged_over_the_time_between_samples() {
         let start = origin();
         let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
-        let mut recorder = Recorder::new(Arc::clone(&monitor), start);
+        let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
         for millis in [0, 50, 100] {
             let now = start + Duration::from_millis(millis);
             recorder.acked(125_000, 100);
@@ -193,7 +209,7 @@ mod tests {
     #[test]
     fn a_frame_that_arrived_together_with_a_sampled_one_is_not_taken_for_sampled() {
         let start = origin();
-        let mut recorder = Recorder::new(Arc::new(Monitor::default()), start);
+        let mut recorder = Recorder::new(Arc::new(Monitor::default()), Arc::default(), start);
         let arrived = start + Duration::from_millis(50);
         let frame = Frame {
             ended: Some(arrived),
@@ -211,12 +227,12 @@ mod tests {
     fn totals_survive_a_controller_that_is_built_anew() {
         let start = origin();
         let monitor = Arc::new(Monitor::new(Duration::ZERO));
-        let mut first = Recorder::new(Arc::clone(&monitor), start);
+        let mut first = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
         first.sent(5_000);
         first.acked(1_200, 1);
         first.sample(start, &Frame::default(), Snapshot::default());
         let later = start + Duration::from_secs(9);
-        let mut second = Recorder::new(Arc::clone(&monitor), later);
+        let mut second = Recorder::new(Arc::clone(&monitor), Arc::default(), later);
         second.acked(1_200, 1);
         second.sample(later, &Frame::default(), Snapshot::default());
         let latest = monitor.latest().unwrap();

@@ -112,8 +112,11 @@ async fn answer(
                 );
             }
             let mut writer = exchange.start(head).await?;
-            // Never more than a chunk ahead of what the transport has taken.
-            while let Some(chunk) = part.next_chunk()? {
+            while !part.is_empty() {
+                writer.ready().await?;
+                let Some(chunk) = part.next_chunk()? else {
+                    break;
+                };
                 // Before it is written: the client may have had a part of one that is broken off.
                 progress.sent += chunk.len() as u64;
                 writer.write(chunk).await?;
