@@ -1,7 +1,6 @@
 //! [`Admission`]: whether a server takes one session more.
 //!
-//! A server that is given more than it can carry does not get slower by a little: what it delivers falls, and some sessions starve for many
-//! seconds while others play on. So it turns new sessions away before the ones it has suffer, with a status that says when to come again.
+//! A server that is given more than it can carry is late with everything, and in the end every player runs empty. So it turns new sessions away before the ones it has suffer, with a status that says when to come again.
 //!
 //! A session is a connection on which media was asked for and answered; it lasts as long as the connection. What was let in is served to its
 //! end, whatever the load. Everything else (pages, manifests) is answered in any case.

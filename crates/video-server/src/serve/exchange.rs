@@ -111,6 +111,9 @@ async fn answer(
                     head.headers_mut(),
                 );
             }
+            if part.is_media() {
+                shared.line.wait(part.len()).await;
+            }
             let mut writer = exchange.start(head).await?;
             while !part.is_empty() {
                 writer.ready().await?;
