@@ -263,7 +263,7 @@ impl BodyWriter {
     /// Waits until the transport has a use for a chunk: until little of what was written waits to be sent. What is read only then
     /// takes no memory meanwhile. The first chunk of a body never waits here.
     pub async fn ready(&mut self) -> Result<(), ExchangeError> {
-        if self.mute || std::mem::replace(&mut self.is_ready, true) {
+        if self.mute || self.is_ready {
             return Ok(());
         }
         let Context {
@@ -284,7 +284,10 @@ impl BodyWriter {
             }
         };
         match unless_stalled(shared, control, waited).await? {
-            None => Ok(()),
+            None => {
+                self.is_ready = true;
+                Ok(())
+            }
             Some(gone) => Err(self.context.gone(gone)),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use playrate_cc::Bitrate;
 use playrate_transport::{ExchangeError, QuinnController, TransportOptions, time};
@@ -162,6 +163,35 @@ async fn a_server_writes_no_further_ahead_of_a_client_that_does_not_read_than_th
         assert_eq!(body.received(), 8_000_000);
         assert!(rig.outcome(0).await.is_ok());
     }
+}
+
+/// On one thread: while the server's task runs, nothing leaves.
+#[tokio::test]
+async fn who_gives_up_waiting_for_room_has_to_wait_again() {
+    let rig = rig(
+        |_| {},
+        |exchange| {
+            Box::pin(async move {
+                let piece = payload(64 << 10);
+                let mut writer = exchange.start(http::Response::new(())).await?;
+                let mut pieces = 0;
+                while let Some(ready) = writer.ready().now_or_never() {
+                    ready?;
+                    writer.write(piece.clone()).await?;
+                    pieces += 1;
+                }
+                assert!((4..=8).contains(&pieces), "{pieces} pieces of 64 KiB");
+                assert!(writer.ready().now_or_never().is_none());
+                // Once it may leave there is room.
+                writer.write(piece).await?;
+                writer.finish().await
+            })
+        },
+    );
+    let connection = rig.connect().await;
+    let body = fetch(&connection, "/").await.unwrap();
+    assert!(body.len() > 4 << 16, "{}", body.len());
+    assert!(rig.outcome(0).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
