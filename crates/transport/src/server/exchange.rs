@@ -283,13 +283,12 @@ impl BodyWriter {
                 gone = stream.delivered.as_mut() => Some(gone),
             }
         };
-        match unless_stalled(shared, control, waited).await? {
-            None => {
-                self.is_ready = true;
-                Ok(())
-            }
-            Some(gone) => Err(self.context.gone(gone)),
+        if let Some(Ok(Some(code))) = unless_stalled(shared, control, waited).await? {
+            return Err(ExchangeError::Cancelled { code });
         }
+        // Also if the connection is gone: the next write says why, since `h3` keeps the first reason, and quinn only the last.
+        self.is_ready = true;
+        Ok(())
     }
 
     /// Sends `chunk` once there is [a use for it](Self::ready). Returns when the transport has taken it over, which is when all but
