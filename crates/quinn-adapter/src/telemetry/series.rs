@@ -1,4 +1,4 @@
-//! [`TimeSeries`]: samples in memory, bounded.
+//! [`TimeSeries`]: a connection's samples in bounded memory.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::{Sample, Sink};
 #[derive(Debug)]
 pub struct TimeSeries {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<KeptSamples>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeptSamples {
     kept: Vec<Sample>,
     /// The newest sample, while it is closer than `spacing` to the last one kept.
     tail: Option<Sample>,
@@ -32,7 +32,7 @@ impl TimeSeries {
         }
     }
 
-    /// The samples kept so far, oldest first, the newest one always among them.
+    /// Samples kept so far, oldest first. The newest one is always among them.
     pub fn samples(&self) -> Vec<Sample> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut samples = state.kept.clone();
@@ -43,7 +43,7 @@ impl TimeSeries {
         samples
     }
 
-    /// The newest sample.
+    /// The newest sample, its delivery rate counted from the one kept before it.
     pub fn latest(&self) -> Option<Sample> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tail = state.tail;
@@ -78,7 +78,7 @@ impl Sink for TimeSeries {
     }
 }
 
-impl State {
+impl KeptSamples {
     fn thin_out(&mut self) {
         let span = match (self.kept.first(), self.kept.last()) {
             (Some(first), Some(last)) => last.at.saturating_sub(first.at),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_connection_stays_within_the_capacity_and_is_spanned_whole() {
+    fn a_long_connection_stays_within_the_capacity_and_is_spanned_completely() {
         let series = TimeSeries::new(64);
         for step in 0..10_000 {
             series.take(&sample(step * 20));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delivery_rate_outlives_thinning_out() {
+    fn the_delivery_rate_survives_thinning_out() {
         let series = TimeSeries::new(32);
         for step in 0..1_000 {
             series.take(&sample(step * 20));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_at_one_moment_do_not_push_others_out() {
+    fn samples_at_the_same_time_do_not_displace_others() {
         let series = TimeSeries::new(32);
         for _ in 0..1_000 {
             series.take(&sample(0));

@@ -15,21 +15,21 @@ mod recorder;
 mod series;
 mod waits;
 
-pub(crate) use recorder::{Frame, Recorder};
+pub(crate) use recorder::{LastAckFrame, Recorder};
 pub use series::TimeSeries;
-use waits::Waits;
+use waits::WaitLog;
 
-/// One look at a connection's congestion control. Totals count from the connection's beginning.
+/// State of a connection's congestion control at one time. Totals count from the connection's beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
     /// Time since the connection began.
     pub at: Duration,
-    /// What the controller says of itself.
+    /// State of the controller.
     pub snapshot: Snapshot,
     /// Bytes in flight after the last ACK frame.
     pub bytes_in_flight: Bytes,
-    /// Whether the sender was limited by the application or by flow control, as of that ACK frame.
+    /// True if the sender was limited by the application or by flow control, as of that ACK frame.
     pub app_limited: bool,
     /// Last RTT sample: arrival of the ACK frame minus departure of the newest packet it acknowledged. It contains
     /// the peer's acknowledgement delay.
@@ -44,7 +44,7 @@ pub struct Sample {
     pub delivered_packets: u64,
     /// Bytes of packets declared lost.
     pub lost: Bytes,
-    /// How often the path signalled congestion: rounds of loss detection that found a loss, and ECN-CE.
+    /// Number of congestion signals: rounds of loss detection that found a loss, and ECN-CE.
     pub congestion_events: u64,
     /// Bytes acknowledged since the sample before this one, over the time between the two. `None` for the first.
     pub delivery_rate: Option<Bitrate>,
@@ -58,9 +58,9 @@ impl Sample {
     }
 }
 
-/// Something that takes samples. Called on the connection's task: it must not block.
+/// Receiver of samples. Called on the connection's task: it must not block.
 pub trait Sink: Debug + Send + Sync {
-    /// Takes one sample.
+    /// Receives one sample; samples of a connection come in the order of their times.
     fn take(&self, sample: &Sample);
 }
 
@@ -70,7 +70,7 @@ impl<S: Sink + ?Sized> Sink for Arc<S> {
     }
 }
 
-/// Prints every sample as a `tracing` event of level DEBUG, target `playrate::telemetry`.
+/// Logs every sample as a `tracing` event of level DEBUG, target `playrate::telemetry`.
 #[derive(Clone, Debug, Default)]
 pub struct TracingSink {
     connection: Arc<str>,
@@ -106,8 +106,8 @@ impl Sink for TracingSink {
     }
 }
 
-/// Where a connection's samples come together. One per connection, shared (`Arc`) between its controller and
-/// whoever watches it.
+/// Distributor of a connection's samples to its sinks. One per connection, shared (`Arc`) between its controller and
+/// the code that reads [`latest`](Self::latest).
 #[derive(Debug)]
 pub struct Monitor {
     name: String,
@@ -115,7 +115,7 @@ pub struct Monitor {
     sinks: Vec<Box<dyn Sink>>,
     began: OnceLock<Instant>,
     latest: Mutex<Option<Sample>>,
-    waits: Waits,
+    waits: WaitLog,
 }
 
 impl Default for Monitor {
@@ -125,10 +125,10 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// Fine enough for a figure over a minute, coarse enough to cost nothing.
+    /// Interval between samples: fine enough for a figure over a minute, coarse enough to cost nothing.
     pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
 
-    /// A monitor that asks for a sample at most every `interval`.
+    /// A monitor that takes a sample at most every `interval`.
     pub fn new(interval: Duration) -> Self {
         Self {
             name: String::new(),
@@ -136,18 +136,18 @@ impl Monitor {
             sinks: Vec::new(),
             began: OnceLock::new(),
             latest: Mutex::new(None),
-            waits: Waits::default(),
+            waits: WaitLog::default(),
         }
     }
 
-    /// Has what is logged carry `connection` as its connection's name.
+    /// Logs under the name `connection`.
     #[must_use]
     pub fn named(mut self, connection: impl Display) -> Self {
         self.name = connection.to_string();
         self
     }
 
-    /// Adds a sink.
+    /// Adds a sink, which receives all samples from now on.
     #[must_use]
     pub fn with_sink(mut self, sink: impl Sink + 'static) -> Self {
         self.sinks.push(Box::new(sink));
@@ -159,12 +159,12 @@ impl Monitor {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Smallest time between two samples.
+    /// Shortest time between two samples without a congestion signal between them.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// When the connection began, given that a controller for it is built at `now`.
+    /// Time of the connection's beginning: `now` at the first call, which builds its first controller.
     fn began(&self, now: Instant) -> Instant {
         *self.began.get_or_init(|| now)
     }
@@ -184,11 +184,11 @@ impl Monitor {
 pub struct Totals {
     /// UDP payload bytes sent, retransmissions and acknowledgements included.
     pub sent_bytes: Bytes,
-    /// UDP datagrams sent.
+    /// UDP datagrams sent, those of handshake and MTU discovery included.
     pub sent_datagrams: u64,
     /// UDP payload bytes received.
     pub received_bytes: Bytes,
-    /// UDP datagrams received.
+    /// UDP datagrams received, undecryptable ones included.
     pub received_datagrams: u64,
     /// QUIC packets sent on the current path.
     pub sent_packets: u64,
@@ -196,17 +196,17 @@ pub struct Totals {
     pub lost_packets: u64,
     /// Bytes of those packets.
     pub lost_bytes: Bytes,
-    /// How often the path signalled congestion.
+    /// Number of congestion signals from the path.
     pub congestion_events: u64,
     /// Smoothed RTT; before the first sample the initial guess.
     pub smoothed_rtt: Duration,
     /// Smallest RTT; before the first sample the initial guess.
     pub min_rtt: Duration,
-    /// Congestion window.
+    /// Congestion window of the current path.
     pub window: Bytes,
     /// Largest UDP payload the path carries.
     pub mtu: Bytes,
-    /// How often MTU black hole detection fell back to the smallest MTU.
+    /// Number of times that MTU black hole detection fell back to the smallest MTU.
     pub black_holes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! [`Recorder`]: counts on the ACK path, and decides when a sample is due.
+//! [`Recorder`]: counts on the ACK path, and takes samples when they are due.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,43 +7,42 @@ use playrate_cc::Snapshot;
 use playrate_units::Bytes;
 
 use super::{Monitor, Sample};
-use crate::backlog::Backlog;
+use crate::unsent::UnsentBytes;
 
-/// The part of telemetry that lives inside a controller. Plain integers; touches the shared [`Monitor`] only when
-/// a sample is due.
+/// Counters inside a controller: plain integers, which reach the shared [`Monitor`] only when a sample is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     monitor: Arc<Monitor>,
-    backlog: Arc<Backlog>,
+    unsent: Arc<UnsentBytes>,
     began: Instant,
-    /// Not before this moment is the next sample due.
+    /// Time from which the next sample is due.
     next: Instant,
-    /// When the last sample was taken.
+    /// Time of the last sample.
     sampled: Instant,
-    /// Totals so far, in the shape they leave in.
+    /// Totals so far, as fields of the next sample.
     totals: Sample,
     last: Option<Sample>,
 }
 
 /// The last ACK frame, as samples show it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Frame {
-    /// When it was read to its end; `None` before the first.
+pub(crate) struct LastAckFrame {
+    /// Time at which it was read to its end; `None` before the first.
     pub(crate) ended: Option<Instant>,
-    /// When the newest packet left that it acknowledged, and when it was acknowledged; the one before, if it acknowledged
-    /// none. quinn tells of a frame's packets in the order in which they left.
+    /// Departure and acknowledgement of the newest packet that it acknowledged, or an earlier frame if it acknowledged
+    /// none. quinn reports a frame's packets in the order in which they left.
     pub(crate) newest: Option<(Instant, Instant)>,
     /// Bytes in flight after it.
     pub(crate) in_flight: u64,
-    /// Whether the application or flow control limited the sender.
+    /// True if the application or flow control limited the sender.
     pub(crate) app_limited: bool,
-    /// The transport's smoothed RTT.
+    /// The transport's smoothed RTT, if it was measured.
     pub(crate) smoothed_rtt: Option<Duration>,
 }
 
 impl Recorder {
     /// For a controller built at `now`. After a path change the totals go on from the last sample.
-    pub(crate) fn new(monitor: Arc<Monitor>, backlog: Arc<Backlog>, now: Instant) -> Self {
+    pub(crate) fn new(monitor: Arc<Monitor>, unsent: Arc<UnsentBytes>, now: Instant) -> Self {
         let last = monitor.latest();
         Self {
             began: monitor.began(now),
@@ -52,17 +51,17 @@ impl Recorder {
             totals: last.unwrap_or_default(),
             last,
             monitor,
-            backlog,
+            unsent,
         }
     }
 
-    /// The totals so far.
+    /// Totals so far, for the controller that replaces this one.
     pub(crate) fn totals(&self) -> Sample {
         self.totals
     }
 
-    /// Counts on from these totals, for a controller that takes another one's place.
-    pub(crate) fn going_on_from(mut self, totals: Sample) -> Self {
+    /// The same recorder, counting on from the totals of the controller that was replaced.
+    pub(crate) fn continuing_from(mut self, totals: Sample) -> Self {
         self.totals = totals;
         self
     }
@@ -70,17 +69,17 @@ impl Recorder {
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.totals.sent += Bytes::new(bytes);
-        self.backlog.sent(bytes);
+        self.unsent.sent(bytes);
     }
 
-    /// Packets were acknowledged.
+    /// Counts packets that an ACK frame acknowledged.
     #[inline]
     pub(crate) fn acked(&mut self, bytes: u64, packets: u32) {
         self.totals.delivered += Bytes::new(bytes);
         self.totals.delivered_packets += u64::from(packets);
     }
 
-    /// An ACK frame was read to its end.
+    /// Reports the end of an ACK frame to the estimate of unsent bytes.
     #[inline]
     pub(crate) fn frame_ended(&self, in_flight: u64, app_limited: bool) {
         let Sample {
@@ -88,26 +87,25 @@ impl Recorder {
             delivered_packets,
             ..
         } = self.totals;
-        self.backlog
-            .acked(delivered.as_u64(), delivered_packets, in_flight, app_limited);
+        let content = UnsentBytes::content(delivered.as_u64(), delivered_packets);
+        self.unsent.acked(content.saturating_add(in_flight), app_limited);
     }
 
-    /// Whether a [`sample`](Self::sample) is due.
+    /// Returns true if a [`sample`](Self::sample) is due.
     #[inline]
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.next
     }
 
-    /// The path signalled congestion: always worth a sample.
-    pub(crate) fn congestion(&mut self, now: Instant, lost_bytes: u64, frame: &Frame, snapshot: Snapshot) {
+    /// Counts a congestion signal, after which a sample is always to be taken.
+    pub(crate) fn congestion(&mut self, lost_bytes: u64) {
         self.totals.lost += Bytes::new(lost_bytes);
         self.totals.congestion_events += 1;
-        self.sample(now, frame, snapshot);
     }
 
-    /// When the last ACK frame was read, if no sample shows it yet. Time alone does not tell: datagrams that one system call
-    /// received carry the same moment.
-    pub(crate) fn unsampled(&self, frame: &Frame) -> Option<Instant> {
+    /// Time of the last ACK frame, if no sample shows it yet. Comparing times alone is not enough: datagrams that one
+    /// system call received carry the same time.
+    pub(crate) fn unsampled(&self, frame: &LastAckFrame) -> Option<Instant> {
         let sampled = self.last.map(|last| last.delivered);
         frame
             .ended
@@ -116,7 +114,7 @@ impl Recorder {
 
     /// Hands a sample to the monitor.
     #[cold]
-    pub(crate) fn sample(&mut self, now: Instant, frame: &Frame, snapshot: Snapshot) {
+    pub(crate) fn sample(&mut self, now: Instant, frame: &LastAckFrame, snapshot: Snapshot) {
         if frame.ended.is_some() {
             self.totals.bytes_in_flight = Bytes::new(frame.in_flight);
             self.totals.app_limited = frame.app_limited;
@@ -157,29 +155,30 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_no_closer_than_the_interval_unless_the_path_is_congested() {
+    fn samples_are_at_least_an_interval_apart_unless_the_path_is_congested() {
         let start = origin();
         let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
         let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
-        let mut asked = 0;
+        let mut due = 0;
         for millis in 0..100 {
             let now = start + Duration::from_millis(millis);
             recorder.acked(1_200, 1);
             if recorder.is_due(now) {
-                asked += 1;
-                recorder.sample(now, &Frame::default(), Snapshot::default());
+                due += 1;
+                recorder.sample(now, &LastAckFrame::default(), Snapshot::default());
             }
         }
-        assert_eq!(asked, 5);
+        assert_eq!(due, 5);
         let end = start + Duration::from_millis(100);
-        recorder.congestion(end, 1_200, &Frame::default(), Snapshot::default());
+        recorder.congestion(1_200);
+        recorder.sample(end, &LastAckFrame::default(), Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!((latest.congestion_events, latest.lost), (1, Bytes::new(1_200)));
         assert_eq!(latest.delivered, Bytes::new(120_000));
     }
 
     #[test]
-    fn the_delivery_rate_is_what_was_acknowledged_over_the_time_between_samples() {
+    fn the_delivery_rate_is_acknowledged_bytes_over_the_time_between_samples() {
         let start = origin();
         let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
         let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
@@ -187,7 +186,7 @@ mod tests {
             let now = start + Duration::from_millis(millis);
             recorder.acked(125_000, 100);
             assert!(recorder.is_due(now));
-            let frame = Frame {
+            let frame = LastAckFrame {
                 ended: Some(now),
                 newest: Some((start, now)),
                 in_flight: 7,
@@ -207,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_arrived_together_with_a_sampled_one_is_not_taken_for_sampled() {
+    fn a_frame_that_arrived_together_with_a_sampled_one_is_still_unsampled() {
         let start = origin();
         let mut recorder = Recorder::new(Arc::new(Monitor::default()), Arc::default(), start);
         let arrived = start + Duration::from_millis(50);
-        let frame = Frame {
+        let frame = LastAckFrame {
             ended: Some(arrived),
-            ..Frame::default()
+            ..LastAckFrame::default()
         };
         recorder.acked(1_200, 1);
         recorder.sample(arrived, &frame, Snapshot::default());
@@ -230,11 +229,11 @@ mod tests {
         let mut first = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
         first.sent(5_000);
         first.acked(1_200, 1);
-        first.sample(start, &Frame::default(), Snapshot::default());
+        first.sample(start, &LastAckFrame::default(), Snapshot::default());
         let later = start + Duration::from_secs(9);
         let mut second = Recorder::new(Arc::clone(&monitor), Arc::default(), later);
         second.acked(1_200, 1);
-        second.sample(later, &Frame::default(), Snapshot::default());
+        second.sample(later, &LastAckFrame::default(), Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!(latest.at, Duration::from_secs(9));
         assert_eq!(

@@ -1,18 +1,18 @@
-//! [`Waits`]: says once that a controller waits for knowledge of the video, and once that it has it.
+//! [`WaitLog`]: logs once that a controller waits for knowledge of the video, and once that it has it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use playrate_cc::Facts;
 
-/// What was said of one connection.
+/// Log messages of one connection so far.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct WaitLog {
     began: AtomicBool,
     ended: AtomicBool,
 }
 
-impl Waits {
-    /// Takes what the parts of `connection`'s controller wait for now.
+impl WaitLog {
+    /// Logs a change in the facts that components of `connection`'s controller wait for.
     pub(super) fn log(&self, connection: &str, waiting_for: Facts) {
         if !waiting_for.is_empty() {
             if !self.began.swap(true, Relaxed) {
@@ -20,11 +20,15 @@ impl Waits {
                     target: "playrate::telemetry",
                     connection,
                     %waiting_for,
-                    "parts of the controller act as their plain counterparts until this is known"
+                    "components of the controller act without knowledge of the video until these facts are known"
                 );
             }
         } else if self.began.load(Relaxed) && !self.ended.swap(true, Relaxed) {
-            tracing::info!(target: "playrate::telemetry", connection, "all that the controller waited for is known");
+            tracing::info!(
+                target: "playrate::telemetry",
+                connection,
+                "all facts that the controller waited for are known"
+            );
         }
     }
 }
@@ -71,26 +75,29 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_said_once_when_it_begins_and_once_when_it_ends() {
+    fn a_wait_is_logged_once_when_it_begins_and_once_when_it_ends() {
         let kept = Kept::default();
         with_default(kept.clone(), || {
-            let waits = Waits::default();
+            let waits = WaitLog::default();
             let both = Facts::AVERAGE_RATE.union(Facts::BUFFERED);
             for facts in [both, both, Facts::BUFFERED, Facts::NONE, both, Facts::NONE] {
                 waits.log("7", facts);
             }
         });
-        let said = kept.0.lock().unwrap().clone();
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].contains("waiting_for=average-rate,buffered"), "{said:?}");
-        assert!(said[0].contains("connection=\"7\""), "{said:?}");
-        assert!(said[1].contains("is known"), "{said:?}");
+        let logged = kept.0.lock().unwrap().clone();
+        assert_eq!(logged.len(), 2, "{logged:?}");
+        assert!(
+            logged[0].contains("waiting_for=average-rate,buffered"),
+            "{logged:?}"
+        );
+        assert!(logged[0].contains("connection=\"7\""), "{logged:?}");
+        assert!(logged[1].contains("are known"), "{logged:?}");
     }
 
     #[test]
-    fn a_controller_that_waits_for_nothing_says_nothing() {
+    fn a_controller_that_waits_for_nothing_logs_nothing() {
         let kept = Kept::default();
-        with_default(kept.clone(), || Waits::default().log("7", Facts::NONE));
+        with_default(kept.clone(), || WaitLog::default().log("7", Facts::NONE));
         assert!(kept.0.lock().unwrap().is_empty());
     }
 }

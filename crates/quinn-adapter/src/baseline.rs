@@ -1,4 +1,4 @@
-//! quinn's own controllers as baselines: unmodified, only watched.
+//! quinn's own controllers as baselines: unmodified, with telemetry around them.
 
 use std::any::Any;
 use std::fmt;
@@ -10,22 +10,23 @@ use playrate_units::Bytes;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 
-use crate::telemetry::{Frame, Recorder};
+use crate::telemetry::{LastAckFrame, Recorder};
 
-/// Which of quinn's own controllers.
+/// One of quinn's own controllers, unmodified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Baseline {
-    /// quinn's `NewReno`.
+    /// quinn's `NewReno` (RFC 6582 and RFC 9002).
     NewReno,
     /// quinn's `Cubic` (its default; written after RFC 8312).
     Cubic,
 }
 
 impl Baseline {
-    /// Every baseline.
+    /// Every baseline, in the order of the registry.
     pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
 
-    /// The name in a controller choice.
+    /// Name in a [`ControllerChoice`](crate::ControllerChoice).
     pub const fn name(self) -> &'static str {
         match self {
             Self::NewReno => "quinn-newreno",
@@ -33,7 +34,7 @@ impl Baseline {
         }
     }
 
-    /// What it is, in a line.
+    /// One line of description for lists of controllers.
     pub const fn about(self) -> &'static str {
         match self {
             Self::NewReno => "quinn's own NewReno, unmodified, as a baseline",
@@ -41,8 +42,9 @@ impl Baseline {
         }
     }
 
-    /// quinn's factory of this controller, for paths that start with `mtu`.
-    pub(crate) fn factory(self, mtu: u16) -> Arc<dyn ControllerFactory + Send + Sync> {
+    /// quinn's factory of this controller, for paths that start with an MTU of `mtu` bytes. The initial window is
+    /// quinn's, or RFC 9002's for an MTU with which quinn's would deadlock.
+    pub fn factory(self, mtu: u16) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
             Self::NewReno => {
                 let mut config = NewRenoConfig::default();
@@ -71,27 +73,27 @@ fn raised_initial_window(mtu: u16) -> Option<u64> {
 }
 
 /// One of quinn's controllers with telemetry around it.
-pub(crate) struct Observed {
+pub(crate) struct ObservedBaseline {
     inner: Box<dyn Controller>,
     smoothed_rtt: Option<Duration>,
     min_rtt: Option<Duration>,
     rtt_measured: bool,
     batch_acked: bool,
     newest_sent: Option<Instant>,
-    frame: Frame,
+    frame: LastAckFrame,
     reason: Reason,
     recorder: Recorder,
 }
 
-impl fmt::Debug for Observed {
+impl fmt::Debug for ObservedBaseline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observed")
+        f.debug_struct("ObservedBaseline")
             .field("window", &self.inner.window())
             .finish_non_exhaustive()
     }
 }
 
-impl Observed {
+impl ObservedBaseline {
     pub(crate) fn new(inner: Box<dyn Controller>, recorder: Recorder) -> Self {
         Self {
             inner,
@@ -100,7 +102,7 @@ impl Observed {
             rtt_measured: false,
             batch_acked: false,
             newest_sent: None,
-            frame: Frame::default(),
+            frame: LastAckFrame::default(),
             reason: Reason::Began,
             recorder,
         }
@@ -125,8 +127,8 @@ impl Observed {
     }
 }
 
-impl Drop for Observed {
-    /// The path's last sample shows all that was counted.
+impl Drop for ObservedBaseline {
+    /// Has the path's last sample show all that was counted.
     fn drop(&mut self) {
         if let Some(at) = self.recorder.unsampled(&self.frame) {
             self.recorder.sample(at, &self.frame, self.snapshot());
@@ -134,7 +136,7 @@ impl Drop for Observed {
     }
 }
 
-impl Controller for Observed {
+impl Controller for ObservedBaseline {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.recorder.sent(bytes);
         self.inner.on_sent(now, bytes, last_packet_number);
@@ -162,7 +164,7 @@ impl Controller for Observed {
             .on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
         self.rtt_measured |= self.batch_acked;
         self.batch_acked = false;
-        self.frame = Frame {
+        self.frame = LastAckFrame {
             ended: Some(now),
             newest: self
                 .newest_sent
@@ -194,7 +196,8 @@ impl Controller for Observed {
             (false, _) => Reason::Loss,
         };
         let snapshot = self.snapshot();
-        self.recorder.congestion(now, lost_bytes, &self.frame, snapshot);
+        self.recorder.congestion(lost_bytes);
+        self.recorder.sample(now, &self.frame, snapshot);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
