@@ -1,11 +1,11 @@
-//! Requests of players that say something and of players that do not.
+//! Requests of players with and without reports.
 
 use super::*;
 use quinn::TokioRuntime;
 use std::path::Path;
 
 struct Fixture {
-    watching: Arc<Watching>,
+    tracker: Arc<PlaybackTracker>,
     knowledge: Arc<VideoKnowledge>,
     began: Instant,
 }
@@ -19,37 +19,37 @@ impl Fixture {
         let (knowledge, runtime) = (Arc::new(knowledge), Arc::new(TokioRuntime));
         Self {
             began: runtime.now(),
-            watching: Arc::new(Watching::new(Arc::clone(&knowledge), runtime)),
+            tracker: Arc::new(PlaybackTracker::new(Arc::clone(&knowledge), runtime)),
             knowledge,
         }
     }
 
-    /// A request of a player that says nothing.
-    fn silent(&self, title: &str, set: usize, kbps: u64) -> Guard {
-        let asked = Asked {
+    /// A request of a player without reports.
+    fn silent(&self, title: &str, set: usize, kbps: u64) -> ResponseGuard {
+        let request = MediaRequest {
             title: name(title),
             set,
             rate: Some(Bitrate::from_kbps(kbps)),
             cmcd: None,
         };
-        self.watching.begin(&asked).unwrap()
+        self.tracker.begin(&request).unwrap()
     }
 
-    /// A request `after` seconds whose CMCD is `text`, and its response to the end.
-    fn says(&self, after: u64, text: &str) {
+    /// A request after `after` seconds with the CMCD `text`, and its whole response.
+    fn reports(&self, after: u64, text: &str) {
         let headers = [("cmcd-request", text)];
         let headers =
             headers.map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
-        let asked = Asked {
+        let request = MediaRequest {
             title: name("film.mpd"),
             set: 0,
             rate: Some(Bitrate::from_kbps(77)),
-            cmcd: Cmcd::of(&headers.into_iter().collect(), &"/".parse().unwrap()),
+            cmcd: Cmcd::read(&headers.into_iter().collect(), &"/".parse().unwrap()),
         };
-        assert!(asked.cmcd.is_some());
+        assert!(request.cmcd.is_some());
         let _ = self
-            .watching
-            .begin_at(&asked, self.began + Duration::from_secs(after));
+            .tracker
+            .begin_at(&request, self.began + Duration::from_secs(after));
     }
 
     fn kbps(&self) -> Option<u64> {
@@ -81,7 +81,7 @@ fn the_rate_is_that_of_the_titles_being_fetched_each_counted_once() {
     drop(sound);
     assert_eq!(fixture.kbps(), Some(4_000));
     drop(same);
-    assert_eq!(fixture.kbps(), Some(4_000), "the viewer goes on watching");
+    assert_eq!(fixture.kbps(), Some(4_000), "playback goes on");
     let other = fixture.silent("other.mp4", 0, 500);
     assert_eq!(fixture.kbps(), Some(500));
     drop(other);
@@ -92,7 +92,7 @@ fn the_rate_is_that_of_the_titles_being_fetched_each_counted_once() {
 }
 
 #[test]
-fn of_a_packaged_title_picture_and_sound_add_up_and_a_switch_replaces() {
+fn video_and_audio_of_a_packaged_title_add_up_and_a_switch_replaces() {
     let fixture = Fixture::new();
     drop(fixture.silent("film.mpd", 0, 4_800));
     drop(fixture.silent("film.mpd", 1, 128));
@@ -108,14 +108,14 @@ fn of_a_packaged_title_picture_and_sound_add_up_and_a_switch_replaces() {
 }
 
 #[test]
-fn what_is_not_media_says_only_of_a_start_that_nothing_was_known_of() {
+fn requests_other_than_media_report_only_a_first_start() {
     let fixture = Fixture::new();
-    fixture.says(0, "sid=\"a\",ot=m");
+    fixture.reports(0, "sid=\"a\",ot=m");
     assert_eq!(fixture.knowledge.playback(), None);
-    fixture.says(0, "sid=\"a\",ot=i,su");
+    fixture.reports(0, "sid=\"a\",ot=i,su");
     assert_eq!(fixture.knowledge.playback(), Some(Playback::Starting));
-    fixture.says(1, "sid=\"a\",ot=v,br=4820,bl=4000,dl=3900");
-    fixture.says(2, "sid=\"a\",ot=i,su");
+    fixture.reports(1, "sid=\"a\",ot=v,br=4820,bl=4000,dl=3900");
+    fixture.reports(2, "sid=\"a\",ot=i,su");
     assert_eq!(
         fixture.knowledge.playback(),
         Some(Playback::Playing),
@@ -125,51 +125,51 @@ fn what_is_not_media_says_only_of_a_start_that_nothing_was_known_of() {
 }
 
 #[test]
-fn what_the_player_says_goes_before_what_the_library_knows() {
+fn reports_of_the_player_take_precedence_over_the_library() {
     let fixture = Fixture::new();
-    fixture.says(0, "sid=\"a\",ot=m,su");
+    fixture.reports(0, "sid=\"a\",ot=m,su");
     assert_eq!(
         (fixture.kbps(), fixture.knowledge.playback()),
         (None, Some(Playback::Starting))
     );
-    fixture.says(0, "sid=\"a\",ot=i,br=4820,su");
-    assert_eq!(fixture.kbps(), None, "an initialisation segment is no media");
-    fixture.says(1, "sid=\"a\",ot=v,br=4820,bl=0,su");
-    fixture.says(1, "sid=\"a\",ot=a,br=128,bl=100,su");
+    fixture.reports(0, "sid=\"a\",ot=i,br=4820,su");
+    assert_eq!(fixture.kbps(), None, "an initialisation segment has no rate");
+    fixture.reports(1, "sid=\"a\",ot=v,br=4820,bl=0,su");
+    fixture.reports(1, "sid=\"a\",ot=a,br=128,bl=100,su");
     assert_eq!((fixture.kbps(), fixture.buffered_ms()), (Some(4_948), Some(0)));
-    fixture.says(3, "sid=\"a\",ot=v,br=440,bl=5200,dl=4100");
+    fixture.reports(3, "sid=\"a\",ot=v,br=440,bl=5200,dl=4100");
     assert_eq!(fixture.kbps(), Some(568));
-    assert_eq!(fixture.buffered_ms(), Some(100), "the emptiest buffer counts");
+    assert_eq!(fixture.buffered_ms(), Some(100), "the lowest buffer counts");
     assert_eq!(fixture.knowledge.playback(), Some(Playback::Playing));
     assert_eq!(fixture.knowledge.deadline(), Some(Duration::from_millis(4_100)));
-    fixture.says(4, "sid=\"a\",ot=v,br=440,bs");
+    fixture.reports(4, "sid=\"a\",ot=v,br=440,bs");
     assert_eq!(
         (fixture.buffered_ms(), fixture.knowledge.playback()),
         (Some(0), Some(Playback::Starved))
     );
-    let report = fixture.watching.report().unwrap();
-    assert_eq!((report.requests, report.viewings, report.starvations), (6, 1, 1));
+    let report = fixture.tracker.report().unwrap();
+    assert_eq!((report.requests, report.viewings, report.stalls), (6, 1, 1));
 }
 
 #[test]
-fn without_a_rate_of_its_own_the_library_s_counts() {
+fn without_a_reported_rate_the_rate_of_the_library_counts() {
     let fixture = Fixture::new();
-    fixture.says(0, "sid=\"a\",ot=v,bl=2000");
+    fixture.reports(0, "sid=\"a\",ot=v,bl=2000");
     assert_eq!((fixture.kbps(), fixture.buffered_ms()), (Some(77), Some(2_000)));
 }
 
 #[test]
-fn two_viewings_add_up_until_one_falls_silent_for_longer_than_its_buffer_lasts() {
+fn two_sessions_add_up_until_one_is_silent_for_longer_than_its_buffer_lasts() {
     let fixture = Fixture::new();
-    fixture.says(0, "sid=\"a\",ot=v,br=3000,bl=20000");
-    fixture.says(0, "sid=\"b\",ot=v,br=1000,bl=4000");
+    fixture.reports(0, "sid=\"a\",ot=v,br=3000,bl=20000");
+    fixture.reports(0, "sid=\"b\",ot=v,br=1000,bl=4000");
     assert_eq!(
         (fixture.kbps(), fixture.buffered_ms()),
         (Some(4_000), Some(4_000))
     );
-    fixture.says(13, "sid=\"a\",ot=v,br=3000,bl=20000");
+    fixture.reports(13, "sid=\"a\",ot=v,br=3000,bl=20000");
     assert_eq!(fixture.kbps(), Some(4_000), "b has 4 s and is given 10 s");
-    fixture.says(15, "sid=\"a\",ot=v,br=3000,bl=20000");
+    fixture.reports(15, "sid=\"a\",ot=v,br=3000,bl=20000");
     assert_eq!(
         (fixture.kbps(), fixture.buffered_ms()),
         (Some(3_000), Some(20_000))
@@ -177,53 +177,53 @@ fn two_viewings_add_up_until_one_falls_silent_for_longer_than_its_buffer_lasts()
 }
 
 #[test]
-fn a_buffer_that_grows_no_more_is_taken_for_full() {
+fn a_buffer_that_stops_growing_counts_as_full() {
     let fixture = Fixture::new();
     for (at, level) in [4_000, 8_000, 12_000, 12_300, 11_500].into_iter().enumerate() {
-        fixture.says(at as u64, &format!("sid=\"a\",ot=v,br=4000,bl={level}"));
+        fixture.reports(at as u64, &format!("sid=\"a\",ot=v,br=4000,bl={level}"));
         assert_eq!(fixture.knowledge.playout_buffer(), None);
     }
-    fixture.says(5, "sid=\"a\",ot=v,br=4000,bl=12000");
+    fixture.reports(5, "sid=\"a\",ot=v,br=4000,bl=12000");
     // 12.3 s of 4 Mbit/s.
     assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(6_150_000)));
 }
 
 #[test]
-fn a_buffer_that_drains_is_not_taken_for_full() {
+fn a_buffer_that_drains_does_not_count_as_full() {
     let fixture = Fixture::new();
     // dash.js on a path that is too slow for what it tried.
     for (at, level) in [2_900, 2_700, 0, 900, 0, 2_600, 1_700, 2_600, 2_700]
         .into_iter()
         .enumerate()
     {
-        fixture.says(at as u64, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
+        fixture.reports(at as u64, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
         assert_eq!(fixture.knowledge.playout_buffer(), None, "{level}");
     }
-    // The emptier of two buffers is the one that counts.
+    // The lower of two buffers counts.
     for (at, level) in [(9, 14_400), (10, 14_500), (11, 14_400), (12, 14_500)] {
-        fixture.says(at, &format!("sid=\"a\",ot=a,br=100,bl={}", level + 2_500));
-        fixture.says(at, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
+        fixture.reports(at, &format!("sid=\"a\",ot=a,br=100,bl={}", level + 2_500));
+        fixture.reports(at, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
     }
     assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(725_000)));
 }
 
 #[test]
-fn what_the_operator_says_of_the_buffer_stands() {
+fn the_configured_buffer_size_is_kept() {
     let known = VideoKnowledge::new();
     known.set_playout_buffer(Some(Bytes::from_kb(656)));
     let fixture = Fixture::knowing(known);
     for at in 0..9 {
-        fixture.says(at, "sid=\"a\",ot=v,br=4000,bl=12000");
+        fixture.reports(at, "sid=\"a\",ot=v,br=4000,bl=12000");
     }
     assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::from_kb(656)));
 }
 
 #[test]
-fn a_client_cannot_open_viewings_without_end() {
+fn the_number_of_sessions_is_bounded() {
     let fixture = Fixture::new();
     for number in 0..1_000 {
-        fixture.says(0, &format!("sid=\"{number}\",ot=v,br=1"));
+        fixture.reports(0, &format!("sid=\"{number}\",ot=v,br=1"));
     }
-    assert_eq!(fixture.watching.state().viewings.len(), VIEWINGS);
-    assert_eq!(fixture.kbps(), Some(VIEWINGS as u64));
+    assert_eq!(fixture.tracker.state().sessions.len(), MAX_SESSIONS);
+    assert_eq!(fixture.kbps(), Some(MAX_SESSIONS as u64));
 }

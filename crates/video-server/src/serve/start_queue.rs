@@ -1,36 +1,41 @@
-//! [`Line`]: bodies begin one after the other, so that a server with more to do than it can do finishes what it has begun.
+//! [`StartQueue`]: starts bodies one after the other, so that an overloaded server finishes those in progress.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 use tokio::sync::Mutex;
 
-/// A connection that has much to send sends a fifth of this when its turn comes. So a handful of bodies are under way when the processors are the limit.
+/// Bytes per turn of the task queue. A connection with much to send sends a fifth of this in one turn, so
+/// about five bodies are in progress when the processors are the limit.
 const BYTES_PER_TURN: u64 = 128 << 10;
-/// The longest bodies are no more to the processors' caches than this many turns.
-const MOST_TURNS: u64 = 16;
+/// Maximum number of turns. A longer body needs no more room in the processors' caches than this many turns'
+/// bytes.
+const MAX_TURNS: u64 = 16;
 
-/// Where bodies wait to begin, in the order in which they were asked for.
+/// Bodies that wait to start, in the order of their requests.
 ///
-/// The first waits for some turns of the runtime's queue of tasks, more if it is long. When there is little to do, a turn takes no time. When the
-/// processors cannot keep up, it takes as long as everything that is ready to be sent; then bodies begin as fast as others end, and few are
-/// under way, instead of all of them, each one late and the processors' caches too small for what belongs to them. Bodies that wait for
-/// the network are not in that queue, so nobody waits for them.
+/// The first one waits for some turns of the runtime's task queue, the more the longer it is. On an idle
+/// server a turn takes no time. When the processors are the limit, it takes as long as everything that is
+/// ready to be sent; then bodies start as fast as others end and few are in progress. Without this all bodies
+/// would be in progress, all of them late, and their data would not fit the processors' caches. Bodies that
+/// wait for the network are not in the task queue, so they delay no other.
+///
+/// `docs/flow-control.md` shows it among the other mechanisms and has its measurements.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<()>);
+pub(super) struct StartQueue(Mutex<()>);
 
-impl Line {
-    /// Waits until a body of so many bytes may begin.
+impl StartQueue {
+    /// Waits until a body of `length` bytes may start.
     pub(super) async fn wait(&self, length: u64) {
         let _first = self.0.lock().await;
-        for _ in 0..length.div_ceil(BYTES_PER_TURN).clamp(1, MOST_TURNS) {
+        for _ in 0..length.div_ceil(BYTES_PER_TURN).clamp(1, MAX_TURNS) {
             turn_of_the_queue().await;
         }
     }
 }
 
-/// Goes to the end of the runtime's queue and returns when its turn has come. (tokio's own `yield_now` goes to another place, which is
-/// looked at when there is time.)
+/// Yields to all tasks that are in the runtime's task queue now. (tokio's `yield_now` uses another queue,
+/// which the scheduler visits when the task queue is empty.)
 async fn turn_of_the_queue() {
     let mut over = false;
     poll_fn(|context| {
@@ -53,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts the turns of the queue until it is dropped.
+    /// Counts the turns of the task queue until it is dropped.
     async fn count(turns: Arc<AtomicUsize>) {
         loop {
             turns.fetch_add(1, Relaxed);
@@ -63,15 +68,15 @@ mod tests {
 
     #[tokio::test]
     async fn one_begins_after_the_other_and_long_ones_take_longer() {
-        let (line, turns) = (Arc::new(Line::default()), Arc::new(AtomicUsize::new(0)));
+        let (queue, turns) = (Arc::new(StartQueue::default()), Arc::new(AtomicUsize::new(0)));
         let mut counting = JoinSet::new();
         counting.spawn(count(Arc::clone(&turns)));
         let mut bodies = JoinSet::new();
         let lengths = [1_000, 2_000_000, 0, 300_000, 1_000_000_000, 131_072];
         for (number, length) in lengths.into_iter().enumerate() {
-            let (line, turns) = (Arc::clone(&line), Arc::clone(&turns));
+            let (queue, turns) = (Arc::clone(&queue), Arc::clone(&turns));
             bodies.spawn(async move {
-                line.wait(length).await;
+                queue.wait(length).await;
                 (number, turns.load(Relaxed))
             });
         }
@@ -88,13 +93,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_given_up_while_it_waits_holds_nobody_up() {
-        let line = Arc::new(Line::default());
-        let first = line.0.lock().await;
+    async fn a_body_that_is_given_up_while_it_waits_delays_no_other() {
+        let queue = Arc::new(StartQueue::default());
+        let first = queue.0.lock().await;
         let (mut given_up, mut next) = (JoinSet::new(), JoinSet::new());
         for bodies in [&mut given_up, &mut next] {
-            let line = Arc::clone(&line);
-            bodies.spawn(async move { line.wait(0).await });
+            let queue = Arc::clone(&queue);
+            bodies.spawn(async move { queue.wait(0).await });
         }
         tokio::task::yield_now().await;
         given_up.abort_all();

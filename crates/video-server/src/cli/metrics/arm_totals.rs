@@ -1,4 +1,4 @@
-//! [`Finished`]: what the sessions of each arm came to, once they have ended.
+//! [`ArmTotals`]: sums over the sessions of each arm that have ended, for the dashboard.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 use video_server::serve::SessionSummary;
 use video_server::serve::arms::{Arms, DEFAULT};
 
-/// Sums over sessions, by arm.
+/// Sums over sessions that have ended, by arm.
 #[derive(Debug, Default)]
-pub(super) struct Finished(Mutex<BTreeMap<String, Sums>>);
+pub(super) struct ArmTotals(Mutex<BTreeMap<String, SessionSums>>);
 
 #[derive(Debug, Default)]
-struct Sums {
+struct SessionSums {
     sessions: u64,
     sent_packets: u64,
     lost_packets: u64,
-    starvations: u64,
+    stalls: u64,
     rtt: Mean,
     bitrate: Mean,
     buffer: Mean,
 }
 
-/// Over those that know.
+/// Mean over the sessions for which the value is known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -44,10 +44,10 @@ impl Mean {
     }
 }
 
-impl Finished {
-    /// Adds a session, if it had an arm.
-    pub(super) fn take(&self, session: &SessionSummary) {
-        let Some(arm) = &session.arm else { return };
+impl ArmTotals {
+    /// Adds a session if it had an arm.
+    pub(super) fn add(&self, session: &SessionSummary) {
+        let Some(arm) = &session.state.arm else { return };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sums = all.entry(arm.clone()).or_default();
         sums.sessions += 1;
@@ -55,8 +55,8 @@ impl Finished {
         sums.lost_packets += session.totals.lost_packets;
         sums.rtt
             .add(Some(session.totals.smoothed_rtt.as_secs_f64() * 1e3));
-        if let Some(player) = &session.player {
-            sums.starvations += player.starvations;
+        if let Some(player) = &session.state.player {
+            sums.stalls += player.stalls;
             let bits = |rate: Bitrate| rate.as_bits_per_second() as f64;
             sums.bitrate.add(player.mean_bitrate().map(bits));
             sums.buffer
@@ -64,7 +64,7 @@ impl Finished {
         }
     }
 
-    /// A row for each of `arms`, and for what had none.
+    /// One row for each of `arms`, and one for `--controller`.
     pub(super) fn rows(&self, arms: &Arms, default: &str) -> Vec<Value> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = arms
@@ -74,7 +74,7 @@ impl Finished {
         named
             .chain([(DEFAULT, default.to_owned())])
             .map(|(name, controller)| {
-                let nothing = Sums::default();
+                let nothing = SessionSums::default();
                 let sums = all.get(name).unwrap_or(&nothing);
                 let share = sums.lost_packets as f64 / sums.sent_packets as f64;
                 json!({
@@ -85,7 +85,7 @@ impl Finished {
                     "rtt_ms": sums.rtt.get(),
                     "bitrate": sums.bitrate.get(),
                     "buffer_s": sums.buffer.get(),
-                    "starvations": sums.starvations,
+                    "starvations": sums.stalls,
                 })
             })
             .collect()
