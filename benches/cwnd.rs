@@ -1,7 +1,8 @@
-//! The cwnd update path: what an ACK frame, a burst and a congestion event cost in each controller, under playrate's
-//! own trait and behind quinn's, beside quinn's own controllers.
+//! The cwnd update path: what an ACK frame, a burst and a congestion event cost in each controller, under
+//! playrate's own trait and behind quinn's, beside quinn's own controllers.
 //!
-//! `cargo bench --bench cwnd`, or `… -- 'quinn-trait/cycle/cubic'` for some of it. `cwnd_ratios` compares under noise.
+//! `cargo bench --bench cwnd`, or `… -- 'quinn-trait/cycle/cubic'` for some of it. `cwnd_ratios` compares
+//! under noise.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -70,7 +71,7 @@ fn own_trait(criterion: &mut Criterion) {
 fn quinn_trait(criterion: &mut Criterion) {
     let mut group = group(criterion, "quinn-trait");
     let origin = Instant::now();
-    let rtt = estimator::measured().expect("loopback in memory needs nothing from the outside");
+    let rtt = estimator::measured().expect("virtual time needs nothing from the outside");
     for (name, factory) in subjects::quinns() {
         measure(&mut group, name, origin, || Quinn {
             controller: Arc::clone(&factory).build(origin, PACKET),

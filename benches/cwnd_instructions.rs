@@ -1,9 +1,10 @@
-//! The instruction-count twin of `cwnd_ratios`: what each controller executes per acknowledged packet behind quinn's
-//! trait, counted by callgrind. A count hardly depends on what else the machine does, so small changes show.
+//! The counterpart of `cwnd_ratios` by instruction counts: each controller's, per acknowledged packet behind
+//! quinn's trait, counted by callgrind. A count hardly depends on what else the machine does, so small
+//! changes show.
 //!
-//! `cargo bench --bench cwnd_instructions [-- --save FILE | --against FILE]`: `--save` keeps the counts, `--against`
-//! compares with kept ones and exits with 1 if one grew by more than a fiftieth. Counts are for one compiler and one target.
-//! Without valgrind it says so and measures nothing.
+//! `cargo bench --bench cwnd_instructions [-- --save FILE | --against FILE]`: `--save` keeps the counts,
+//! `--against` compares with kept ones and exits with 1 if one grew by more than a fiftieth. Counts are for
+//! one compiler and one target. Without valgrind it says so and measures nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +54,7 @@ fn child(subject: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Instructions per packet.
+/// Instructions per acknowledged packet.
 fn count(name: &str, pattern: Pattern) -> anyhow::Result<f64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

@@ -1,10 +1,11 @@
-//! What each controller costs per acknowledged packet behind quinn's trait, as a ratio to quinn's own controllers.
+//! Cost of each controller per acknowledged packet behind quinn's trait, as a ratio to quinn's own
+//! controllers.
 //!
-//! All controllers are measured in turn, in many rounds, in an order that changes from round to round, so that whatever else the
-//! machine does meets all of them alike; a ratio compares two of the same round.
+//! All controllers are measured in turn, in many rounds, in an order that changes from round to round, so
+//! that whatever else the machine does meets all of them alike; a ratio compares two of the same round.
 //!
-//! `cargo bench --bench cwnd_ratios [-- [--check] [--rounds N] [--packets 1|2|10|1+1]]`; `--check` fails if a controller costs more
-//! than it may, `--packets` measures one pattern only.
+//! `cargo bench --bench cwnd_ratios [-- [--check] [--rounds N] [--packets 1|2|10|1+1]]`; `--check` fails if a
+//! controller costs more than it may, `--packets` measures one pattern only.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,10 +23,11 @@ use common::{estimator, subjects};
 
 /// ACK frames per measurement: some 200 µs, short enough that most are not interrupted.
 const FRAMES: u32 = 4_000;
-/// The dearest that a controller of ours may be: less than `BBRv2` in other stacks (85–93 ns), 4 % of a server's CPU.
+/// The dearest that a controller of ours may be: less than `BBRv2` in other stacks (85–93 ns), 4 % of a
+/// server's CPU.
 const MOST_NS: f64 = 60.0;
-/// `reno` against quinn's NewReno, which does next to nothing: what two clock conversions per ACK frame, telemetry and the parts that
-/// every controller has cost on top; docs/benchmarks.md adds it up.
+/// `reno` against quinn's NewReno, which does next to nothing: what two clock conversions per ACK frame,
+/// telemetry and the parts that every controller has cost on top; docs/benchmarks.md adds it up.
 const MOST_RENO: f64 = 2.3;
 /// `cubic` against quinn's Cubic.
 const MOST_CUBIC: f64 = 1.0;
@@ -160,7 +162,8 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     if dear.is_empty() {
         println!(
-            "\nwithin bounds: reno ≤ {MOST_RENO} × quinn-newreno, cubic ≤ {MOST_CUBIC} × quinn-cubic, all ≤ {MOST_NS} ns"
+            "\nwithin bounds: reno ≤ {MOST_RENO} × quinn-newreno, cubic ≤ {MOST_CUBIC} × quinn-cubic, \
+             all ≤ {MOST_NS} ns"
         );
         return Ok(ExitCode::SUCCESS);
     }

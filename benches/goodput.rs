@@ -1,9 +1,10 @@
-//! Bulk transfer over HTTP/3 at 20 Mbit/s, 100 ms and a queue of one bandwidth-delay product: `reno` and `cubic` carry as much
-//! as quinn's own NewReno and Cubic on the same path.
+//! Bulk transfer over HTTP/3 at 20 Mbit/s, 100 ms and a queue of one bandwidth-delay product: `reno` and `cubic` carry
+//! as much as quinn's own NewReno and Cubic on the same path.
 //!
-//! `cargo bench --bench goodput [-- [--check] [--live] [--seconds N] [--controllers LIST]]`. Runs in virtual time; with `--live` over real UDP through the
-//! relay, where a run that the machine was too busy for is repeated up to three times (`chrt -r 10` before the command
-//! helps). `--check` fails if one of ours carries less than 0.95 of what quinn's does, or if no run was valid.
+//! `cargo bench --bench goodput [-- [--check] [--live] [--seconds N] [--controllers LIST]]`. Runs in virtual time, or
+//! with `--live` over real UDP through the relay, where a run that the machine was too busy for is repeated up to three
+//! times (`chrt -r 10` before the command helps). `--check` fails if a controller carries less than 0.95 of what its
+//! counterpart of quinn does, or if no run was valid.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -23,15 +24,15 @@ use quinn::Runtime;
 
 const RATE: Bitrate = Bitrate::from_mbps(20);
 const RTT: Duration = Duration::from_millis(100);
-/// Runs that may be repeated for each that counts.
+/// Most repetitions of an invalid run.
 const REPEATS: u32 = 3;
-/// The least that ours may carry of what quinn's does.
+/// Least goodput, relative to that of quinn's counterpart.
 const LEAST: f64 = 0.95;
 const PAIRS: [(&str, &str); 2] = [("reno", "quinn-newreno"), ("cubic", "quinn-cubic")];
 
-/// What both ends of one transfer saw.
+/// Result of one transfer, from both ends.
 struct Transfer {
-    /// Payload over the time from the request on.
+    /// Payload over the time since the request.
     goodput: Bitrate,
     lost_packets: u64,
     sent_packets: u64,
@@ -42,7 +43,7 @@ fn path() -> PathConfig {
     PathConfig::bottleneck(RATE, RTT, QueueLimit::ONE_BDP, Loss::None)
 }
 
-/// Sends zeros on one connection until the client has had enough.
+/// Sends zeros on one connection until the client cancels the response.
 async fn serve(incoming: Incoming, control: ConnectionController) -> Option<quinn::Connection> {
     let mut session = incoming.establish(control).await.ok()?;
     let exchange = session.accept().await.ok()??.receive().await.ok()?;
@@ -53,7 +54,7 @@ async fn serve(incoming: Incoming, control: ConnectionController) -> Option<quin
     Some(connection)
 }
 
-/// One transfer from `server` to `client`, who finds it at `address`.
+/// One transfer from `server`, which is at `address`, to `client`.
 async fn transfer(
     runtime: Arc<dyn Runtime>,
     (server, client): (Server, Client),
@@ -64,7 +65,7 @@ async fn transfer(
     let (done, outcome) = tokio::sync::oneshot::channel();
     runtime.spawn(Box::pin(async move {
         if let Some(incoming) = server.accept().await {
-            // Nobody listens any more if the client failed.
+            // Fails if the client failed, which is reported there.
             drop(done.send(serve(incoming, ConnectionController::new(choice)).await));
         }
     }));
@@ -78,7 +79,11 @@ async fn transfer(
     drop(body);
     connection.close();
     client.wait_idle().await;
-    let stats = outcome.await?.context("the server gave up")?.stats().path;
+    let stats = outcome
+        .await?
+        .context("the server ended without a connection")?
+        .stats()
+        .path;
     Ok(Transfer {
         goodput: received.per(elapsed).context("no time passed")?,
         lost_packets: stats.lost_packets,
@@ -87,7 +92,7 @@ async fn transfer(
     })
 }
 
-/// In virtual time.
+/// Runs one transfer in virtual time.
 fn in_simulation(choice: &ControllerChoice, time: Duration) -> anyhow::Result<(Transfer, LinkStats)> {
     let seed = Seed::new(1);
     let sim = Simulation::new(seed);
@@ -111,7 +116,7 @@ fn in_simulation(choice: &ControllerChoice, time: Duration) -> anyhow::Result<(T
     Ok((done, sim.link_stats(path.forward)))
 }
 
-/// Over real UDP; also says what makes the run invalid.
+/// Runs one transfer over real UDP. Also returns the reason why the run is invalid, if it is.
 fn through_relay(
     choice: &ControllerChoice,
     time: Duration,
@@ -148,8 +153,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let live = arguments.iter().any(|argument| argument == "--live");
     let time = Duration::from_secs(value(&arguments, "--seconds").map_or(Ok(25), str::parse)?);
     let names = value(&arguments, "--controllers").unwrap_or("reno,quinn-newreno,cubic,quinn-cubic");
-    let place = if live { "over UDP" } else { "in virtual time" };
-    println!("{RATE}, {RTT:?}, a queue of 1 BDP, {time:?} each, {place}\n");
+    let mode = if live { "over UDP" } else { "in virtual time" };
+    println!("{RATE}, {RTT:?}, a queue of 1 BDP, {time:?} each, {mode}\n");
     println!("| controller | goodput | lost of sent packets | loss events | queueing mean / max |");
     println!("| --- | ---: | ---: | ---: | ---: |");
     let mut goodputs = Vec::new();

@@ -1,13 +1,12 @@
-//! What a response costs the server, in CPU seconds per GB: a bare quinn stream beside what this workspace puts on top of it.
+//! Cost of a response to the server in CPU seconds per GB: this workspace's layers beside a bare quinn
+//! stream.
 //!
-//! `cargo bench --bench server_cost [-- [--rounds N] [--megabytes N] [--check]]`. One response over loopback to one client, each subject
-//! once in every round, in changing order, compared within the round. Server and client have a thread, a runtime and, on Linux, a
-//! processor each; what counts is the CPU time of the server's thread, which other work on the machine disturbs little.
-//! `--check` fails if one of ours costs more than 1.05 times what the bare stream does with the same bytes.
-#![expect(
-    clippy::unwrap_used,
-    reason = "what a measurement needs and cannot have ends it"
-)]
+//! `cargo bench --bench server_cost [-- [--rounds N] [--megabytes N] [--check]]` measures one response over
+//! loopback to one client. Each subject runs once in every round, in changing order, and is compared within
+//! the round. Server and client have a thread, a runtime and, on Linux, a processor each; the result is the
+//! CPU time of the server's thread, which other work on the machine affects little. `--check` fails if one of
+//! ours costs more than 1.05 times the bare stream with the same bytes.
+#![expect(clippy::unwrap_used, reason = "a missing resource ends the measurement")]
 
 #[path = "common/processor.rs"]
 mod processor;
@@ -32,12 +31,12 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use video_server::library::Library;
 use video_server::serve::{CHUNK, Settings, VideoServer};
 
-/// What ours may cost, of the bare stream.
+/// Maximum cost relative to the bare stream.
 const MOST: f64 = 1.05;
 const NAME: &str = "large.bin";
 const CONTROLLER: &str = "cubic";
 
-/// Who serves.
+/// Implementation that serves the response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Subject {
     /// quinn's stream with its own Cubic, which copies what is written.
@@ -62,22 +61,22 @@ const SUBJECTS: [(Subject, &str); 5] = [
     (Whole, "`video-server`, from a file"),
 ];
 
-/// What one response cost.
+/// Cost of one response.
 #[derive(Clone, Copy)]
 struct Cost {
-    /// Seconds per GB.
+    /// CPU seconds per GB.
     cpu: f64,
-    /// GB per second.
+    /// Throughput in GB per second.
     speed: f64,
 }
 
-/// What a server is known by.
+/// Identity of a server.
 enum Known {
     By(CertificateDer<'static>),
     ByKey(Pin),
 }
 
-/// What a server tells the client: where it is, and who.
+/// Address and identity of a server, for the client.
 type Ready = mpsc::Sender<(SocketAddr, Known)>;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

@@ -1,17 +1,17 @@
-//! How fast virtual time is: whole sessions, TLS and HTTP/3 included, in virtual seconds per second of CPU time.
+//! Speed of virtual time: whole sessions, TLS and HTTP/3 included, in virtual seconds per second of CPU time.
 //!
-//! `cargo bench --bench sessions` prints a table; `-- --check` fails if a figure is below the one to reach. CPU time, not
-//! wall time, so that other work on the machine disturbs little; the best of three runs counts, since what disturbs only
-//! ever makes it slower.
+//! `cargo bench --bench sessions` prints a table; `-- --check` fails if a figure is below its bound. It measures CPU
+//! time, which other work on the machine disturbs less than wall time, and takes the best of three runs, because
+//! disturbances only ever make a run slower.
 //!
-//! `-- --instructions` counts instructions per packet with callgrind instead, which hardly depends on what else the machine
-//! does: of the same sessions, and of 1, 10 and 100 flows at one bottleneck. Without valgrind it says so.
+//! `-- --instructions` counts instructions per packet with callgrind (valgrind) instead, which hardly depends on other
+//! work on the machine: of the same sessions, and of 1, 10 and 100 flows at one bottleneck.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use lab::sim::{self, Played, Setup, Simulated, Viewer};
+use lab::sim::{self, ServedTitle, Setup, Simulated, Viewer};
 use playrate_media::{FrameTrace, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use playrate_units::{Bitrate, Bytes};
@@ -21,19 +21,19 @@ use video_client::playout::{PLAYOUT_BUFFER_448, READ_AHEAD};
 /// Runs of each case.
 const REPEATS: usize = 3;
 
-/// A kind of session, and what it is to reach.
+/// A kind of session, and the speed that it must reach.
 struct Case {
     name: &'static str,
     link: Bitrate,
     title: Bitrate,
     playing: Duration,
-    /// How much the player holds before it stops reading.
+    /// Bytes that the player holds before it stops reading.
     holds: Bytes,
     /// Virtual seconds per CPU second without and with time series.
     reach: (f64, f64),
 }
 
-/// More than any title here has, so that the link is never idle.
+/// More bytes than any title here has, so that the link is never idle.
 const EVERYTHING: Bytes = Bytes::new(10_000_000_000);
 
 const CASES: [Case; 3] = [
@@ -63,10 +63,10 @@ const CASES: [Case; 3] = [
     },
 ];
 
-fn title(rate: Bitrate, playing: Duration) -> anyhow::Result<Played> {
+fn title(rate: Bitrate, playing: Duration) -> anyhow::Result<ServedTitle> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/traces/film-1080p.csv");
     let trace = FrameTrace::open(file)?.repeat_to(playing)?.scale_to_rate(rate)?;
-    Ok(Played::trace("film", TraceSource::new(&trace)))
+    Ok(ServedTitle::trace("film", TraceSource::new(&trace)))
 }
 
 fn setup(case: &Case, taps: bool) -> anyhow::Result<Setup> {
@@ -84,13 +84,13 @@ fn cpu_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// What a case came to.
+/// Result of one case.
 struct Measured {
     /// Virtual seconds from the request to the last byte.
     seconds: f64,
     packets: u64,
     cpu: f64,
-    /// Most memory in use, in MiB, if the system tells.
+    /// Peak memory in MiB; `None` if the system does not report it.
     peak: Option<f64>,
 }
 
@@ -103,7 +103,7 @@ impl Measured {
 fn measure(setup: &Setup) -> anyhow::Result<Measured> {
     let mut best: Option<Measured> = None;
     for _ in 0..REPEATS {
-        // Forgets the peak so far (Linux).
+        // Resets the peak (Linux).
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = cpu_time();
         let run: Simulated = sim::run(setup)?;
@@ -133,7 +133,7 @@ fn peak_memory() -> Option<f64> {
     Some(kib / 1024.0)
 }
 
-/// So many viewers share 100 Mbit/s, each with its share of the bytes: how the cost of a packet grows with flows.
+/// `flows` viewers who share 100 Mbit/s and the bytes, to measure how the cost of a packet grows with flows.
 fn crowd(flows: u64) -> anyhow::Result<Setup> {
     let rtt = Duration::from_millis(100);
     let path = PathConfig::bottleneck(Bitrate::from_mbps(100), rtt, QueueLimit::ONE_BDP, Loss::None);
@@ -146,22 +146,22 @@ fn crowd(flows: u64) -> anyhow::Result<Setup> {
     Ok(setup)
 }
 
-/// Set in the process that runs under valgrind: which session, and for how many seconds.
+/// Set in the process that runs under valgrind: session and seconds, with `|` between them.
 const CHILD: &str = "PLAYRATE_BENCH_SESSION";
-/// Sessions of two lengths are counted, and the difference taken, so that handshakes and slow start do not count.
+/// Lengths in seconds of the two sessions whose difference is taken, so that handshake and slow start do not count.
 const LENGTHS: [u64; 2] = [5, 7];
 const CROWDS: [u64; 3] = [1, 10, 100];
 
-/// In the process under valgrind: makes one short run and says how many packets it had.
-fn child(asked: &str) -> anyhow::Result<()> {
-    let (name, seconds) = asked.split_once('|').context("no length")?;
+/// Makes one short run in the process under valgrind and prints its number of packets.
+fn child(session: &str) -> anyhow::Result<()> {
+    let (name, seconds) = session.split_once('|').context("`NAME|SECONDS` expected")?;
     let mut setup = match name.parse() {
         Ok(flows) => crowd(flows)?,
         Err(_) => setup(
             CASES
                 .iter()
                 .find(|case| case.name == name)
-                .context("no such case")?,
+                .context("unknown session")?,
             false,
         )?,
     };
@@ -180,7 +180,9 @@ fn counted(name: &str, seconds: u64) -> anyhow::Result<(f64, f64)> {
         .arg(std::env::current_exe()?)
         .env(CHILD, format!("{name}|{seconds}"))
         .output()
-        .context("valgrind counts the instructions: install it, or leave `--instructions` out")?;
+        .context(
+            "cannot run valgrind, which counts the instructions: install it, or leave `--instructions` out",
+        )?;
     let (packets, log) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -191,7 +193,7 @@ fn counted(name: &str, seconds: u64) -> anyhow::Result<(f64, f64)> {
     let instructions = log
         .lines()
         .find_map(|line| line.split_once("Collected :"))
-        .context("callgrind counted nothing")?;
+        .context("callgrind printed no instruction count")?;
     Ok((packets.trim().parse()?, instructions.1.trim().parse()?))
 }
 
@@ -211,8 +213,8 @@ fn instructions() -> anyhow::Result<()> {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    if let Ok(asked) = std::env::var(CHILD) {
-        child(&asked)?;
+    if let Ok(session) = std::env::var(CHILD) {
+        child(&session)?;
         return Ok(ExitCode::SUCCESS);
     }
     if std::env::args().any(|argument| argument == "--instructions") {

@@ -1,199 +1,218 @@
-//! Draws the figures of `docs/controllers.md`: each controller's window over time on the path of its golden trace.
+//! Draws the figures of `docs/controllers.md`: the window of each controller over time, from runs of the product's own
+//! server and client in virtual time.
 //!
-//! `cargo run --example controller_figures` writes `docs/controllers/*.svg`. The same traces are the snapshots in
-//! `crates/cc/src/tests/snapshots`. The test below fails when a figure is not the one that would be drawn.
+//! `cargo run --release --example controller_figures` writes `docs/controllers/*.svg`. The test below fails when one
+//! of them is missing or is not what would be drawn.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{fs, thread};
 
-use anyhow::Context as _;
-use playrate_cc::testing::{Demand, Example, LINK, Round, Trace, examples, trace};
-use playrate_cc::{Bytes, Phase};
+use anyhow::{Context as _, anyhow};
+use lab::sim::{self, ServedTitle, Setup, Viewer};
+use lab::svg::{Anchor, Axis, Colour, FAINT, GRID, INK, Label, PALETTE, Point, Stroke, SvgWriter};
+use playrate_cc::Phase;
+use playrate_cc::testing::{Demand, Example, examples};
+use playrate_media::{FrameTrace, Ladder, SegmentSizes, TraceSource};
+use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+use playrate_transport::telemetry::Sample;
+use playrate_units::{Bitrate, Bytes};
+use video_client::dash::BufferTargets;
 
-// CSS pixels.
-const WIDTH: f64 = 480.0;
-const HEIGHT: f64 = 190.0;
+/// Length of a run, and of the time axis.
+const LENGTH: Duration = Duration::from_secs(30);
+/// Average rate of the video in Watanabe et al. 2014: 409 MB in 624 s.
+const VIDEO_RATE: Bitrate = Bitrate::from_kbps(5_240);
+const LINK_RATE: Bitrate = Bitrate::from_mbps(20);
+const RTT: Duration = Duration::from_millis(100);
+/// Playing time of a segment.
+const SEGMENT: Duration = Duration::from_secs(4);
+/// Random loss: about one packet of a run.
+const LOSS: &str = "0.003%";
+
+const SIZE: Point = (480.0, 190.0);
 const LEFT: f64 = 40.0;
-const RIGHT: f64 = 74.0;
+const RIGHT: f64 = 406.0;
 const TOP: f64 = 26.0;
-const BOTTOM: f64 = 34.0;
-/// The same axes in every figure, so that they can be compared.
-const SECONDS: u32 = 30;
-const KILOBYTES: u32 = 750;
+const BOTTOM: f64 = 156.0;
+/// The end of the window's axis, the same in all figures so that they can be compared.
+const MOST_KB: f64 = 750.0;
 
-const INK: &str = "#22262b";
-const FAINT: &str = "#6a7178";
-const GRID: &str = "#e7e9ec";
-const SLOW_START: &str = "#d98a00";
-const AVOIDANCE: &str = "#1f6fb2";
-const LOSS: &str = "#c0392b";
+const SLOW_START: Colour = PALETTE[4];
+const AVOIDANCE: Colour = PALETTE[0];
+const LOST: Colour = PALETTE[1];
 
-fn x(seconds: f64) -> f64 {
-    LEFT + (WIDTH - LEFT - RIGHT) * seconds / f64::from(SECONDS)
-}
-
-fn y(bytes: Bytes) -> f64 {
-    let share = (bytes.as_f64() / 1_000.0 / f64::from(KILOBYTES)).min(1.0);
-    HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
-}
-
-fn seconds(round: &Round) -> f64 {
-    round.at.as_nanos() as f64 / 1e9
-}
-
-fn is_slow_start(phase: Phase) -> bool {
-    !matches!(phase, Phase::Avoidance | Phase::Recovery)
-}
-
-fn text(svg: &mut String, at: (f64, f64), anchor: &str, colour: &str, text: &str) {
-    let (x, y) = at;
-    let _ = writeln!(
-        svg,
-        r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" fill="{colour}">{text}</text>"#
-    );
-}
-
-fn axes(svg: &mut String) {
-    let (right, bottom) = (x(f64::from(SECONDS)), y(Bytes::ZERO));
-    for kilobytes in (0..=KILOBYTES).step_by(250) {
-        let level = y(Bytes::from_kb(u64::from(kilobytes)));
-        let _ = writeln!(
-            svg,
-            r#"<path d="M{LEFT} {level:.1}H{right:.1}" stroke="{GRID}"/>"#
-        );
-        text(
-            svg,
-            (LEFT - 5.0, level + 3.5),
-            "end",
-            FAINT,
-            &kilobytes.to_string(),
-        );
+/// The run of an example: one viewer that downloads without a pause, or fetches 4 s of video every 4 s.
+fn setup(example: &Example) -> anyhow::Result<Setup> {
+    let mut frames = String::new();
+    for frame in 0..25 {
+        let flags = if frame == 0 { "K" } else { "_" };
+        writeln!(frames, "0.{:02},26200,{flags}", frame * 4)?;
     }
-    for second in (0..=SECONDS).step_by(5) {
-        text(
-            svg,
-            (x(f64::from(second)), bottom + 14.0),
-            "middle",
-            FAINT,
-            &second.to_string(),
-        );
-    }
-    text(
-        svg,
-        (f64::midpoint(LEFT, right), bottom + 29.0),
-        "middle",
-        FAINT,
-        "time, s",
-    );
-    text(svg, (4.0, 13.0), "start", FAINT, "cwnd, kB");
-    for (bytes, label) in [(LINK.bdp(), "BDP"), (LINK.bdp() + LINK.queue, "BDP + queue")] {
-        let level = y(bytes);
-        let _ = writeln!(
-            svg,
-            r#"<path d="M{LEFT} {level:.1}H{right:.1}" stroke="{FAINT}" stroke-width="0.7" stroke-dasharray="4 3"/>"#
-        );
-        text(svg, (right + 5.0, level + 3.5), "start", FAINT, label);
-    }
-}
-
-/// The window: one line for each stretch of slow start or avoidance. It stays what it was until the next round trip ends.
-fn window(svg: &mut String, trace: &Trace) {
-    let mut from = y(Bytes::ZERO);
-    let mut stretches = trace
-        .rounds
-        .chunk_by(|a, b| is_slow_start(a.phase) == is_slow_start(b.phase))
-        .peekable();
-    while let Some(stretch) = stretches.next() {
-        let Some(first) = stretch.first() else { continue };
-        let mut line = format!("M{:.1} {from:.1}", x(seconds(first)));
-        for round in stretch {
-            from = y(round.window);
-            let _ = write!(line, "H{:.1}V{from:.1}", x(seconds(round)));
+    let frames = FrameTrace::parse(&frames)?;
+    let title = match example.demand {
+        Demand::Endless => {
+            let trace = frames.repeat_to(LENGTH * 5)?.scale_to_rate(VIDEO_RATE)?;
+            ServedTitle::trace("endless", TraceSource::new(&trace))
         }
-        if let Some(next) = stretches.peek().and_then(|stretch| stretch.first()) {
-            let _ = write!(line, "H{:.1}", x(seconds(next)));
+        Demand::Segments => {
+            let sizes: SegmentSizes = "segment_duration_s,4\nencode_kbps,5240\n0,2620000\n".parse()?;
+            let rates = [("video".to_owned(), VIDEO_RATE)];
+            ServedTitle::ladder("segments", Ladder::generate(&sizes, &frames, &rates, LENGTH * 2)?)?
         }
-        let colour = if is_slow_start(first.phase) {
-            SLOW_START
-        } else {
-            AVOIDANCE
-        };
-        let _ = writeln!(
-            svg,
-            r#"<path d="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>"#
-        );
-    }
+    };
+    let mut viewer = Viewer::new(example.name.parse()?, title);
+    viewer.leaves_after = Some(LENGTH);
+    // The buffer is full with one segment: the next is fetched when less is left to play.
+    viewer.dash.start_segments = 1;
+    viewer.dash.buffer = BufferTargets {
+        top: SEGMENT,
+        top_of_long: SEGMENT,
+        ..BufferTargets::default()
+    };
+    let loss: Loss = LOSS.parse()?;
+    let path = PathConfig::bottleneck(LINK_RATE, RTT, QueueLimit::ONE_BDP, loss);
+    Ok(Setup::new(path, Seed::new(1)).with_viewer(viewer))
 }
 
-/// What the window ranged over within each round trip.
-fn ranges(svg: &mut String, trace: &Trace) {
-    let mut upper = format!("M{:.1} {:.1}", x(0.0), y(Bytes::ZERO));
-    let mut lower = String::new();
-    for round in &trace.rounds {
-        let _ = write!(upper, "V{:.1}H{:.1}", y(round.range.1), x(seconds(round)));
-    }
-    for pair in trace.rounds.windows(2).rev() {
-        if let [before, round] = pair {
-            let _ = write!(lower, "V{:.1}H{:.1}", y(round.range.0), x(seconds(before)));
+/// The samples of the server's connection.
+fn samples(example: &Example) -> anyhow::Result<Vec<Sample>> {
+    let run = sim::run(&setup(example)?).with_context(|| example.name.clone())?;
+    let viewer = run.viewers.into_iter().next();
+    let viewer = viewer.ok_or_else(|| anyhow!("{}: no viewer", example.name))?;
+    Ok(viewer.transport)
+}
+
+struct Figure {
+    svg: SvgWriter,
+    x: Axis,
+    y: Axis,
+}
+
+impl Figure {
+    fn new(title: &str) -> Self {
+        Self {
+            svg: SvgWriter::new(SIZE, &format!("Congestion window of {title}, over 30 s")),
+            x: Axis::exact(0.0, LENGTH.as_secs_f64(), 6.0),
+            y: Axis::exact(0.0, MOST_KB, 3.0),
         }
     }
-    let _ = writeln!(
-        svg,
-        r#"<path d="{upper}{lower}Z" fill="{AVOIDANCE}" fill-opacity="0.22"/>"#
-    );
-}
 
-/// A tick for each round trip in which packets were declared lost.
-fn losses(svg: &mut String, trace: &Trace) {
-    let bottom = y(Bytes::ZERO);
-    let mut before = 0;
-    for round in &trace.rounds {
-        if round.lost > before {
-            let at = x(seconds(round));
-            let _ = writeln!(
-                svg,
-                r#"<path d="M{at:.1} {bottom:.1}v-6" stroke="{LOSS}" stroke-width="1.2"/>"#
-            );
+    fn place(&self, at: Duration, bytes: Bytes) -> Point {
+        (
+            LEFT + (RIGHT - LEFT) * self.x.place(at.as_secs_f64()),
+            BOTTOM - (BOTTOM - TOP) * self.y.place(bytes.as_f64() / 1e3),
+        )
+    }
+
+    fn axes(&mut self, title: &str) {
+        let label = |anchor| Label::new(10.0, FAINT, anchor);
+        for (value, text) in self.y.ticks() {
+            let y = BOTTOM - (BOTTOM - TOP) * self.y.place(value);
+            self.svg.line((LEFT, y), (RIGHT, y), Stroke::solid(GRID, 1.0));
+            self.svg.text((LEFT - 5.0, y), label(Anchor::End), &text);
         }
-        before = round.lost;
+        for (value, text) in self.x.ticks() {
+            let x = LEFT + (RIGHT - LEFT) * self.x.place(value);
+            self.svg.text((x, BOTTOM + 11.0), label(Anchor::Middle), &text);
+        }
+        let middle = f64::midpoint(LEFT, RIGHT);
+        self.svg
+            .text((middle, BOTTOM + 26.0), label(Anchor::Middle), "time, s");
+        self.svg.text((4.0, 10.0), label(Anchor::Start), "cwnd, kB");
+        self.svg
+            .text((middle, 10.0), Label::new(10.0, INK, Anchor::Middle), title);
+        let bdp = LINK_RATE * RTT;
+        for (bytes, name) in [(bdp, "BDP"), (bdp + bdp, "BDP + queue")] {
+            let (_, y) = self.place(Duration::ZERO, bytes);
+            self.svg
+                .line((LEFT, y), (RIGHT, y), Stroke::dashed(FAINT, 0.7, &[4.0, 3.0]));
+            self.svg.text((RIGHT + 5.0, y), label(Anchor::Start), name);
+        }
+    }
+
+    /// Draws a line for each stretch of slow start or avoidance. A window keeps its value until the next sample.
+    fn window(&mut self, samples: &[Sample]) {
+        let is_slow_start = |phase| !matches!(phase, Phase::Avoidance | Phase::Recovery);
+        let same =
+            |a: &Sample, b: &Sample| is_slow_start(a.snapshot.phase) == is_slow_start(b.snapshot.phase);
+        let mut last = None;
+        for stretch in samples.chunk_by(same) {
+            let mut points: Vec<Point> = last.into_iter().collect();
+            for sample in stretch {
+                let (x, y) = self.place(sample.at, sample.snapshot.window);
+                match points.last() {
+                    Some(before) if (before.1 - y).abs() < 0.05 => {}
+                    Some(before) => points.extend([(x, before.1), (x, y)]),
+                    None => points.push((x, y)),
+                }
+                last = points.last().map(|point| (x, point.1));
+            }
+            points.extend(last);
+            let colour = if is_slow_start(stretch[0].snapshot.phase) {
+                SLOW_START
+            } else {
+                AVOIDANCE
+            };
+            self.svg.path(points, Stroke::solid(colour, 1.5));
+        }
+    }
+
+    /// Draws a tick wherever packets were declared lost.
+    fn losses(&mut self, samples: &[Sample]) {
+        let lossy = samples.windows(2).filter(|pair| pair[1].lost > pair[0].lost);
+        let mut ticks: Vec<f64> = lossy
+            .map(|pair| self.place(pair[1].at, Bytes::ZERO).0.round())
+            .collect();
+        ticks.dedup();
+        for x in ticks {
+            self.svg
+                .line((x, BOTTOM), (x, BOTTOM - 6.0), Stroke::solid(LOST, 1.2));
+        }
     }
 }
 
-fn figure(example: &Example) -> String {
-    let trace = trace(&example.spec, example.demand);
+fn figure(example: &Example) -> anyhow::Result<String> {
     let demand = match example.demand {
         Demand::Endless => "endless data",
         Demand::Segments => "4 s of video every 4 s",
     };
-    let name = &example.name;
-    let mut svg = format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="Congestion window of {name} over 30 s, {demand}" font-family="system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" font-size="10">
-<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>
-"#
-    );
-    let title = format!("{name}, {demand}");
-    axes(&mut svg);
-    ranges(&mut svg, &trace);
-    losses(&mut svg, &trace);
-    window(&mut svg, &trace);
-    text(&mut svg, (x(15.0), 13.0), "middle", INK, &title);
-    svg + "</svg>\n"
+    let title = format!("{}, {demand}", example.name);
+    let samples = samples(example)?;
+    let mut figure = Figure::new(&title);
+    figure.axes(&title);
+    figure.losses(&samples);
+    figure.window(&samples);
+    Ok(figure.svg.finish())
 }
 
-/// Where each figure belongs, and what it is.
-fn figures() -> anyhow::Result<Vec<(PathBuf, String)>> {
+/// File and content of every figure, in no particular order.
+fn figures(examples: &[Example]) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/controllers");
-    let examples = examples().context("an example is no spec")?;
-    let file = |example: &Example| folder.join(format!("{}.svg", example.name));
-    Ok(examples
-        .iter()
-        .map(|example| (file(example), figure(example)))
-        .collect())
+    let rest = Mutex::new(examples.iter());
+    let draw = || -> anyhow::Result<Vec<(PathBuf, String)>> {
+        let next = || rest.lock().ok().and_then(|mut rest| rest.next());
+        let mut drawn = Vec::new();
+        while let Some(example) = next() {
+            drawn.push((folder.join(format!("{}.svg", example.name)), figure(example)?));
+        }
+        Ok(drawn)
+    };
+    let threads = thread::available_parallelism()?.get();
+    thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(draw)).collect();
+        let mut all = Vec::new();
+        for handle in handles {
+            all.extend(handle.join().map_err(|_| anyhow!("a run panicked"))??);
+        }
+        Ok(all)
+    })
 }
 
 fn main() -> anyhow::Result<()> {
-    for (path, svg) in figures()? {
+    for (path, svg) in figures(&examples()?)? {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         fs::write(&path, svg).with_context(|| path.display().to_string())?;
     }
@@ -201,12 +220,12 @@ fn main() -> anyhow::Result<()> {
 }
 
 #[test]
-fn the_figures_in_the_docs_are_those_of_the_golden_traces() {
-    for (path, svg) in figures().expect("all examples are specs") {
-        let drawn = fs::read_to_string(&path).unwrap_or_default();
+fn the_figures_in_the_docs_are_those_that_would_be_drawn() {
+    for (path, svg) in figures(&examples().expect("all examples are specs")).expect("all runs end") {
+        let stored = fs::read_to_string(&path).unwrap_or_default();
         assert!(
-            drawn == svg,
-            "{} is out of date: run `cargo run --example controller_figures` and look at it",
+            stored == svg,
+            "{} is out of date: run `cargo run --release --example controller_figures` and look at it",
             path.display()
         );
     }

@@ -1,138 +1,76 @@
-//! Draws the load curve of `docs/benchmarks.md` from what `many_viewers --json` wrote.
+//! Draws the load curve of `docs/benchmarks.md` from the output of `many_viewers --json`.
 //!
-//! `cargo run --example load_figure` reads `docs/load/without.jsonl` and `docs/load/with.jsonl` (admission control) and writes
-//! `docs/load/curve.svg`.
+//! `cargo run --example load_figure` reads `docs/load/without.jsonl` and `docs/load/with.jsonl` (admission control) and
+//! writes `docs/load/curve.svg`.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
+use lab::svg::{Anchor, Axis, Colour, FAINT, GRID, INK, Label, PALETTE, Point, Stroke, SvgWriter};
 use serde_json::Value;
 
-// CSS pixels.
-const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 270.0;
+const SIZE: Point = (760.0, 270.0);
 const TOP: f64 = 48.0;
-const BOTTOM: f64 = 44.0;
-const PANEL: f64 = 300.0;
-const MOST_SESSIONS: u32 = 2_000;
+const BOTTOM: f64 = 226.0;
+/// Width of a panel.
+const WIDTH: f64 = 300.0;
 
-const INK: &str = "#22262b";
-const FAINT: &str = "#6a7178";
-const GRID: &str = "#e7e9ec";
-/// The files, what they are called and their colours.
-const LINES: [(&str, &str, &str); 2] = [
-    ("without.jsonl", "everybody let in", "#c0392b"),
-    ("with.jsonl", "with admission control", "#1f6fb2"),
+/// Files, names and colours of the lines.
+const LINES: [(&str, &str, Colour); 2] = [
+    ("without.jsonl", "every viewer admitted", PALETTE[1]),
+    ("with.jsonl", "with admission control", PALETTE[0]),
 ];
 
 /// One quantity over the number of sessions offered.
 struct Panel {
     left: f64,
     title: &'static str,
+    /// Name of the quantity in the files.
     field: &'static str,
-    /// Lines of the grid, from the lowest to the highest, and their names.
-    levels: &'static [(f64, &'static str)],
-    logarithmic: bool,
+    /// From values in the files to values on the axis.
+    scale: f64,
+    axis: Axis,
 }
-
-const PANELS: [Panel; 2] = [
-    Panel {
-        left: 56.0,
-        title: "lateness of segments, 99th percentile",
-        field: "lateness_p99_ms",
-        levels: &[
-            (1.0, "1 ms"),
-            (10.0, "10 ms"),
-            (100.0, "100 ms"),
-            (1e3, "1 s"),
-            (1e4, "10 s"),
-            (1e5, "100 s"),
-        ],
-        logarithmic: true,
-    },
-    Panel {
-        left: 440.0,
-        title: "delivered, Gbit/s",
-        field: "goodput_mbps",
-        levels: &[
-            (0.0, "0"),
-            (2e3, "2"),
-            (4e3, "4"),
-            (6e3, "6"),
-            (8e3, "8"),
-            (1e4, "10"),
-        ],
-        logarithmic: false,
-    },
-];
 
 impl Panel {
-    fn x(&self, sessions: f64) -> f64 {
-        self.left + PANEL * sessions / f64::from(MOST_SESSIONS)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let scale = |value: f64| if self.logarithmic { value.log10() } else { value };
-        let (low, high) = (
-            scale(self.levels[0].0),
-            scale(self.levels[self.levels.len() - 1].0),
+    fn draw(&self, svg: &mut SvgWriter, lines: &[Vec<Value>]) {
+        let x = Axis::exact(0.0, 2_000.0, 4.0);
+        let place = |sessions: f64, value: f64| {
+            (
+                self.left + WIDTH * x.place(sessions),
+                BOTTOM - (BOTTOM - TOP) * self.axis.place(value),
+            )
+        };
+        let label = |anchor| Label::new(11.0, FAINT, anchor);
+        svg.text(
+            (self.left, TOP - 14.0),
+            Label::new(11.0, INK, Anchor::Start),
+            self.title,
         );
-        let share = ((scale(value) - low) / (high - low)).clamp(0.0, 1.0);
-        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
-    }
-
-    fn draw(&self, svg: &mut String, lines: &[Vec<Value>]) {
-        let (left, right) = (self.left, self.left + PANEL);
-        text(svg, (left, TOP - 10.0), "start", INK, self.title);
-        for (value, name) in self.levels {
-            let y = self.y(*value);
-            let _ = writeln!(svg, r#"<path d="M{left} {y:.1}H{right}" stroke="{GRID}"/>"#);
-            text(svg, (left - 5.0, y + 3.5), "end", FAINT, name);
+        for (value, text) in self.axis.ticks() {
+            let (left, y) = place(0.0, value);
+            svg.line((left, y), (left + WIDTH, y), Stroke::solid(GRID, 1.0));
+            svg.text((left - 5.0, y), label(Anchor::End), &text);
         }
-        for sessions in (0..=MOST_SESSIONS).step_by(500) {
-            let x = self.x(f64::from(sessions));
-            text(
-                svg,
-                (x, HEIGHT - BOTTOM + 15.0),
-                "middle",
-                FAINT,
-                &sessions.to_string(),
-            );
+        for (sessions, text) in x.ticks() {
+            let at = (place(sessions, 0.0).0, BOTTOM + 11.0);
+            svg.text(at, label(Anchor::Middle), &text);
         }
-        let middle = f64::midpoint(left, right);
-        text(
-            svg,
-            (middle, HEIGHT - 12.0),
-            "middle",
-            FAINT,
-            "sessions offered, 5 Mbit/s each",
-        );
+        let middle = (self.left + WIDTH / 2.0, SIZE.1 - 16.0);
+        svg.text(middle, label(Anchor::Middle), "sessions offered, 5 Mbit/s each");
         for (rows, (_, _, colour)) in lines.iter().zip(LINES) {
-            let points: Vec<_> = rows
-                .iter()
-                .filter_map(|row| Some((row.get("offered")?.as_f64()?, row.get(self.field)?.as_f64()?)))
-                .map(|(sessions, value)| (self.x(sessions), self.y(value)))
-                .collect();
-            let mut path = String::new();
-            for (number, (x, y)) in points.iter().enumerate() {
-                let _ = write!(path, "{}{x:.1} {y:.1}", if number == 0 { 'M' } else { 'L' });
-                let _ = writeln!(svg, r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{colour}"/>"#);
+            let point = |row: &Value| {
+                let value = row.get(self.field)?.as_f64()?;
+                Some(place(row.get("offered")?.as_f64()?, value * self.scale))
+            };
+            let points: Vec<Point> = rows.iter().filter_map(point).collect();
+            svg.path(points.iter().copied(), Stroke::solid(colour, 1.7));
+            for point in points {
+                svg.dot(point, 3.0, colour);
             }
-            let _ = writeln!(
-                svg,
-                r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.7"/>"#
-            );
         }
     }
-}
-
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, colour: &str, text: &str) {
-    let _ = writeln!(
-        svg,
-        r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" fill="{colour}">{text}</text>"#
-    );
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Value>> {
@@ -147,23 +85,37 @@ fn main() -> anyhow::Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/load");
     let lines = LINES.map(|(file, _, _)| read(&directory.join(file)));
     let lines = lines.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    let mut svg = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="11" role="img">
-<title>Lateness of segments and bytes delivered by the number of sessions offered, with and without admission control</title>
-<rect width="100%" height="100%" fill="#fff"/>
-"##
-    );
-    for (place, (_, name, colour)) in [PANELS[0].left, PANELS[1].left].into_iter().zip(LINES) {
-        let _ = writeln!(
-            svg,
-            r#"<path d="M{place} 14h20" stroke="{colour}" stroke-width="2.5"/>"#
+    let panels = [
+        Panel {
+            left: 56.0,
+            title: "lateness of segments, 99th percentile, seconds",
+            field: "lateness_p99_ms",
+            scale: 1e-3,
+            axis: Axis::log(0.001, 100.0),
+        },
+        Panel {
+            left: 440.0,
+            title: "delivered, Gbit/s",
+            field: "goodput_mbps",
+            scale: 1e-3,
+            axis: Axis::exact(0.0, 10.0, 5.0),
+        },
+    ];
+    let alternative = "Lateness of segments and bytes delivered by the number of sessions offered, with and without \
+                       admission control";
+    let mut svg = SvgWriter::new(SIZE, alternative);
+    for ((_, name, colour), panel) in LINES.into_iter().zip(&panels) {
+        svg.line(
+            (panel.left, 14.0),
+            (panel.left + 20.0, 14.0),
+            Stroke::solid(colour, 2.5),
         );
-        text(&mut svg, (place + 26.0, 18.0), "start", INK, name);
+        let label = Label::new(11.0, INK, Anchor::Start);
+        svg.text((panel.left + 26.0, 14.0), label, name);
     }
-    for panel in &PANELS {
+    for panel in &panels {
         panel.draw(&mut svg, &lines);
     }
-    svg.push_str("</svg>\n");
-    fs::write(directory.join("curve.svg"), svg)?;
+    fs::write(directory.join("curve.svg"), svg.finish())?;
     Ok(())
 }

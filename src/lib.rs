@@ -1,11 +1,11 @@
 //! Congestion control that knows it is carrying video, for quinn.
 //!
-//! This crate is the face of the workspace: it re-exports the controllers ([`cc`]) and what drives quinn with
-//! them ([`transport`]).
+//! This crate re-exports the controllers ([`cc`]) and the HTTP/3 endpoints that drive quinn with them ([`transport`]).
+//! A program that speaks another protocol than HTTP/3 needs only `playrate-quinn`.
 //!
 //! # Use it in your quinn program
 //!
-//! A controller is named by a spec, made for each connection, and may be told at any time what is known of the video:
+//! A controller is named by a spec, made for each connection, and informed of the video at any time:
 //!
 //! ```
 //! use playrate::cc::{Bitrate, Bytes};
@@ -35,7 +35,7 @@
 pub use playrate_cc as cc;
 pub use playrate_transport as transport;
 
-/// The README's examples, held to compile.
+/// Compiles the README's examples as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,11 +1,11 @@
-//! Holds the workspace to the map in `docs/architecture.md`: who may use whom.
+//! Checks the crates' dependencies against the map in `docs/architecture.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// `(crate directory, workspace crates it may depend on, outside crates it must not depend on)`.
-const ROOMS: &[(&str, &[&str], &[&str])] = &[
+/// `(crate directory, workspace crates it may depend on, other crates it must not depend on)`.
+const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("units", &[], &["quinn", "tokio"]),
     (
         "cc",
@@ -13,8 +13,18 @@ const ROOMS: &[(&str, &[&str], &[&str])] = &[
         &["quinn", "quinn-proto", "tokio", "rand", "rand_core"],
     ),
     ("media", &["playrate-units"], &["quinn", "tokio"]),
+    (
+        "playout",
+        &["playrate-units", "playrate-media"],
+        &["quinn", "tokio"],
+    ),
     ("netsim", &["playrate-units"], &["h3", "tokio"]),
-    ("transport", &["playrate-units", "playrate-cc"], &[]),
+    (
+        "quinn-adapter",
+        &["playrate-units", "playrate-cc"],
+        &["h3", "http", "rustls"],
+    ),
+    ("transport", &["playrate-units", "playrate-quinn"], &[]),
     (
         "video-server",
         &[
@@ -31,16 +41,17 @@ const ROOMS: &[(&str, &[&str], &[&str])] = &[
             "playrate-units",
             "playrate-cc",
             "playrate-media",
+            "playrate-playout",
             "playrate-transport",
         ],
         &["h3"],
     ),
 ];
 
-fn manifest(room: &str) -> toml::Table {
+fn manifest(name: &str) -> toml::Table {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("crates")
-        .join(room)
+        .join(name)
         .join("Cargo.toml");
     fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -48,8 +59,8 @@ fn manifest(room: &str) -> toml::Table {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn dependencies(room: &str) -> BTreeSet<String> {
-    let manifest = manifest(room);
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = manifest(name);
     manifest["dependencies"]
         .as_table()
         .map(|table| table.keys().cloned().collect())
@@ -57,29 +68,29 @@ fn dependencies(room: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_room_uses_only_the_rooms_below_it() {
-    for (room, allowed, _) in ROOMS {
-        let ours: BTreeSet<_> = dependencies(room)
+fn each_crate_uses_only_the_crates_below_it() {
+    for (name, allowed, _) in CRATES {
+        let ours: BTreeSet<_> = dependencies(name)
             .into_iter()
-            .filter(|name| name.starts_with("playrate") || name.starts_with("video-") || name == "lab")
+            .filter(|used| used.starts_with("playrate") || used.starts_with("video-") || used == "lab")
             .collect();
         let allowed: BTreeSet<_> = allowed.iter().map(ToString::to_string).collect();
         let extra: Vec<_> = ours.difference(&allowed).collect();
         assert!(
             extra.is_empty(),
-            "crates/{room} must not use {extra:?}; see docs/architecture.md"
+            "crates/{name} must not use {extra:?}; see docs/architecture.md"
         );
     }
 }
 
 #[test]
-fn each_room_keeps_out_what_does_not_belong_in_it() {
-    for (room, _, banned) in ROOMS {
-        let uses = dependencies(room);
-        let found: Vec<_> = banned.iter().filter(|name| uses.contains(**name)).collect();
+fn each_crate_excludes_dependencies_that_do_not_belong_in_it() {
+    for (name, _, banned) in CRATES {
+        let uses = dependencies(name);
+        let found: Vec<_> = banned.iter().filter(|used| uses.contains(**used)).collect();
         assert!(
             found.is_empty(),
-            "crates/{room} must not use {found:?}; see docs/architecture.md"
+            "crates/{name} must not use {found:?}; see docs/architecture.md"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! How much memory a controller takes per connection. `cargo test --test state_size -- --nocapture` prints it.
+//! Memory that a controller takes per connection. `cargo test --test state_size -- --nocapture` prints it.
 
 use std::sync::Arc;
 
@@ -6,23 +6,25 @@ use allocation_counter::measure;
 use playrate::cc::registry::Key;
 use playrate::cc::{Bytes, Path, Registry, VideoKnowledge};
 
-/// More than enough for every estimator, and nothing beside the 225 kB that a streaming connection takes in all.
+/// More than enough for every estimator, and nothing beside the 225 kB that a streaming connection takes in
+/// all.
 const MOST: i64 = 2_048;
 
 #[test]
 fn every_controllers_state_is_at_most_two_kilobytes() {
     let registry = Registry::builtin();
     let mut names: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
-    for law in registry.controllers() {
-        // Every part beside every law, and the last part of every key at once: whatever has estimators is among them.
-        let mut all = law.name().to_owned();
+    for algorithm in registry.controllers() {
+        // Every component beside every algorithm, and the last component of every key at once: all that have
+        // estimators are among them.
+        let mut all = algorithm.name().to_owned();
         for key in Key::ALL {
-            for part in registry.parts(key) {
-                names.push(format!("{}+{key}={}", law.name(), part.name()));
+            for component in registry.components(key) {
+                names.push(format!("{}+{key}={}", algorithm.name(), component.name()));
             }
             let fits = registry
-                .parts(key)
-                .map(|part| format!("{all}+{key}={}", part.name()))
+                .components(key)
+                .map(|component| format!("{all}+{key}={}", component.name()))
                 .filter(|name| registry.parse(name).is_ok());
             all = fits.last().unwrap_or(all);
         }

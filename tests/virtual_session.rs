@@ -5,7 +5,7 @@
 )]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use playrate_media::FileSource;
 use playrate_netsim::{HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
@@ -42,14 +42,11 @@ fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64)
 
     let mut options = ClientOptions::new(trust);
     options.transport.seed = Some(seed.derive("client"));
-    let client = Client::new(Arc::clone(&runtime), sim.bind(client, 0).unwrap(), options).unwrap();
-    let playout = PlayoutConfig::new(Bytes::from_kb(656), Clock::CatchUp(CatchUp::default()));
-    let options = PlayOptions {
-        playout,
-        ..PlayOptions::default()
-    };
+    let client = Client::new(runtime, sim.bind(client, 0).unwrap(), options).unwrap();
+    let mut options = PlayOptions::default();
+    options.playout = PlayoutConfig::new(Bytes::from_kb(656), Clock::CatchUp(CatchUp::default()));
     let target = Target::at("localhost", address);
-    let session = Session::new(runtime, client.clone(), target, "/title.mp4", options);
+    let session = Session::new(client.clone(), target, "/title.mp4", options);
     let played = sim.run(RunLimits::until(Duration::from_secs(600)), async {
         let played = session
             .play(&mut Discard, &mut (), std::future::pending())
@@ -66,7 +63,7 @@ fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64)
 }
 
 #[test]
-fn a_session_repeats_to_the_packet_and_takes_less_time_than_its_title() {
+fn a_session_repeats_to_the_packet_for_the_same_seed_only() {
     let loss: Probability = "0.1%".parse().unwrap();
     let path = PathConfig::bottleneck(
         Bitrate::from_mbps(20),
@@ -74,18 +71,11 @@ fn a_session_repeats_to_the_packet_and_takes_less_time_than_its_title() {
         QueueLimit::ONE_BDP,
         loss,
     );
-    let began = Instant::now();
     let (report, digest) = play("cubic", Seed::new(3), &path);
-    let took = began.elapsed();
     assert_eq!(report.network.received, report.network.promised.unwrap());
     assert!(
         report.network.connected.unwrap() >= Duration::from_millis(100),
         "no faster than light"
-    );
-    assert!(
-        took < report.network.ended,
-        "{took:?} for {:?}",
-        report.network.ended
     );
     assert_eq!(play("cubic", Seed::new(3), &path).1, digest);
     assert_ne!(play("cubic", Seed::new(4), &path).1, digest);

@@ -1,21 +1,21 @@
-//! [`Clock`]: when packets leave and when their acknowledgements arrive on a steady path.
+//! [`Clock`]: times at which packets leave and their acknowledgements arrive on a steady path.
 
 use core::ops::Add;
 use core::time::Duration;
 
-/// Size of every packet: what quinn sends once it has discovered an Ethernet path.
+/// Size of every packet in bytes: quinn's on Ethernet, after MTU discovery.
 pub const PACKET: u16 = 1_452;
 /// Nanoseconds that a packet takes at 100 Mbit/s.
 const PACKET_NS: u64 = 116_160;
 /// The path's mean RTT.
 pub const RTT: Duration = Duration::from_millis(40);
-/// What the path holds.
+/// Bandwidth-delay product of the path in bytes.
 pub const BDP: u64 = 500_000;
 /// Twice the longest flight in bursts of one packet, and a power of two.
 const RING: usize = 1_024;
 
 /// Ticks once per burst; a burst is acknowledged a flight later. One wave of faster and slower ticks makes the RTT
-/// rise and fall by a tenth, and noise makes no two ticks alike, so that neither delay-based laws nor branch
+/// rise and fall by a tenth, and noise makes no two ticks alike, so that neither delay-based algorithms nor branch
 /// predictors see a constant.
 #[derive(Clone)]
 pub struct Clock<T> {
@@ -48,7 +48,7 @@ impl<T: Copy + Add<Duration, Output = T>> Clock<T> {
         }
     }
 
-    /// The next burst leaves now; says when that is, and when the burst left that is acknowledged now.
+    /// Advances to the next burst. Returns its time, and the departure of the burst that is acknowledged now.
     #[inline]
     pub fn tick(&mut self) -> (T, T) {
         self.tick = self.tick.wrapping_add(1);

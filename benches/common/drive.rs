@@ -13,23 +13,23 @@ use super::clock::{BDP, Clock, PACKET, RTT};
 
 /// ACK frames that bring every controller out of slow start and past its first losses.
 const WARM_UP: u32 = 20_000;
-/// The path loses a packet when the window is more than it and a queue of its size hold, but not in quick succession.
+/// Least number of ACK frames between two losses. The path loses a packet when the window exceeds twice its BDP.
 const FRAMES_BETWEEN_LOSSES: u32 = 2_000;
 
-/// How packets leave and are acknowledged.
+/// Grouping of packets into bursts and ACK frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Bursts of so many packets, each acknowledged by one ACK frame.
+    /// Bursts of this many packets, each acknowledged by one ACK frame.
     Bursts(u32),
     /// Packets that leave one by one, two of them acknowledged by one ACK frame.
     Apart,
 }
 
 impl Pattern {
-    /// All that are measured.
+    /// All patterns that are measured.
     pub const ALL: [Self; 4] = [Self::Bursts(1), Self::Bursts(2), Self::Bursts(10), Self::Apart];
 
-    /// The name in reports.
+    /// Name in reports and options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bursts(1) => "1",
@@ -57,34 +57,34 @@ impl Pattern {
 
 /// A controller under either trait.
 pub trait Driven {
-    /// The time it is told.
+    /// Type of times in its events.
     type Time: Copy + Add<Duration, Output = Self::Time>;
-    /// A burst is about to leave.
+    /// Reads the window as often as quinn does before a burst leaves.
     fn before_burst(&self, packets: u32);
-    /// A burst left.
+    /// Reports a burst that left.
     fn sent(&mut self, now: Self::Time, bytes: u64);
-    /// Packets of one burst were acknowledged.
+    /// Reports acknowledged packets of one burst.
     fn acked(&mut self, now: Self::Time, sent: Self::Time, packets: u32);
-    /// An ACK frame was read; says the window.
+    /// Reports the end of an ACK frame and returns the window.
     fn frame_read(&mut self, now: Self::Time, in_flight: u64) -> u64;
-    /// A packet was lost.
+    /// Reports a lost packet.
     fn lost(&mut self, now: Self::Time, sent: Self::Time);
-    /// A copy.
+    /// A copy in the same state.
     fn copy(&self) -> Self;
 }
 
-/// Under quinn's trait.
+/// A controller under quinn's trait.
 pub struct Quinn {
-    /// The controller.
+    /// The controller, as quinn holds it.
     pub controller: Box<dyn Controller>,
-    /// What it is shown with every acknowledgement.
+    /// Estimator that it receives with every acknowledgement.
     pub rtt: RttEstimator,
 }
 
 impl Driven for Quinn {
     type Time = Instant;
 
-    /// quinn asks twice per datagram.
+    /// quinn reads the window twice per datagram.
     #[inline]
     fn before_burst(&self, packets: u32) {
         for _ in 0..2 * packets {
@@ -124,7 +124,7 @@ impl Driven for Quinn {
     }
 }
 
-/// Under playrate's own trait.
+/// A controller under playrate's trait.
 pub struct Own(pub Box<dyn CongestionController>);
 
 impl Driven for Own {
@@ -135,44 +135,29 @@ impl Driven for Own {
 
     #[inline]
     fn sent(&mut self, now: Timestamp, bytes: u64) {
-        self.0.on_sent(&Sent {
-            now,
-            bytes: Bytes::new(bytes),
-        });
+        self.0.on_sent(&Sent::new(now, Bytes::new(bytes)));
     }
 
     #[inline]
     fn acked(&mut self, now: Timestamp, sent: Timestamp, packets: u32) {
-        self.0.on_acked(&Acked {
-            now,
-            sent,
-            bytes: Bytes::new(u64::from(packets) * u64::from(PACKET)),
-            packets,
-            app_limited: false,
-        });
+        let bytes = Bytes::new(u64::from(packets) * u64::from(PACKET));
+        self.0.on_acked(&Acked::new(now, sent, bytes, packets));
     }
 
     #[inline]
     fn frame_read(&mut self, now: Timestamp, in_flight: u64) -> u64 {
-        self.0.on_ack_batch(&AckBatch {
-            now,
-            in_flight: Bytes::new(in_flight),
-            app_limited: false,
-            smoothed_rtt: Some(black_box(RTT)),
-        });
+        let batch = AckBatch::new(now, Bytes::new(in_flight)).with_smoothed_rtt(Some(black_box(RTT)));
+        self.0.on_ack_batch(&batch);
         self.0.window().as_u64()
     }
 
     #[inline]
     fn lost(&mut self, now: Timestamp, newest_sent: Timestamp) {
-        self.0.on_congestion(&Congestion {
-            now,
-            newest_sent,
-            signal: Signal::Loss {
-                bytes: Bytes::new(PACKET.into()),
-                persistent: false,
-            },
-        });
+        let signal = Signal::Loss {
+            bytes: Bytes::new(PACKET.into()),
+            persistent: false,
+        };
+        self.0.on_congestion(&Congestion::new(now, newest_sent, signal));
     }
 
     fn copy(&self) -> Self {
@@ -203,14 +188,14 @@ impl<D: Driven> Driver<D> {
         driver
     }
 
-    /// Runs so many ACK frames.
+    /// Runs `frames` ACK frames.
     pub fn cycles(&mut self, frames: u32) {
         for _ in 0..frames {
             self.cycle();
         }
     }
 
-    /// What happens for the packets of one ACK frame: they leave, and as many are acknowledged.
+    /// Runs one ACK frame: its packets leave, and as many are acknowledged.
     #[inline]
     pub fn cycle(&mut self) {
         let (now, newest_sent) = match self.pattern {
@@ -235,7 +220,7 @@ impl<D: Driven> Driver<D> {
         }
     }
 
-    /// A burst leaves; says when, and when the one left that is acknowledged next.
+    /// Sends a burst. Returns its time, and the departure of the burst that is acknowledged next.
     #[inline]
     pub fn send(&mut self) -> (D::Time, D::Time) {
         let packets = self.pattern.burst();
@@ -245,7 +230,7 @@ impl<D: Driven> Driver<D> {
         (now, acknowledged)
     }
 
-    /// A copy of the controller as it is, and the next moment.
+    /// A copy of the controller in its present state, and the next time.
     pub fn copy(&mut self) -> (D, D::Time) {
         (self.controller.copy(), self.clock.tick().0)
     }

@@ -1,4 +1,4 @@
-//! What the benchmarks of the cwnd update path share: which controllers, driven how, along which clock.
+//! Shared by the benchmarks of the cwnd update path: the controllers, their driver and its clock.
 #![expect(
     unreachable_pub,
     reason = "every benchmark is a crate of its own, with this as a module"

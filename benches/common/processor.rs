@@ -1,4 +1,4 @@
-//! A processor of one's own for what is measured, and the time that it took there. Benchmarks take this file in by its path.
+//! Runs a task on one processor and measures its CPU time. Benchmarks include this file by its path.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn stay_on(processor: usize) {
     use rustix::thread::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
     set.set(processor);
-    // A machine with fewer shares what it has.
+    // Fails on a machine with fewer processors, where tasks share them.
     let _ = sched_setaffinity(None, &set);
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn run<T>(processor: usize, task: impl Future<Output = T>) -> T {
     tokio.unwrap().block_on(task)
 }
 
-/// CPU time that this thread has used.
+/// CPU time that this thread has used so far.
 pub(crate) fn used() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }

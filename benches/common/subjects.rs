@@ -1,45 +1,43 @@
-//! Which controllers are measured: everything that is registered, and some compositions.
+//! Controllers that are measured: everything that is registered, and some compositions.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use playrate::cc::registry::{Entry, Key, Kind};
-use playrate::cc::{Bitrate, Bytes, VideoKnowledge};
-use playrate::transport::{ConnectionController, ControllerChoice, controllers};
+use playrate::cc::registry::{Entry, Key};
+use playrate::cc::{Bitrate, Bytes, Registry, VideoKnowledge};
+use playrate::transport::{ConnectionController, ControllerChoice};
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 
 use super::clock::PACKET;
 
-/// What quinn builds controllers with.
+/// Factory by which quinn builds a controller.
 pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Combinations that no paper has. One that names what is not registered is left out.
+/// Combinations that no paper has. One that contains an unregistered name is left out.
 const COMPOSITIONS: &[&str] = &[
     "cubic+start=video-ssthresh+idle=new-cwv",
     "ccpd+start=hystartpp+idle=new-cwv",
 ];
 
-/// Specs to measure: each law by itself, each part beside the first law that takes it, and each law with a part of every
-/// key that takes one.
+/// Specs to measure: each algorithm by itself, each component with the first algorithm that accepts it, and each
+/// algorithm with a component of every key that it accepts.
 pub fn specs() -> Vec<ControllerChoice> {
-    let registry = controllers::registry();
+    let registry = Registry::builtin();
     let known = |name: &String| registry.parse(name).is_ok();
-    let laws: Vec<&str> = registry
-        .controllers()
-        .filter(|entry| entry.kind() != Kind::External)
-        .map(Entry::name)
-        .collect();
-    let mut names: Vec<String> = laws.iter().map(ToString::to_string).collect();
+    let algorithms: Vec<&str> = registry.controllers().map(Entry::name).collect();
+    let mut names: Vec<String> = algorithms.iter().map(ToString::to_string).collect();
     for key in Key::ALL {
-        for part in registry.parts(key).skip(1) {
-            let mut with = laws.iter().map(|law| format!("{law}+{key}={}", part.name()));
+        for component in registry.components(key).skip(1) {
+            let mut with = algorithms
+                .iter()
+                .map(|algorithm| format!("{algorithm}+{key}={}", component.name()));
             names.extend(with.find(known));
         }
     }
-    names.extend(laws.iter().map(|law| {
-        Key::ALL.iter().fold(law.to_string(), |name, key| {
-            let parts = registry.parts(*key).skip(1);
-            let longer = parts.map(|part| format!("{name}+{key}={}", part.name()));
+    names.extend(algorithms.iter().map(|algorithm| {
+        Key::ALL.iter().fold(algorithm.to_string(), |name, key| {
+            let components = registry.components(*key).skip(1);
+            let longer = components.map(|component| format!("{name}+{key}={}", component.name()));
             longer.filter(known).last().unwrap_or(name)
         })
     }));
@@ -53,7 +51,7 @@ pub fn specs() -> Vec<ControllerChoice> {
     choices
 }
 
-/// What a server knows of a video of 5 Mbit/s.
+/// Knowledge of a video of 5 Mbit/s that a server has.
 pub fn knowledge() -> Arc<VideoKnowledge> {
     let known = VideoKnowledge::new();
     known.set_average_rate(Some(Bitrate::from_mbps(5)));
@@ -68,7 +66,7 @@ pub fn adapted(choice: &ControllerChoice, now: Instant) -> Box<dyn Controller> {
     Arc::new(control).build(now, PACKET)
 }
 
-/// quinn's own controllers, with nothing around them.
+/// quinn's own controllers without telemetry around them.
 pub fn quinns() -> [(&'static str, Factory); 3] {
     [
         ("quinn-newreno", Arc::new(NewRenoConfig::default())),

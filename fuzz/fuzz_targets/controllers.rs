@@ -1,7 +1,8 @@
 //! Any composition of the registry, and anything that may happen on a connection.
 //!
-//! The first bytes choose the controller, the rest are operations, three bytes each. `Connection` panics when the controller breaks a
-//! promise: bounds of the window, no growth while app-limited, two instances that were told the same agree.
+//! The first bytes choose the controller, the rest are operations, three bytes each. `Connection` panics when
+//! the controller breaks a promise: bounds of the window, no growth while app-limited, two instances that
+//! received the same events agree.
 
 #![no_main]
 

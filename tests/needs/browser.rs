@@ -1,6 +1,5 @@
-//! Players nobody here wrote play a packaged title from the built server, over HTTP/3 and through the relay, in a real browser, to the end.
-//!
-//! `tests/browser/README.md` says what it takes.
+//! Players of other projects play a packaged title to its end, from the built server, over HTTP/3 and through
+//! the relay, in a real browser. `tests/browser/README.md` lists the requirements.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +19,8 @@ const BEST: u32 = 720;
 const SECONDS: f64 = 18.0;
 /// Of 3 s each.
 const SEGMENTS: usize = 6;
-/// Media ahead, in seconds, below which a player that waits has run out of it, and does not just wait for its decoder.
+/// Media ahead, in seconds, below which a player that waits has run out of it, and does not just wait for its
+/// decoder.
 const EMPTY: f64 = 0.5;
 
 fn tools_are_there() -> bool {
@@ -49,7 +49,7 @@ fn kept(name: &str) -> PathBuf {
     root().join("target/browser").join(name)
 }
 
-/// What `tests/browser/make-site` makes; made once for all tests.
+/// The output of `tests/browser/make-site`, made once for all tests.
 static SITE: LazyLock<PathBuf> = LazyLock::new(|| {
     let site = kept("site");
     let mut make = Command::new(root().join("tests/browser/make-site"));
@@ -120,7 +120,8 @@ impl Viewing {
             .map(|shown| shown["height"].to_string())
             .collect();
         println!(
-            "| {} | {} | {} requests over h3 | first frame {:.0} ms after its script | {} | {} stalls | {} of {} frames dropped |",
+            "| {} | {} | {} requests over h3 | first frame {:.0} ms after its script | {} | {} stalls | {} \
+            of {} frames dropped |",
             facts["player"].as_str().unwrap_or_default(),
             self.report["browser"].as_str().unwrap_or_default(),
             self.report["requests"].as_array().map_or(0, Vec::len),
@@ -132,7 +133,7 @@ impl Viewing {
         );
     }
 
-    /// What must hold for any player on a good path.
+    /// Requirements on every player over a good path.
     fn check(&self) {
         self.print();
         let facts = &self.report["facts"];
@@ -145,16 +146,12 @@ impl Viewing {
             .iter()
             .filter(|stall| stall["ahead"].as_f64().expect("seconds") < EMPTY);
         assert_eq!(empty.count(), 0, "{facts}");
-        // On 20 Mbit/s a player that measures well ends with the best pictures.
+        // On 20 Mbit/s a player that measures well ends with the best representation.
         let representations = facts["representations"].as_array().expect("representations");
-        assert_eq!(
-            representations.last().expect("pictures")["height"],
-            BEST,
-            "{facts}"
-        );
+        assert_eq!(representations.last().expect("video")["height"], BEST, "{facts}");
 
         let requests = self.report["requests"].as_array().expect("requests");
-        // Pictures, sound, and an initialisation segment each.
+        // Video and audio, with an initialisation segment each.
         let segments = requests
             .iter()
             .filter(|request| request["url"].as_str().is_some_and(|url| url.contains(".m4s")));
@@ -166,13 +163,14 @@ impl Viewing {
         assert!(others.is_empty(), "not over HTTP/3: {others:?}");
     }
 
-    /// That what the player said with CMCD, in the address or in header fields, became what the controller knows, as it changed.
-    fn check_knowledge(&self, in_the_address: bool) {
+    /// Checks that the player sent CMCD, in the URL or in header fields, and that its changes reached the
+    /// controller.
+    fn check_knowledge(&self, in_the_url: bool) {
         let requests = self.report["requests"].as_array().expect("requests");
         let with = requests
             .iter()
             .filter(|request| request["url"].as_str().is_some_and(|url| url.contains("CMCD=")));
-        assert_eq!(with.count() > 0, in_the_address, "{requests:?}");
+        assert_eq!(with.count() > 0, in_the_url, "{requests:?}");
 
         let known: Vec<_> = self.said("the controller knows").collect();
         assert!(known.len() >= 2 * SEGMENTS, "{known:?}");

@@ -1,4 +1,4 @@
-//! What our client writes is the title, to the byte, and a player nobody here wrote decodes every frame of it.
+//! The file that our client writes is the title, byte for byte, and ffmpeg decodes every frame of it.
 //!
 //! Needs `ffmpeg` and `ffprobe` on the PATH.
 
@@ -12,7 +12,7 @@ use crate::support::{self, Server, films, program, title};
 /// Frames of the embedded title, as `ffprobe -count_frames` counts them.
 const FRAMES: &str = "810";
 
-/// Whether the tools are there; says so loudly if not.
+/// Returns true if the tools are installed; prints a message if not.
 fn tools_are_there() -> bool {
     let missing: Vec<_> = ["ffmpeg", "ffprobe"]
         .into_iter()

@@ -1,7 +1,8 @@
-//! HTTP clients nobody here wrote get every byte they ask for, and only those, from the built server: quic-go and aioquic over HTTP/3,
-//! curl over TCP. Each verifies the server's certificate with a certificate authority made for the test.
+//! HTTP clients of other projects receive exactly the requested bytes from the built server: quic-go and
+//! aioquic over HTTP/3, curl over TCP. Each verifies the server's certificate with a certificate authority
+//! generated for the test.
 //!
-//! `tests/interop/README.md` says what they need and how they are told.
+//! `tests/interop/README.md` describes their installation and configuration.
 
 use std::fs;
 use std::ops::Range;
@@ -27,7 +28,7 @@ struct Case {
     path: String,
     range: String,
     status: u16,
-    /// Which bytes of the title the body must be; `None` if the body is a message to people.
+    /// Bytes of the title that the body must have; `None` if the body is a message.
     body: Option<Range<usize>>,
 }
 
@@ -83,7 +84,7 @@ fn cases(size: usize) -> Vec<Vec<Case>> {
         .collect()
 }
 
-/// What a client got for a request.
+/// Response that a client received.
 struct Answer {
     status: u64,
     protocol: String,
@@ -246,7 +247,7 @@ fn identity(directory: &Path) -> (PathBuf, PathBuf, PathBuf) {
     )
 }
 
-/// What `tests/interop/install` puts there.
+/// Programs that `tests/interop/install` installs.
 fn installed(path: &str) -> Option<PathBuf> {
     let installed = root().join("target/interop").join(path);
     if installed.exists() {

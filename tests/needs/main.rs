@@ -1,5 +1,5 @@
-//! Tests that need more than Rust: parts that nobody here wrote. Each skips loudly without what it needs; with `PLAYRATE_REQUIRE_TOOLS`
-//! set a skip is a failure. CONTRIBUTING.md says what each needs.
+//! Tests that need programs of other projects. Each prints a message and is skipped if its programs are
+//! missing; with `PLAYRATE_REQUIRE_TOOLS` set a skip is a failure. CONTRIBUTING.md lists the programs.
 
 mod browser;
 mod ffmpeg;

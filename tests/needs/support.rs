@@ -1,4 +1,4 @@
-//! What the tests here have in common: the workspace's programs, a server, and what to do when a tool is missing.
+//! Helpers of these tests: the workspace's programs, a server, and the handling of missing tools.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const TITLE: &str = "title-720p.mp4";
 
-/// Where the repository is.
+/// Root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -27,7 +27,7 @@ pub(crate) fn films() -> tempfile::TempDir {
     films
 }
 
-/// Whether a tool runs at all.
+/// Returns true if a tool can be run.
 pub(crate) fn is_there(tool: impl AsRef<OsStr>, version: &str) -> bool {
     Command::new(tool).arg(version).output().is_ok()
 }
@@ -39,7 +39,7 @@ pub(crate) fn skip(why: &str) -> bool {
     false
 }
 
-/// Where cargo builds.
+/// Target directory of this build.
 pub(crate) fn target() -> PathBuf {
     let test = env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
@@ -136,14 +136,14 @@ impl Server {
         }
     }
 
-    /// What the server says on the line that begins with `word`.
+    /// Rest of the line of the server's announcement that begins with `word`.
     pub(crate) fn said(&self, word: &str) -> &str {
         let found = self.announcement.iter().find_map(|line| line.strip_prefix(word));
         let said = found.unwrap_or_else(|| panic!("no `{word}` in {:?}", self.announcement));
         said.trim_start()
     }
 
-    /// Where it listens.
+    /// Address of the server.
     pub(crate) fn address(&self) -> &str {
         self.said("Listening on ")
             .split(' ')
@@ -171,7 +171,7 @@ impl Server {
     }
 }
 
-/// What `command` writes, once it has ended well with `input`; it must not take longer than `limit`.
+/// Runs `command` with `input`, at most for `limit`, and returns its output once it has succeeded.
 pub(crate) fn output_within(limit: Duration, command: &mut Command, input: &str) -> String {
     let file = || tempfile::tempfile().expect("a temporary file");
     let (mut stdin, stdout, stderr) = (file(), file(), file());

@@ -1,8 +1,9 @@
-//! What a bulk response costs the server, and how fast small ones are, over loopback: quinn, quinn with [larger
+//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, quinn with [larger
 //! sends](merging::Merging), and s2n-quic, once each in every round, in changing order.
 //!
-//! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`. Server and client have a thread, a runtime and, on Linux, a processor each, and each
-//! implementation has its own client. CPU time is that of the server's thread, which other work on the machine disturbs little.
+//! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`. Server and client have a thread, a runtime and, on Linux,
+//! a processor each, and each implementation has its own client. CPU time is that of the server's thread,
+//! which other work on the machine affects little.
 
 mod merging;
 #[path = "../../common/processor.rs"]
@@ -38,7 +39,7 @@ const SUBJECTS: [(Subject, &str); 3] = [
     (Subject::S2n, "s2n-quic"),
 ];
 
-/// What one run showed.
+/// Measurements of one run.
 #[derive(Clone, Default)]
 struct Run {
     /// CPU seconds of the server's thread per GB, and GB per second.
@@ -58,7 +59,8 @@ fn transport(options: &TransportOptions) -> Arc<quinn::TransportConfig> {
     Arc::new(options.to_quinn().unwrap())
 }
 
-/// Answers every stream of one connection with as many bytes as it asks for. Returns datagrams per send and lost ones.
+/// Answers every stream of one connection with as many bytes as it asks for. Returns datagrams per send and
+/// lost ones.
 async fn serve_quinn(identity: &Certified, merged: bool, ready: mpsc::Sender<SocketAddr>) -> (f64, u64) {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let plain = runtime.wrap_udp_socket(udp_socket(LOOPBACK).unwrap()).unwrap();

@@ -1,8 +1,9 @@
-//! [`Merging`]: a UDP socket that makes fewer and larger sends of what quinn sends.
+//! [`Merging`]: a UDP socket that merges quinn's sends into fewer and larger ones.
 //!
-//! quinn hands at most ten datagrams to the kernel in one system call (UDP_SEGMENT); the kernel takes 64 KiB. A full
-//! transmit of quinn's is held until more comes for the same client, or until the tasks that are ready have run: at most
-//! [`LONGEST_HOLD`]. What is less than a full transmit is the end of what a connection may send now and is held by nothing.
+//! quinn hands at most ten datagrams to the kernel in one system call (UDP_SEGMENT); the kernel accepts 64
+//! KiB. A full transmit is held until more datagrams for the same client follow, or until all ready tasks
+//! have run, at most for [`LONGEST_HOLD`]. A partial transmit ends a connection's present burst and is sent
+//! at once.
 
 use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
@@ -31,7 +32,7 @@ pub(crate) struct Merging {
     most_segments: usize,
 }
 
-/// Where a datagram goes and how.
+/// Destination and options of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Way {
     destination: SocketAddr,

@@ -9,8 +9,8 @@ use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent};
 
 /// Decides how many bytes may be in flight.
 ///
-/// Implementations are deterministic: the same events give the same windows, on every machine. They neither block
-/// nor allocate in any `on_…` method, keep bounded state, and never panic.
+/// Implementations are deterministic: the same events give the same windows, on every machine. They neither
+/// block nor allocate in any `on_…` method, keep bounded state, and never panic.
 pub trait CongestionController: Debug + Send + Sync {
     /// A burst of packets left.
     fn on_sent(&mut self, event: &Sent);
@@ -41,22 +41,31 @@ pub trait CongestionController: Debug + Send + Sync {
     /// The window that a connection starts with on this path.
     fn initial_window(&self) -> Bytes;
 
-    /// What telemetry wants to know. Not called per packet.
+    /// The controller's state for telemetry. Not called per packet.
     fn snapshot(&self) -> Snapshot;
 
-    /// Whether the estimators of this controller need an acknowledgement for every packet. It must work, if less
-    /// well, when the peer does not comply.
+    /// Returns true if the estimators of this controller need an acknowledgement for every packet. It must
+    /// work, if less well, when the peer does not comply.
     fn wants_every_ack(&self) -> bool {
         false
     }
 
-    /// Whether every burst has to be reported. If not, a burst that leaves while something is in flight
-    /// ([`AckBatch::in_flight`] less what was lost since) may go unreported; but the last of those that left since the last ACK
-    /// frame has to be, before the next congestion event.
-    fn needs_every_burst(&self) -> bool {
+    /// Returns true if every burst has to be reported, because the controller measures something by them,
+    /// such as the capacity of the path.
+    ///
+    /// If false, a burst that leaves while something is in flight ([`AckBatch::in_flight`] less what was lost
+    /// since) may go unreported; but the last of those that left since the last ACK frame has to be reported
+    /// before the next congestion event.
+    fn requires_every_burst(&self) -> bool {
         true
     }
 
     /// A copy, for a path change that keeps what was learnt.
     fn clone_box(&self) -> Box<dyn CongestionController>;
+}
+
+impl Clone for Box<dyn CongestionController> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
 }

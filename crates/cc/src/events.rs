@@ -1,7 +1,7 @@
-//! What a controller is told, as named-field structs of our own.
+//! Events of a connection, as a transport reports them to its controller.
 //!
-//! For one received ACK frame a controller sees, in this order: an [`Acked`] for every run of newly acknowledged
-//! packets, one [`AckBatch`], and then, if the frame revealed any, one [`Congestion`].
+//! For one received ACK frame a controller receives, in this order: an [`Acked`] for every run of newly
+//! acknowledged packets, one [`AckBatch`], and then, if the frame revealed any, one [`Congestion`].
 
 use core::time::Duration;
 
@@ -11,75 +11,172 @@ use crate::Timestamp;
 
 /// Packets left. Reported once per burst, after the burst has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sent {
-    /// When the burst left. All its packets carry this send time.
+    /// Departure of the burst: the send time of all its packets.
     pub now: Timestamp,
     /// Size of the whole burst: QUIC packets, without UDP and IP headers.
     pub bytes: Bytes,
+}
+
+impl Sent {
+    /// A burst of `bytes` bytes that left at `now`.
+    #[inline]
+    pub const fn new(now: Timestamp, bytes: Bytes) -> Self {
+        Self { now, bytes }
+    }
 }
 
 /// One or more packets that left in the same burst were newly acknowledged by one ACK frame.
 ///
 /// Packets with equal `sent` and `app_limited` that are adjacent in the frame may be reported as one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Acked {
-    /// When the ACK frame arrived.
+    /// Arrival of the ACK frame.
     pub now: Timestamp,
-    /// When the packets left.
+    /// Send time of the packets.
     pub sent: Timestamp,
     /// Sum of the packets' sizes.
     pub bytes: Bytes,
-    /// How many packets; at least 1.
+    /// Number of packets; at least 1.
     pub packets: u32,
-    /// Whether the sender was limited by the application or by flow control rather than by the window or the
-    /// pacer, as of the last attempt to send before this frame (RFC 9002 §7.8).
+    /// The application or flow control, rather than the window or the pacer, limited the sender, as of the
+    /// last attempt to send before this frame (RFC 9002 §7.8).
     pub app_limited: bool,
 }
 
-/// An ACK frame that acknowledged at least one packet has been read to its end.
+impl Acked {
+    /// `packets` packets of `bytes` bytes in all that left at `sent` and were acknowledged at `now`. The
+    /// application did not limit the sender.
+    #[inline]
+    pub const fn new(now: Timestamp, sent: Timestamp, bytes: Bytes, packets: u32) -> Self {
+        Self {
+            now,
+            sent,
+            bytes,
+            packets,
+            app_limited: false,
+        }
+    }
+
+    /// The same event with another value of [`app_limited`](Self::app_limited).
+    #[inline]
+    #[must_use]
+    pub const fn with_app_limited(mut self, app_limited: bool) -> Self {
+        self.app_limited = app_limited;
+        self
+    }
+}
+
+/// The end of an ACK frame that acknowledged at least one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AckBatch {
-    /// When the ACK frame arrived.
+    /// Arrival of the ACK frame.
     pub now: Timestamp,
-    /// Bytes in flight after the acknowledged packets have been taken out, before those that this frame will
-    /// declare lost are.
+    /// Bytes in flight without the acknowledged packets, but with those that this frame will declare lost.
     pub in_flight: Bytes,
-    /// As [`Acked::app_limited`].
+    /// The same condition as [`Acked::app_limited`].
     pub app_limited: bool,
-    /// The transport's smoothed RTT without the peer's acknowledgement delay, when it has measured one. It may be
-    /// one ACK frame old.
+    /// The transport's smoothed RTT without the peer's acknowledgement delay, when it has measured one. It
+    /// may be one ACK frame old.
     pub smoothed_rtt: Option<Duration>,
 }
 
-/// The path said that it is congested.
+impl AckBatch {
+    /// An ACK frame that arrived at `now` and left `in_flight` bytes in flight. The application did not limit
+    /// the sender, and the transport has measured no RTT.
+    #[inline]
+    pub const fn new(now: Timestamp, in_flight: Bytes) -> Self {
+        Self {
+            now,
+            in_flight,
+            app_limited: false,
+            smoothed_rtt: None,
+        }
+    }
+
+    /// The same event with another value of [`app_limited`](Self::app_limited).
+    #[inline]
+    #[must_use]
+    pub const fn with_app_limited(mut self, app_limited: bool) -> Self {
+        self.app_limited = app_limited;
+        self
+    }
+
+    /// The same event with another value of [`smoothed_rtt`](Self::smoothed_rtt).
+    #[inline]
+    #[must_use]
+    pub const fn with_smoothed_rtt(mut self, rtt: Option<Duration>) -> Self {
+        self.smoothed_rtt = rtt;
+        self
+    }
+}
+
+/// A sign of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Congestion {
-    /// When it was noticed.
+    /// Time at which the transport noticed it.
     pub now: Timestamp,
-    /// When the newest of the packets that it happened to left. Packets that left before the current recovery
-    /// began belong to that recovery.
+    /// Send time of the newest packet concerned. Packets that left before the current recovery began belong
+    /// to that recovery.
     pub newest_sent: Timestamp,
-    /// How the path said so.
+    /// The kind of sign.
     pub signal: Signal,
 }
 
-/// How a path says that it is congested.
+impl Congestion {
+    /// `signal`, noticed at `now`, of packets of which the newest left at `newest_sent`.
+    #[inline]
+    pub const fn new(now: Timestamp, newest_sent: Timestamp, signal: Signal) -> Self {
+        Self {
+            now,
+            newest_sent,
+            signal,
+        }
+    }
+}
+
+/// Kinds of signs of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Signal {
     /// Packets were declared lost.
     Loss {
         /// Sum of the lost packets' sizes.
         bytes: Bytes,
-        /// Whether the loss spans the persistent congestion period (RFC 9002 §7.6).
+        /// True if the loss spans the persistent congestion period (RFC 9002 §7.6).
         persistent: bool,
     },
     /// The peer reported packets marked with ECN-CE.
     EcnCe,
 }
 
-/// The largest QUIC packet the path carries has changed.
+impl Signal {
+    /// `bytes` bytes were declared lost, in less than the persistent congestion period.
+    #[inline]
+    pub const fn loss(bytes: Bytes) -> Self {
+        Self::Loss {
+            bytes,
+            persistent: false,
+        }
+    }
+}
+
+/// The largest QUIC packet that the path carries has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MtuChange {
     /// Largest UDP payload from now on. This crate uses it wherever TCP says MSS or SMSS.
     pub mtu: Bytes,
+}
+
+impl MtuChange {
+    /// From now on the largest UDP payload is `mtu` bytes.
+    #[inline]
+    pub const fn new(mtu: Bytes) -> Self {
+        Self { mtu }
+    }
 }

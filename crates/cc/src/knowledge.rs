@@ -1,4 +1,4 @@
-//! [`VideoKnowledge`]: what the server knows of the video on one connection; [`Facts`]: which pieces of it.
+//! [`VideoKnowledge`]: facts of the video on one connection; [`Facts`]: a set of their names.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,28 +6,28 @@ use core::time::Duration;
 
 use playrate_units::{Bitrate, Bytes, Probability};
 
-/// What is known of the video that a connection carries. Shared (`Arc`) between the application, which learns,
+/// Facts of the video that a connection carries. Shared (`Arc`) between the application, which sets them,
 /// and the connection's controller, which reads without locks on the ACK path.
 ///
 /// Everything starts unknown and may change at any time. A part of a controller that needs what is unknown
 /// behaves as its plain counterpart until it is known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct VideoKnowledge {
-    /// bit/s
-    average_rate: AtomicU64,
-    /// bytes
-    playout_buffer: AtomicU64,
-    /// µs
-    buffered: AtomicU64,
-    /// µs
-    deadline: AtomicU64,
-    /// A [`Playback`]
-    playback: AtomicU64,
-    /// parts per billion
-    wire_overhead: AtomicU64,
+    /// Average rate in bit/s.
+    average_rate: MaybeNumber,
+    /// Playout buffer in bytes.
+    playout_buffer: MaybeNumber,
+    /// In units of 1 µs.
+    buffered: MaybeNumber,
+    /// In units of 1 µs.
+    deadline: MaybeNumber,
+    /// A [`Playback`] by number.
+    playback: MaybeNumber,
+    /// In parts per billion.
+    wire_overhead: MaybeNumber,
 }
 
-/// What a player is doing, as far as it says so. In the order of how much it needs: the last is worst off.
+/// State of a player as it reports it, in ascending order of need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Playback {
@@ -35,7 +35,7 @@ pub enum Playback {
     Playing,
     /// It fills its buffer before it plays: at the start, after a seek.
     Starting,
-    /// Its buffer has run empty: the viewer sees a picture that stands still.
+    /// Its buffer has run empty and playback has stalled (`bs` in CMCD).
     Starved,
 }
 
@@ -44,13 +44,13 @@ pub enum Playback {
 pub struct Facts(u8);
 
 impl Facts {
-    /// Nothing.
+    /// The set of no facts.
     pub const NONE: Self = Self(0);
-    /// [`VideoKnowledge::average_rate`].
+    /// The average rate of the video: [`VideoKnowledge::average_rate`].
     pub const AVERAGE_RATE: Self = Self(1);
-    /// [`VideoKnowledge::playout_buffer`].
+    /// The size of the playout buffer: [`VideoKnowledge::playout_buffer`].
     pub const PLAYOUT_BUFFER: Self = Self(2);
-    /// [`VideoKnowledge::buffered`].
+    /// The buffered playing time: [`VideoKnowledge::buffered`].
     pub const BUFFERED: Self = Self(4);
 
     const NAMES: [(Self, &'static str); 3] = [
@@ -59,18 +59,18 @@ impl Facts {
         (Self::BUFFERED, "buffered"),
     ];
 
-    /// What is in either.
+    /// The union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` is in it.
+    /// Returns true if it contains all facts of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if it contains no fact.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -89,76 +89,74 @@ impl fmt::Display for Facts {
         if self.is_empty() {
             return f.write_str("-");
         }
-        for (index, name) in self.names().enumerate() {
-            if index > 0 {
-                f.write_str(",")?;
-            }
-            f.write_str(name)?;
-        }
-        Ok(())
+        f.write_str(&self.names().collect::<Vec<_>>().join(","))
     }
 }
 
-const UNKNOWN: u64 = u64::MAX;
+/// A number that may be unknown.
+#[derive(Debug)]
+struct MaybeNumber(AtomicU64);
 
-fn read(cell: &AtomicU64) -> Option<u64> {
-    Some(cell.load(Relaxed)).filter(|&value| value != UNKNOWN)
+impl MaybeNumber {
+    const UNKNOWN: u64 = u64::MAX;
+
+    fn get(&self) -> Option<u64> {
+        Some(self.0.load(Relaxed)).filter(|&value| value != Self::UNKNOWN)
+    }
+
+    fn set(&self, value: Option<u64>) {
+        let known = value.map(|value| value.min(Self::UNKNOWN - 1));
+        self.0.store(known.unwrap_or(Self::UNKNOWN), Relaxed);
+    }
+
+    fn time(&self) -> Option<Duration> {
+        self.get().map(Duration::from_micros)
+    }
+
+    fn set_time(&self, time: Option<Duration>) {
+        self.set(time.map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)));
+    }
 }
 
-fn write(cell: &AtomicU64, value: Option<u64>) {
-    cell.store(value.map_or(UNKNOWN, |value| value.min(UNKNOWN - 1)), Relaxed);
-}
-
-impl Default for VideoKnowledge {
+impl Default for MaybeNumber {
     fn default() -> Self {
-        let unknown = || AtomicU64::new(UNKNOWN);
-        Self {
-            average_rate: unknown(),
-            playout_buffer: unknown(),
-            buffered: unknown(),
-            deadline: unknown(),
-            playback: unknown(),
-            wire_overhead: unknown(),
-        }
+        Self(AtomicU64::new(Self::UNKNOWN))
     }
 }
 
 impl VideoKnowledge {
-    /// Nothing is known.
+    /// All facts are unknown.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Average rate of what is being streamed (video and audio bytes over playing time; "video rate" in the papers).
-    /// A rate of zero counts as unknown.
+    /// Average rate of what is being streamed (video and audio bytes over playing time; "video rate" in the
+    /// papers). A rate of zero counts as unknown.
     pub fn average_rate(&self) -> Option<Bitrate> {
-        read(&self.average_rate).map(Bitrate::from_bits_per_second)
+        self.average_rate.get().map(Bitrate::from_bits_per_second)
     }
 
     /// Sets or forgets the [average rate](Self::average_rate).
     pub fn set_average_rate(&self, rate: Option<Bitrate>) {
-        write(
-            &self.average_rate,
-            rate.map(Bitrate::as_bits_per_second).filter(|&rate| rate > 0),
-        );
+        let rate = rate.map(Bitrate::as_bits_per_second);
+        self.average_rate.set(rate.filter(|&rate| rate > 0));
     }
 
-    /// What packets, frames and HTTP add to the video's bytes, as a share of them, as far as the transport has measured it.
+    /// Bytes that packets, QUIC frames and HTTP add to the video's, as a share of them, as measured by the
+    /// transport.
     pub fn wire_overhead(&self) -> Option<Probability> {
-        let parts = read(&self.wire_overhead)?;
-        u32::try_from(parts).ok().map(Probability::from_parts_per_billion)
+        let parts = u32::try_from(self.wire_overhead.get()?).ok()?;
+        Some(Probability::from_parts_per_billion(parts))
     }
 
     /// Sets or forgets the [overhead](Self::wire_overhead).
     pub fn set_wire_overhead(&self, share: Option<Probability>) {
-        write(
-            &self.wire_overhead,
-            share.map(|share| u64::from(share.as_parts_per_billion())),
-        );
+        let parts = share.map(|share| share.as_parts_per_billion().into());
+        self.wire_overhead.set(parts);
     }
 
-    /// The [average rate](Self::average_rate) in bytes that count towards a window: with the [overhead](Self::wire_overhead),
-    /// if that is known.
+    /// The [average rate](Self::average_rate) in bytes that count towards a window: with the
+    /// [overhead](Self::wire_overhead), if that is known.
     pub fn wire_rate(&self) -> Option<Bitrate> {
         const BILLION: u64 = 1_000_000_000;
         let rate = self.average_rate()?;
@@ -166,74 +164,65 @@ impl VideoKnowledge {
         Some(rate.scaled(BILLION + u64::from(overhead), BILLION))
     }
 
-    /// How much the player's playout buffer holds when full.
+    /// Size of the player's playout buffer.
     pub fn playout_buffer(&self) -> Option<Bytes> {
-        read(&self.playout_buffer).map(Bytes::new)
+        self.playout_buffer.get().map(Bytes::new)
     }
 
     /// Sets or forgets the [size of the playout buffer](Self::playout_buffer).
     pub fn set_playout_buffer(&self, size: Option<Bytes>) {
-        write(&self.playout_buffer, size.map(Bytes::as_u64));
+        self.playout_buffer.set(size.map(Bytes::as_u64));
     }
 
     /// Playing time that the player holds and has not shown yet.
     pub fn buffered(&self) -> Option<Duration> {
-        read(&self.buffered).map(Duration::from_micros)
+        self.buffered.time()
     }
 
     /// Sets or forgets the [buffered playing time](Self::buffered), to the microsecond.
     pub fn set_buffered(&self, time: Option<Duration>) {
-        write(
-            &self.buffered,
-            time.map(|time| u64::try_from(time.as_micros()).unwrap_or(UNKNOWN - 1)),
-        );
+        self.buffered.set_time(time);
     }
 
-    /// How long, when it last asked for something, the player could go on before it needed that.
+    /// Time that the player could go on playing without its latest request, as of that request.
     pub fn deadline(&self) -> Option<Duration> {
-        read(&self.deadline).map(Duration::from_micros)
+        self.deadline.time()
     }
 
     /// Sets or forgets the [deadline](Self::deadline), to the microsecond.
     pub fn set_deadline(&self, time: Option<Duration>) {
-        write(
-            &self.deadline,
-            time.map(|time| u64::try_from(time.as_micros()).unwrap_or(UNKNOWN - 1)),
-        );
+        self.deadline.set_time(time);
     }
 
-    /// What the player is doing.
+    /// State of the player.
     pub fn playback(&self) -> Option<Playback> {
-        match read(&self.playback)? {
-            0 => Some(Playback::Playing),
-            1 => Some(Playback::Starting),
-            _ => Some(Playback::Starved),
-        }
+        Some(match self.playback.get()? {
+            0 => Playback::Playing,
+            1 => Playback::Starting,
+            _ => Playback::Starved,
+        })
     }
 
-    /// Sets or forgets what the player [is doing](Self::playback).
+    /// Sets or forgets the [state of the player](Self::playback).
     pub fn set_playback(&self, playback: Option<Playback>) {
-        write(
-            &self.playback,
-            playback.map(|playback| match playback {
-                Playback::Playing => 0,
-                Playback::Starting => 1,
-                Playback::Starved => 2,
-            }),
-        );
+        self.playback.set(playback.map(|state| match state {
+            Playback::Playing => 0,
+            Playback::Starting => 1,
+            Playback::Starved => 2,
+        }));
     }
-}
 
-impl VideoKnowledge {
     /// Those of `facts` that are unknown.
     pub fn unknown_of(&self, facts: Facts) -> Facts {
-        let unknown = |cell: &AtomicU64, fact: Facts| match read(cell) {
-            None if facts.contains(fact) => fact,
-            _ => Facts::NONE,
-        };
-        unknown(&self.average_rate, Facts::AVERAGE_RATE)
-            .union(unknown(&self.playout_buffer, Facts::PLAYOUT_BUFFER))
-            .union(unknown(&self.buffered, Facts::BUFFERED))
+        let all = [
+            (&self.average_rate, Facts::AVERAGE_RATE),
+            (&self.playout_buffer, Facts::PLAYOUT_BUFFER),
+            (&self.buffered, Facts::BUFFERED),
+        ];
+        let unknown = all
+            .into_iter()
+            .filter(|(value, fact)| facts.contains(*fact) && value.get().is_none());
+        unknown.fold(Facts::NONE, |unknown, (_, fact)| unknown.union(fact))
     }
 }
 
@@ -242,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_which_of_some_facts_are_unknown() {
+    fn names_those_of_some_facts_that_are_unknown() {
         let known = VideoKnowledge::new();
         let wanted = Facts::AVERAGE_RATE.union(Facts::BUFFERED);
         assert_eq!(known.unknown_of(wanted), wanted);
@@ -272,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_player_does_is_kept_as_told() {
+    fn the_players_state_is_kept_as_reported() {
         let known = VideoKnowledge::new();
         assert_eq!((known.playback(), known.deadline()), (None, None));
         for playback in [Playback::Playing, Playback::Starting, Playback::Starved] {

@@ -1,13 +1,13 @@
 //! Congestion controllers for video, composable and sans-IO.
 //!
-//! What belongs here: the laws of congestion control, their parts and estimators, and what a controller needs
-//! to be told. What does not: sockets, clocks, async, randomness, any QUIC library. Time comes in as a
-//! [`Timestamp`]; the answer goes out as a window in [`Bytes`].
+//! Belongs here: congestion avoidance algorithms, the components that complete them, estimators, and the
+//! events that a controller receives. What does not: sockets, clocks, async, randomness, any QUIC library.
+//! Time comes in as a [`Timestamp`]; the answer goes out as a window in [`Bytes`].
 //!
-//! - [`CongestionController`] is the one trait; [`events`] are what it is told.
+//! - [`CongestionController`] is the one trait; it receives [`events`].
 //! - [`ControllerSpec`] names a controller and builds it; [`registry`] holds what can be named.
-//! - [`VideoKnowledge`] is what the server knows of the video on one connection.
-//! - [`Snapshot`] is what a controller tells telemetry.
+//! - [`VideoKnowledge`] holds the facts of the video on one connection.
+//! - [`Snapshot`] is a controller's state for telemetry.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -20,14 +20,15 @@
 //! # Ok::<(), playrate_cc::SpecError>(())
 //! ```
 //!
-//! # How the parts compose
+//! # Composition
 //!
-//! A spec is `LAW[(args)][+KEY=PART[(args)]]…`. The law governs congestion avoidance and says what a loss costs; `start` is slow
-//! start; `shape` changes what is published of the law's window by what is known of the video; `idle` says what a pause
-//! costs; `loss` answers losses for laws that do not; `ceiling` bounds the window from above. What a spec does not name has a
-//! default, and a part that needs knowledge that is not there behaves as its plain counterpart. All parts
-//! share one core: window, ssthresh, RTT, rounds, recovery. An ACK frame passes through the idle part, then slow start or
-//! the law, then shaping, loss response and ceiling; every change of phase has a [`Reason`].
+//! A spec is `ALGORITHM[(args)][+KEY=COMPONENT[(args)]]…`. The algorithm governs congestion avoidance and the
+//! cost of a loss; `start` is slow start; `shape` changes the window that is published, given what is known
+//! of the video; `idle` is the cost of a pause; `loss` answers losses for algorithms that do not; `ceiling`
+//! bounds the window from above. What a spec does not name has a default, and a component that lacks a fact
+//! of the video behaves as its plain counterpart. All components share one core: window, ssthresh, RTT,
+//! rounds, recovery. An ACK frame passes through the idle policy, then slow start or the algorithm, then
+//! shaper, loss policy and ceiling; every change of phase has a [`Reason`].
 //!
 //! # Write your own controller in 30 lines
 //!
@@ -70,7 +71,7 @@
 //!     Box::new(Gentle { window: 5 * minimum, minimum, gain: arguments.number("gain") })
 //! })
 //! .about("grows gently", "this page")
-//! .with_parameters(&[Parameter::number("gain", 1.0, 0.0, 2.0, "bytes per byte acknowledged")]);
+//! .with_parameters(&[Parameter::number("gain", 1.0, 0.0..=2.0, "bytes per byte acknowledged")]);
 //!
 //! let mut registry = Registry::builtin();
 //! registry.register(entry)?;
@@ -81,30 +82,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Add a part
+//! # Add an algorithm or another component
 //!
-//! One file in the part's module (`src/startup`, `src/avoidance`, …), one arm of its enum, one row in `src/registry/builtin.rs`. The
-//! module's head documents what each hook gets, in which units and when; `src/compose/mod.rs` has the order in which parts
-//! act. Tests of every spec in the registry then cover it.
+//! One file in the folder of its kind (`src/algorithm`, `src/startup`, …), and in that folder's `mod.rs` its
+//! `mod` line, a variant and a row; the compiler names what is missing. The head of `mod.rs` documents what
+//! each hook receives, in which units and when; `src/compose/mod.rs` has the order in which components act.
+//! Tests of every spec in the registry then cover it, and one demands its section in `docs/controllers.md`.
 
-pub mod estimator;
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 pub mod events;
 pub mod registry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-mod avoidance;
+mod algorithm;
 mod ceiling;
+mod component;
 mod compose;
 mod controller;
+mod estimator;
 mod idle;
 mod knowledge;
 mod loss;
+mod parameter;
 mod path;
-mod shape;
+mod shaper;
 mod snapshot;
-mod spec;
 mod startup;
+mod state;
 #[cfg(test)]
 mod tests;
 mod timestamp;
@@ -113,7 +120,6 @@ pub use controller::CongestionController;
 pub use knowledge::{Facts, Playback, VideoKnowledge};
 pub use path::Path;
 pub use playrate_units::{Bitrate, Bytes};
-pub use registry::Registry;
+pub use registry::{ControllerSpec, Registry, SpecError};
 pub use snapshot::{Phase, Reason, Snapshot};
-pub use spec::{Choice, ControllerSpec, SpecError};
 pub use timestamp::Timestamp;

@@ -4,22 +4,21 @@ use playrate_units::Bytes;
 
 /// The path that a new controller will govern.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Path {
     /// Largest UDP payload that the path carries now. This crate uses it wherever TCP says MSS or SMSS.
     pub mtu: Bytes,
-    /// Whether the transport sends only while `in_flight + mtu < window`, as quinn does, so that up to a packet of the window goes
-    /// unused. A window that follows from a rate is then one MTU larger.
+    /// The transport sends only while `in_flight + mtu < window`, as quinn does, so that up to a packet of
+    /// the window goes unused. A window that follows from a rate is then one MTU larger.
     pub strict: bool,
 }
 
 impl Path {
-    /// A path that carries UDP payloads of `mtu`.
+    /// A path that carries UDP payloads of `mtu` bytes.
     pub const fn new(mtu: Bytes) -> Self {
         Self { mtu, strict: false }
     }
-}
 
-impl Path {
     /// The same path under a transport that sends only while `in_flight + mtu < window`.
     #[must_use]
     pub const fn strict(mut self) -> Self {

@@ -1,4 +1,4 @@
-//! [`Snapshot`]: what a controller tells telemetry.
+//! [`Snapshot`]: a controller's state for telemetry.
 
 use core::fmt;
 use core::time::Duration;
@@ -11,16 +11,16 @@ use crate::Facts;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Which part governs the window now.
+    /// Phase that the controller is in.
     pub phase: Phase,
-    /// Congestion window (cwnd).
+    /// Congestion window (cwnd) that the transport gets.
     pub window: Bytes,
-    /// Window of the avoidance law or slow start, before shaping, loss response and ceiling make [`window`](Self::window)
-    /// of it; `None` if the controller is not composed of parts.
-    pub law_window: Option<Bytes>,
+    /// Window of the algorithm or slow start, before shaping, loss policy and ceiling make
+    /// [`window`](Self::window) of it; `None` if the controller is not composed of components.
+    pub algorithm_window: Option<Bytes>,
     /// Slow start threshold; `None` while it is infinite.
     pub ssthresh: Option<Bytes>,
-    /// Smoothed RTT.
+    /// Smoothed RTT of the path.
     pub smoothed_rtt: Option<Duration>,
     /// Smallest RTT of the connection.
     pub min_rtt: Option<Duration>,
@@ -30,10 +30,10 @@ pub struct Snapshot {
     pub capacity: Option<Bitrate>,
     /// Estimated bytes queued on the path.
     pub backlog: Option<Bytes>,
-    /// Why the phase or the window last changed other than by ordinary growth.
+    /// Cause of the last change of phase, or of the window other than by ordinary growth.
     pub reason: Reason,
-    /// What the controller's parts would use of the [`VideoKnowledge`](crate::VideoKnowledge) and is not known. As long as
-    /// this is not empty, some part behaves as its plain counterpart.
+    /// Facts of the [`VideoKnowledge`](crate::VideoKnowledge) that the controller's components use and that
+    /// are unknown. As long as this is not empty, some component behaves as its plain counterpart.
     pub waiting_for: Facts,
 }
 
@@ -47,14 +47,14 @@ impl Snapshot {
     }
 }
 
-/// Which part of a controller governs the window.
+/// Phase of a controller; it decides which component governs the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
     /// Slow start or one of its variants, at the start of the connection.
     #[default]
     Startup,
-    /// Congestion avoidance.
+    /// Congestion avoidance by the algorithm.
     Avoidance,
     /// From a congestion event to the first acknowledgement of a packet sent after it.
     Recovery,
@@ -83,11 +83,38 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Why the phase or the window changed.
+impl Phase {
+    /// Returns true in the phases that the startup component governs.
+    #[inline]
+    pub(crate) const fn is_slow_start(self) -> bool {
+        matches!(
+            self,
+            Self::Startup | Self::AfterPersistentCongestion | Self::AfterIdle
+        )
+    }
+
+    /// Returns true if a controller may pass from this phase to `next` for this reason.
+    pub(crate) const fn may_become(self, next: Self, reason: Reason) -> bool {
+        match next {
+            // A connection starts once.
+            Self::Startup => false,
+            Self::Recovery => matches!(reason, Reason::Loss | Reason::EcnCe),
+            Self::AfterPersistentCongestion => matches!(reason, Reason::PersistentCongestion),
+            Self::AfterIdle => matches!(reason, Reason::Idle),
+            Self::Avoidance => match self {
+                Self::Avoidance => false,
+                Self::Recovery => matches!(reason, Reason::RecoveryEnded),
+                Self::Startup | Self::AfterPersistentCongestion | Self::AfterIdle => reason.ends_slow_start(),
+            },
+        }
+    }
+}
+
+/// Cause of the last change of phase, or of the window other than by ordinary growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The connection began.
+    /// The connection has just begun.
     #[default]
     Began,
     /// The window reached ssthresh.
@@ -96,7 +123,8 @@ pub enum Reason {
     VideoRateReached,
     /// The first estimate of the path's capacity is there.
     CapacityKnown,
-    /// HyStart++ saw the RTT rise for its whole conservative phase (RFC 9406 §4.2).
+    /// The RTT rose far enough to end slow start: for the whole conservative phase of HyStart++ (RFC 9406
+    /// §4.2), or until Vegas counted more than γ queued segments.
     RttRose,
     /// Packets were declared lost.
     Loss,
@@ -127,6 +155,25 @@ impl Reason {
             Self::RecoveryEnded => "recovery-ended",
             Self::Idle => "idle",
             Self::MtuChanged => "mtu-changed",
+        }
+    }
+}
+
+impl Reason {
+    /// Returns true for the reasons that end slow start and begin congestion avoidance.
+    pub(crate) const fn ends_slow_start(self) -> bool {
+        match self {
+            Self::ReachedSsthresh
+            | Self::VideoRateReached
+            | Self::CapacityKnown
+            | Self::RttRose
+            | Self::Loss
+            | Self::EcnCe => true,
+            Self::Began
+            | Self::PersistentCongestion
+            | Self::RecoveryEnded
+            | Self::Idle
+            | Self::MtuChanged => false,
         }
     }
 }

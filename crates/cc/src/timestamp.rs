@@ -3,7 +3,8 @@
 use core::ops::Add;
 use core::time::Duration;
 
-/// Nanoseconds since the connection began. The adapter maps the host's clock to it; nothing here reads a clock.
+/// Nanoseconds since the connection began. The adapter maps the host's clock to it; nothing here reads a
+/// clock.
 ///
 /// 2⁶⁴ ns are 584 years. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +34,10 @@ impl Timestamp {
         Duration::from_nanos(self.nanos_since(earlier))
     }
 
+    pub(crate) const fn plus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
     /// Nanoseconds from `earlier` to this moment; zero if `earlier` is later.
     pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -42,9 +47,11 @@ impl Timestamp {
 impl Add<Duration> for Timestamp {
     type Output = Self;
     fn add(self, time: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        self.plus_nanos(nanos(time))
     }
+}
+
+/// Whole nanoseconds of `time`, saturating after 584 years.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,35 +1,38 @@
-//! Scenarios, runs, figures, claims; and the demo.
+//! Experiments: scenarios, their runs, and everything that reads results.
 //!
-//! What belongs here: everything that drives server, client and network together and draws what came out. What
-//! does not: any behaviour of the product itself.
+//! This crate drives server, client and network together and evaluates the outcome. It has no behaviour of the
+//! product itself. Its interface is the `lab` command line ([`main`]); the public modules are those that tests
+//! and benchmarks of the workspace use.
 //!
-//! - [`record`] is what a run leaves behind: plain data, and all that the following read.
-//! - [`facts`] measures it, [`explain`] says why viewers fared differently, [`experience`] makes the table.
-//! - [`figure`] draws, [`report`] puts everything on one page.
-//! - [`sim`] makes one in virtual time, [`scenario`] says of what, [`run`] makes many, [`merge`] adds those of
-//!   other machines.
-//! - [`metric`] names every number of a result, [`statistics`] says how sure many of them are.
-//! - [`claims`] says what results say of the papers' claims, [`sweep`] where that changes with a scenario's values.
-//! - [`matrix`] ranks all controllers over all scenarios.
-//! - [`demo`] makes a comparison over real UDP, [`live`] one of real UDP with virtual time.
+//! - [`scenario`] reads scenario files, [`sim`] plays one run in virtual time, `run` plays many and stores
+//!   their rows; `merge` joins the rows of several machines.
+//! - `metric` names every number of a row, `result` stores and finds rows, `statistics` has confidence intervals
+//!   and effect sizes.
+//! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers.
+//! - [`svg`] writes SVG, `figure` draws, `report` makes a page of results.
+//! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time.
 
-pub mod claims;
+mod claims;
+mod cli;
 pub mod demo;
-pub mod experience;
-pub mod explain;
-pub mod facts;
-pub mod figure;
+mod error;
+mod figure;
 pub mod live;
-pub mod matrix;
-pub mod merge;
-pub mod metric;
-pub mod record;
-pub mod report;
-pub mod run;
+mod matrix;
+mod merge;
+mod metric;
+mod report;
+mod result;
+mod rounding;
+mod run;
 #[cfg(test)]
 mod samples;
 pub mod scenario;
 pub mod sim;
-pub mod statistics;
-pub mod sweep;
-pub mod words;
+mod statistics;
+pub mod svg;
+mod sweep;
+mod words;
+
+pub use cli::main;
+pub use error::CommandError;

@@ -1,4 +1,4 @@
-//! `lab merge`: the directories of `lab run --shard`, put together to what one `lab run` would have left.
+//! `lab merge`: combines the directories of `lab run --shard` into the one that a single `lab run` would have written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,136 +6,49 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use thiserror::Error;
 
-use crate::run::{Key, Part, Planned, Row, SCENARIOS, SERIES, Store, read_runs};
+use crate::error::CommandError;
+use crate::result::{ResultKey, Row, SCENARIOS, SERIES, Store, read_runs};
+use crate::run::{PlannedRun, ShardPlan};
 use crate::words::count;
 
-/// What `lab merge` is told.
+/// Command line of `lab merge`.
 #[derive(Args, Clone, Debug)]
-pub struct MergeArgs {
-    /// Directories of results, as `lab run --shard` made them
+pub(crate) struct MergeArgs {
+    /// Directories that `lab run --shard` wrote
     #[arg(value_name = "DIR", required = true)]
-    pub directories: Vec<PathBuf>,
+    pub(crate) directories: Vec<PathBuf>,
 
-    /// Directory for all of them together
+    /// Directory for the merged results
     #[arg(long, value_name = "DIR", default_value = "lab-runs")]
-    pub out: PathBuf,
+    pub(crate) out: PathBuf,
 }
 
-/// Why nothing was merged.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MergeFailure {
-    /// A directory is not one of `lab run --shard`.
-    #[error("{} is no shard (there is no shard.json): name directories that `lab run --shard I/N --out DIR` made", .0.display())]
-    NoShard(PathBuf),
-    /// Two directories are parts of different runs.
-    #[error("{} is not of the same runs as {}: {why}", .other.display(), .first.display())]
-    OtherRuns {
-        /// One of them.
-        first: PathBuf,
-        /// The other.
-        other: PathBuf,
-        /// What differs in the other.
-        why: String,
-    },
-    /// Runs are missing.
-    #[error("{missing} of {all} runs are missing, the first being {run}: {mend}")]
-    Missing {
-        /// How many.
-        missing: usize,
-        /// Of how many.
-        all: usize,
-        /// The first of them.
-        run: String,
-        /// What to do.
-        mend: String,
-    },
-    /// Two directories disagree about a run or a file.
-    #[error("{what} differs between {} and {}: the same inputs should give the same bytes, so they were made by different programs, or one was changed; leave one away", .first.display(), .other.display())]
-    Differs {
-        /// What they disagree about.
-        what: String,
-        /// One of them.
-        first: PathBuf,
-        /// The other.
-        other: PathBuf,
-    },
-    /// Rows were made by different versions of the program.
-    #[error("{} was made by version {theirs} of the program and {} by {ours}: make one of them anew", .other.display(), .first.display())]
-    Versions {
-        /// One directory.
-        first: PathBuf,
-        /// Its version.
-        ours: String,
-        /// The other.
-        other: PathBuf,
-        /// Its version.
-        theirs: String,
-    },
-    /// The directory for all of them holds results already.
-    #[error("{} holds results already: name another directory with --out", .0.display())]
-    Exists(PathBuf),
-    /// A directory cannot be read.
-    #[error("cannot read {}: {error}", .directory.display())]
-    Read {
-        /// Which.
-        directory: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The results cannot be written.
-    #[error("cannot keep results in {}: {error}", .directory.display())]
-    Write {
-        /// Where.
-        directory: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The results are there, but that cannot be printed.
-    #[error("cannot print the results: {0}")]
-    Print(io::Error),
-}
-
-impl MergeFailure {
-    /// Whether the user asked for something that cannot be.
-    pub const fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Write { .. } | Self::Print(_))
-    }
-}
-
-/// Puts the directories that `args` name together, and says to `out` what there is.
+/// Merges the directories of `args` and prints a line to `out`.
 ///
 /// # Errors
-/// See [`MergeFailure`]. Nothing is written unless all is there and consistent.
-pub fn merge(args: &MergeArgs, out: &mut impl Write) -> Result<PathBuf, MergeFailure> {
-    let parts = args.directories.iter().map(|directory| part(directory));
-    let parts = parts.collect::<Result<Vec<_>, _>>()?;
-    let Some((first, others)) = parts.split_first() else {
-        return Err(MergeFailure::NoShard(PathBuf::new()));
+/// Nothing is written unless all runs are there and consistent.
+pub(crate) fn merge(args: &MergeArgs, out: &mut impl Write) -> Result<PathBuf, CommandError> {
+    let shards = args.directories.iter().map(|directory| open(directory));
+    let shards = shards.collect::<Result<Vec<_>, _>>()?;
+    let Some((first, others)) = shards.split_first() else {
+        return Err(no_shard(Path::new("")));
     };
     for other in others {
-        if let Some(why) = other.1.differs_from(&first.1) {
-            return Err(MergeFailure::OtherRuns {
-                first: first.0.to_owned(),
-                other: other.0.to_owned(),
-                why,
-            });
+        if let Some(why) = other.1.difference_from(&first.1) {
+            return Err(CommandError::BadInput(format!(
+                "{} is a shard of other runs than {}: {why}",
+                other.0.display(),
+                first.0.display()
+            )));
         }
     }
     let plan = &first.1.plan;
-    let rows = rows(&parts)?;
-    let ordered = whole(plan, &rows, &parts)?;
+    let rows = rows(&shards)?;
+    let ordered = in_order(plan, &rows, &shards)?;
     let files = files(&args.directories)?;
 
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => MergeFailure::Exists(args.out.clone()),
-        _ => MergeFailure::Write {
-            directory: args.out.clone(),
-            error,
-        },
-    };
+    let failed = |error| CommandError::store(&args.out, error, "choose another directory with --out");
     let mut store = Store::open(&args.out, false).map_err(failed)?;
     for (name, source) in &files {
         let target = args.out.join(name);
@@ -149,38 +62,51 @@ pub fn merge(args: &MergeArgs, out: &mut impl Write) -> Result<PathBuf, MergeFai
     }
     let file = store.finish(plan.iter().map(|run| &run.key)).map_err(failed)?;
     let runs = count(plan.len() as u64, "run", "runs");
-    writeln!(out, "{runs} together: {}", file.display()).map_err(MergeFailure::Print)?;
+    writeln!(out, "{runs} together: {}", file.display()).map_err(CommandError::Print)?;
     Ok(file)
 }
 
-/// A directory and what it is for.
-type Source<'a> = (&'a Path, Part);
+type ShardDirectory<'a> = (&'a Path, ShardPlan);
 
-fn part(directory: &Path) -> Result<Source<'_>, MergeFailure> {
-    match Part::read(directory) {
-        Ok(Some(part)) => Ok((directory, part)),
-        Ok(None) => Err(MergeFailure::NoShard(directory.to_owned())),
+fn open(directory: &Path) -> Result<ShardDirectory<'_>, CommandError> {
+    match ShardPlan::read(directory) {
+        Ok(Some(plan)) => Ok((directory, plan)),
+        Ok(None) => Err(no_shard(directory)),
         Err(error) => Err(unreadable(directory)(error)),
     }
 }
 
-fn unreadable(directory: &Path) -> impl Fn(io::Error) -> MergeFailure {
-    move |error| MergeFailure::Read {
-        directory: directory.to_owned(),
-        error,
-    }
+fn no_shard(directory: &Path) -> CommandError {
+    CommandError::BadInput(format!(
+        "{} is not a shard: it has no shard.json; name directories that `lab run --shard I/N --out DIR` wrote",
+        directory.display()
+    ))
 }
 
-/// The rows of a run, and where they were found.
-type Found<'a> = BTreeMap<Key, (&'a Path, Vec<Row>)>;
+fn unreadable(directory: &Path) -> impl Fn(io::Error) -> CommandError {
+    move |error| CommandError::BadInput(format!("cannot read {}: {error}", directory.display()))
+}
 
-/// The whole runs of all directories.
-fn rows<'a>(parts: &[Source<'a>]) -> Result<Found<'a>, MergeFailure> {
-    let mut found: Found<'a> = BTreeMap::new();
+/// Two directories have different results for the same run, or different files of the same name.
+fn differs(what: &str, first: &Path, other: &Path) -> CommandError {
+    CommandError::BadInput(format!(
+        "{what} differs between {} and {}: they were made by different programs, or one was edited; leave out one of \
+         the directories",
+        first.display(),
+        other.display()
+    ))
+}
+
+/// The rows of a run, and the directory in which they were found.
+type FoundRows<'a> = BTreeMap<ResultKey, (&'a Path, Vec<Row>)>;
+
+/// The complete runs of all directories.
+fn rows<'a>(shards: &[ShardDirectory<'a>]) -> Result<FoundRows<'a>, CommandError> {
+    let mut found: FoundRows<'a> = BTreeMap::new();
     let mut version: Option<(&Path, String)> = None;
-    for (directory, part) in parts {
+    for (directory, plan) in shards {
         let mut runs = read_runs(directory).map_err(unreadable(directory))?;
-        for planned in &part.plan {
+        for planned in &plan.plan {
             let Some(rows) = runs.remove(&planned.key) else {
                 continue;
             };
@@ -190,23 +116,19 @@ fn rows<'a>(parts: &[Source<'a>]) -> Result<Found<'a>, MergeFailure> {
             for row in &rows {
                 let (first, ours) = version.get_or_insert_with(|| (directory, row.program.clone()));
                 if *ours != row.program {
-                    return Err(MergeFailure::Versions {
-                        first: first.to_owned(),
-                        ours: ours.clone(),
-                        other: (*directory).to_owned(),
-                        theirs: row.program.clone(),
-                    });
+                    return Err(CommandError::BadInput(format!(
+                        "{} was made by version {} of the program and {} by version {ours}; make one of them again",
+                        directory.display(),
+                        row.program,
+                        first.display()
+                    )));
                 }
             }
             let known = found
                 .entry(planned.key.clone())
                 .or_insert_with(|| (directory, rows.clone()));
             if known.1 != rows {
-                return Err(MergeFailure::Differs {
-                    what: planned.key.run_name(),
-                    first: known.0.to_owned(),
-                    other: (*directory).to_owned(),
-                });
+                return Err(differs(&planned.key.run_name(), known.0, directory));
             }
         }
     }
@@ -214,11 +136,11 @@ fn rows<'a>(parts: &[Source<'a>]) -> Result<Found<'a>, MergeFailure> {
 }
 
 /// The rows of each run of the plan, in its order.
-fn whole<'a>(
-    plan: &[Planned],
-    found: &'a Found<'_>,
-    parts: &[Source<'_>],
-) -> Result<Vec<&'a [Row]>, MergeFailure> {
+fn in_order<'a>(
+    plan: &[PlannedRun],
+    found: &'a FoundRows<'_>,
+    shards: &[ShardDirectory<'_>],
+) -> Result<Vec<&'a [Row]>, CommandError> {
     let mut ordered = Vec::with_capacity(plan.len());
     let mut missing = Vec::new();
     for (index, run) in plan.iter().enumerate() {
@@ -230,28 +152,28 @@ fn whole<'a>(
     let Some((index, run)) = missing.first() else {
         return Ok(ordered);
     };
-    let begun = parts.iter().find(|(_, part)| part.shard.has(*index));
-    let mend = match (begun, parts.first()) {
-        (Some((directory, part)), _) => format!(
-            "{} is not done; finish it with --shard {} --resume",
+    let begun = shards.iter().find(|(_, plan)| plan.shard.has(*index));
+    let fix = match (begun, shards.first()) {
+        (Some((directory, plan)), _) => format!(
+            "{} is not complete: finish it with --shard {} --resume",
             directory.display(),
-            part.shard
+            plan.shard
         ),
-        (None, Some((_, part))) => {
-            format!("add the directory of shard {}", part.shard.sibling_with(*index))
+        (None, Some((_, plan))) => {
+            format!("add the directory of shard {}", plan.shard.sibling_with(*index))
         }
         (None, None) => String::new(),
     };
-    Err(MergeFailure::Missing {
-        missing: missing.len(),
-        all: plan.len(),
-        run: run.key.run_name(),
-        mend,
-    })
+    Err(CommandError::BadInput(format!(
+        "{} of {} runs are missing, first {}; {fix}",
+        missing.len(),
+        plan.len(),
+        run.key.run_name()
+    )))
 }
 
-/// Texts of scenarios and time series, by their paths inside the directories, and a directory that has each.
-fn files(directories: &[PathBuf]) -> Result<BTreeMap<PathBuf, &Path>, MergeFailure> {
+/// Paths of scenario texts and time series inside the directories, each with a directory that has it.
+fn files(directories: &[PathBuf]) -> Result<BTreeMap<PathBuf, &Path>, CommandError> {
     let mut files: BTreeMap<PathBuf, &Path> = BTreeMap::new();
     for directory in directories {
         let mut names = Vec::new();
@@ -265,18 +187,14 @@ fn files(directories: &[PathBuf]) -> Result<BTreeMap<PathBuf, &Path>, MergeFailu
             };
             let read = |directory: &Path| fs::read(directory.join(&name)).map_err(unreadable(directory));
             if read(known)? != read(directory)? {
-                return Err(MergeFailure::Differs {
-                    what: name.display().to_string(),
-                    first: known.to_owned(),
-                    other: directory.clone(),
-                });
+                return Err(differs(&name.display().to_string(), known, directory));
             }
         }
     }
     Ok(files)
 }
 
-/// Adds the files in `inside` of `directory` to `names`, with those in directories there; none if it is not there.
+/// Adds the files below `inside` in `directory` to `names`; none if there is no such directory.
 fn list(directory: &Path, inside: &Path, names: &mut Vec<PathBuf>) -> io::Result<()> {
     let entries = match fs::read_dir(directory.join(inside)) {
         Ok(entries) => entries,

@@ -1,11 +1,11 @@
-//! Quantities as people read them, rounded: for tables, reports and progress lines.
+//! Quantities as texts, rounded for reading.
 
 use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
-/// `1.52 s`, `38 ms`.
-pub fn time(value: Duration) -> String {
+/// A duration with three digits: `1.52 s`, `38 ms`.
+pub(crate) fn time(value: Duration) -> String {
     let seconds = value.as_secs_f64();
     match seconds {
         _ if value.is_zero() => "0 s".to_owned(),
@@ -17,8 +17,8 @@ pub fn time(value: Duration) -> String {
     }
 }
 
-/// `2.63 Mbit/s`.
-pub fn rate(value: Bitrate) -> String {
+/// A rate with three digits: `2.63 Mbit/s`.
+pub(crate) fn rate(value: Bitrate) -> String {
     let mbps = value.as_mbps();
     match mbps {
         _ if mbps < 0.1 => format!("{:.0} kbit/s", mbps * 1e3),
@@ -27,8 +27,8 @@ pub fn rate(value: Bitrate) -> String {
     }
 }
 
-/// `66 kB`, `1.3 MB`.
-pub fn size(value: Bytes) -> String {
+/// A size with two or three digits: `66 kB`, `1.3 MB`.
+pub(crate) fn size(value: Bytes) -> String {
     let kilo = value.as_u64() as f64 / 1e3;
     match kilo {
         _ if kilo < 1.0 => format!("{} B", value.as_u64()),
@@ -38,8 +38,8 @@ pub fn size(value: Bytes) -> String {
     }
 }
 
-/// `12 %`, `0.4 %`.
-pub fn percent(share: f64) -> String {
+/// A share as percentage: `12 %`, `0.4 %`.
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         0.0 => "0 %".to_owned(),
@@ -50,8 +50,8 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// `1 freeze`, `3 freezes`; `many` is the plural.
-pub fn count(number: u64, one: &str, many: &str) -> String {
+/// A number with its noun: `1 stall`, `3 stalls`; `many` is the plural.
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     match number {
         0 => format!("no {many}"),
         1 => format!("1 {one}"),
@@ -59,8 +59,8 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// `12,345`.
-pub fn grouped(number: u64) -> String {
+/// A number with separators: `12,345`.
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn counts_have_their_plural_and_their_separators() {
-        assert_eq!(count(0, "freeze", "freezes"), "no freezes");
-        assert_eq!(count(1, "freeze", "freezes"), "1 freeze");
+        assert_eq!(count(0, "stall", "stalls"), "no stalls");
+        assert_eq!(count(1, "stall", "stalls"), "1 stall");
         assert_eq!(count(1_234_567, "packet", "packets"), "1,234,567 packets");
         assert_eq!(grouped(999), "999");
     }

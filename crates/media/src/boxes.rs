@@ -14,12 +14,12 @@ pub(crate) struct BoxHeader {
     pub(crate) name: BoxName,
     /// Bytes of the header itself: 8, or 16 with a 64-bit size.
     pub(crate) header_len: u64,
-    /// Bytes of the box with its header; `None` if it runs to the end of what holds it.
+    /// Bytes of the box with its header; `None` if it extends to the end of its container.
     pub(crate) size: Option<u64>,
 }
 
 impl BoxHeader {
-    /// How many bytes the header has, as far as `bytes` tells: 8 until the size field says 16.
+    /// Length of the header in bytes, as far as `bytes` determine it: 8 unless the size field demands 16.
     pub(crate) fn len_of(bytes: &[u8]) -> usize {
         match bytes {
             [0, 0, 0, 1, ..] => 16,
@@ -59,7 +59,7 @@ impl BoxHeader {
     }
 }
 
-/// A box in memory: its type, where it begins in the file, and its body.
+/// A box in memory: its type, its offset in the file, and its body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoxView<'a> {
     pub(crate) name: BoxName,
@@ -101,6 +101,16 @@ impl<'a> BoxView<'a> {
     pub(crate) fn decode<A: Atom>(&self) -> Result<A, MediaError> {
         let mut body = self.body;
         A::decode_body(&mut body).map_err(|error| self.malformed(&error))
+    }
+
+    /// A [`MediaError::BeyondLimit`] about this box: there are more `what` than `limit`.
+    pub(crate) fn beyond_limit(&self, what: &'static str, limit: u64) -> MediaError {
+        MediaError::BeyondLimit {
+            name: self.name,
+            offset: self.offset,
+            what,
+            limit,
+        }
     }
 
     /// A [`MediaError::Malformed`] about this box.

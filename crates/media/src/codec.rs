@@ -5,15 +5,15 @@ use mp4_atom::{Atom, Avcc, Esds};
 use crate::boxes::BoxView;
 use crate::error::MediaError;
 
-/// What the first sample entry of a track says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Description in the first sample entry of a track.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Codec {
-    /// As RFC 6381 writes it: `avc1.64001f`, `mp4a.40.2`, or the bare entry's name.
+    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or the bare entry's name.
     pub(crate) name: String,
-    /// Whether it is H.264.
+    /// True if the codec is H.264.
     pub(crate) h264: bool,
-    /// Width and height in pixels, of video.
-    pub(crate) picture: (u32, u32),
+    /// Width and height of video in pixels.
+    pub(crate) resolution: (u32, u32),
 }
 
 /// Fields of a `VisualSampleEntry` before the boxes inside: 8 of every sample entry, 70 of its own.
@@ -30,27 +30,23 @@ pub(crate) fn first_entry(stsd: BoxView<'_>) -> Result<Codec, MediaError> {
         .children(8)
         .next()
         .ok_or_else(|| stsd.malformed(&"it describes no codec"))??;
-    match &entry.name.0 {
-        b"avc1" | b"avc3" => h264(entry),
-        b"mp4a" => Ok(Codec {
-            name: aac(entry).unwrap_or_else(|| entry.name.to_string()),
-            h264: false,
-            picture: (0, 0),
-        }),
-        _ => Ok(Codec {
-            name: entry.name.to_string(),
-            h264: false,
-            picture: (0, 0),
-        }),
-    }
+    let described = match &entry.name.0 {
+        b"avc1" | b"avc3" => return h264(entry),
+        b"mp4a" => aac(entry),
+        _ => None,
+    };
+    Ok(Codec {
+        name: described.unwrap_or_else(|| entry.name.to_string()),
+        ..Codec::default()
+    })
 }
 
 fn h264(entry: BoxView<'_>) -> Result<Codec, MediaError> {
     let size_at = |at: usize| match entry.body.get(at..at + 2) {
         Some(&[high, low]) => Ok(u32::from(u16::from_be_bytes([high, low]))),
-        _ => Err(entry.malformed(&"it ends before the picture's size")),
+        _ => Err(entry.malformed(&"it ends before the video's size")),
     };
-    let picture = (size_at(24)?, size_at(26)?);
+    let resolution = (size_at(24)?, size_at(26)?);
     let avcc: Avcc = entry
         .find(VISUAL_FIELDS, *b"avcC")?
         .ok_or_else(|| entry.malformed(&"it holds no avcC box"))?
@@ -61,11 +57,11 @@ fn h264(entry: BoxView<'_>) -> Result<Codec, MediaError> {
             entry.name, avcc.avc_profile_indication, avcc.profile_compatibility, avcc.avc_level_indication
         ),
         h264: true,
-        picture,
+        resolution,
     })
 }
 
-/// `mp4a.OTI` or, for MPEG-4 audio (0x40), `mp4a.40.AOT`. A title plays without it, so what is odd is left out.
+/// `mp4a.OTI` or, for MPEG-4 audio (0x40), `mp4a.40.AOT`. A title plays without it, so invalid parts are left out.
 fn aac(entry: BoxView<'_>) -> Option<String> {
     let esds = entry.find(AUDIO_FIELDS, *b"esds").ok()??;
     let mut body = esds.body.get(..esds.body.len().min(ESDS_BYTES))?;

@@ -1,4 +1,4 @@
-//! [`MediaError`]: what is wrong with a title, where in the file, and the mend.
+//! [`MediaError`]: the problem of a title or a manifest, its place in the file, and the fix.
 
 use std::fmt;
 use std::io;
@@ -8,10 +8,12 @@ use thiserror::Error;
 
 /// The four-character type of an MP4 box. Prints as text; bytes that are no printable ASCII are escaped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "the type of a box is four bytes")]
 pub struct BoxName(pub [u8; 4]);
 
 impl BoxName {
-    /// Whether all four characters are printable ASCII, as every registered box type is (some start with `©`).
+    /// Returns true if all four characters are printable ASCII, as in every registered box type (some start with
+    /// `©`).
     pub(crate) fn is_printable(self) -> bool {
         self.0
             .iter()
@@ -32,7 +34,8 @@ impl fmt::Debug for BoxName {
     }
 }
 
-/// Why a title cannot be read. The text names the box, its byte offset in the file, and the mend.
+/// Reason why a title or its manifest cannot be read. The text names the box and its byte offset, or the line, and the
+/// fix.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MediaError {
@@ -42,7 +45,7 @@ pub enum MediaError {
          (make one with `ffmpeg -i INPUT -c:v libx264 -c:a aac -movflags +faststart title.mp4`)"
     )]
     NotMp4 {
-        /// What the file begins with.
+        /// First bytes of the file.
         found: String,
     },
     /// The file ends inside a box.
@@ -53,11 +56,11 @@ pub enum MediaError {
     Truncated {
         /// The box that is cut.
         name: BoxName,
-        /// Where the box begins, in bytes from the start of the file.
+        /// Offset of the box in the file.
         offset: u64,
-        /// Where the box should end.
+        /// Offset at which the box should end.
         needed: u64,
-        /// Where the file ends.
+        /// Length of the file.
         end: u64,
     },
     /// A box contradicts itself, its parent or its neighbours.
@@ -66,35 +69,35 @@ pub enum MediaError {
          repair the file with `ffmpeg -i FILE -c copy -movflags +faststart repaired.mp4`"
     )]
     Malformed {
-        /// The box.
+        /// Type of the box.
         name: BoxName,
-        /// Where the box begins, in bytes from the start of the file.
+        /// Offset of the box in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
-    /// A box asks for more than the reader's [`Limits`](crate::Limits).
+    /// A box exceeds the reader's [`Limits`](crate::Limits).
     #[error(
         "{name} box at offset {offset} goes beyond the limit of {limit} {what}; \
          raise the limit if the file is to be trusted"
     )]
     BeyondLimit {
-        /// The box.
+        /// Type of the box.
         name: BoxName,
-        /// Where the box begins, in bytes from the start of the file.
+        /// Offset of the box in the file.
         offset: u64,
-        /// What is limited: `bytes in one moov box`, `samples`, ….
+        /// Name of the limit: `bytes in one moov box`, `samples`, ….
         what: &'static str,
-        /// The limit.
+        /// The largest value allowed.
         limit: u64,
     },
-    /// The file ended without a `moov` box: there is media, but nothing says how to read it.
+    /// The file ended without a `moov` box, which describes the media.
     #[error(
         "no moov box in the {end} bytes of the file: the recording was not finished; \
          record it again, or write it with `-movflags +frag_keyframe+empty_moov`, which survives that"
     )]
     NoMovie {
-        /// Where the file ends.
+        /// Length of the file.
         end: u64,
     },
     /// No track holds H.264.
@@ -117,9 +120,9 @@ pub enum MediaError {
     FrameBeyondEnd {
         /// The frame's number in decode order, from 0.
         frame: usize,
-        /// Where the frame's last byte ends.
+        /// Offset of the byte after the frame.
         needed: u64,
-        /// Where the file ends.
+        /// Length of the file.
         end: u64,
     },
     /// A line of a frame trace cannot be read.
@@ -130,37 +133,55 @@ pub enum MediaError {
     Trace {
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
     /// A frame trace cannot be scaled or repeated as asked.
     #[error("the frame trace cannot be {asked}: {problem}")]
     TraceLength {
-        /// What was asked for.
+        /// Name of the rejected operation.
         asked: String,
-        /// Why it cannot be.
+        /// Description of the problem.
         problem: String,
     },
     /// A ladder of representations cannot be read or made.
     #[error("the ladder cannot be made: {problem}")]
     Ladder {
-        /// What is wrong, and where.
+        /// Description of the problem, with its place.
         problem: String,
+    },
+    /// A line of a manifest is not valid.
+    #[error("line {line}: {problem}; {fix}")]
+    Manifest {
+        /// The line's number, from 1.
+        line: usize,
+        /// Description of the problem.
+        problem: String,
+        /// Advice to the reader.
+        fix: &'static str,
+    },
+    /// A manifest exceeds a limit.
+    #[error("it holds more than {limit} {what}; split the title into several")]
+    ManifestTooLarge {
+        /// Unit of the limit, such as `segments`.
+        what: &'static str,
+        /// The largest number allowed.
+        limit: u64,
     },
     /// The file cannot be opened or read.
     #[error("{problem}")]
     Io {
         /// The kind of the operating system's error.
         kind: io::ErrorKind,
-        /// The operating system's words.
+        /// Message of the operating system.
         problem: String,
     },
     /// Any of the above, with the file it happened in.
     #[error("{}: {source}", path.display())]
     InFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         source: Box<MediaError>,
     },
 }

@@ -3,15 +3,15 @@
 use mp4_atom::{Tfdt, Tfhd, Trex, Trun};
 
 use crate::boxes::BoxView;
-use crate::error::{BoxName, MediaError};
+use crate::error::MediaError;
 use crate::movie::Movie;
-use crate::tables::Sample;
+use crate::tables::TrackSample;
 
 /// The samples of one track in a fragment.
 pub(crate) struct TrackFragment {
     /// The index of the track in [`Movie::tracks`].
     pub(crate) track: usize,
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<TrackSample>,
 }
 
 /// `sample_is_non_sync_sample` of the sample flags (ISO/IEC 14496-12 §8.8.3.1).
@@ -52,7 +52,7 @@ pub(crate) fn read(
             None => previous_end,
         };
         let tfdt: Option<Tfdt> = traf.find(0, *b"tfdt")?.map(|found| found.decode()).transpose()?;
-        let mut run = Run {
+        let mut run = TrackRun {
             defaults: Defaults::of(&header, &track.defaults),
             dts: tfdt.map_or(track.next_dts, |time| time.base_media_decode_time),
             at: base,
@@ -62,14 +62,8 @@ pub(crate) fn read(
             let child = child?;
             if &child.name.0 == b"trun" {
                 let trun: Trun = child.decode()?;
-                samples = samples
-                    .checked_sub(trun.samples.len() as u64)
-                    .ok_or(MediaError::BeyondLimit {
-                        name: BoxName(*b"trun"),
-                        offset: child.offset,
-                        what: "samples",
-                        limit,
-                    })?;
+                let left = samples.checked_sub(trun.samples.len() as u64);
+                samples = left.ok_or_else(|| child.beyond_limit("samples", limit))?;
                 run.append(child, &trun, base)?;
             }
         }
@@ -83,7 +77,7 @@ pub(crate) fn read(
     Ok(fragments)
 }
 
-/// What holds for a sample whose `trun` entry does not say otherwise.
+/// Values for samples whose `trun` entry has none of its own.
 #[derive(Clone, Copy)]
 struct Defaults {
     duration: u32,
@@ -103,14 +97,14 @@ impl Defaults {
     }
 }
 
-struct Run {
+struct TrackRun {
     defaults: Defaults,
     dts: u64,
     at: u64,
-    samples: Vec<Sample>,
+    samples: Vec<TrackSample>,
 }
 
-impl Run {
+impl TrackRun {
     fn append(&mut self, view: BoxView<'_>, trun: &Trun, base: u64) -> Result<(), MediaError> {
         let past_the_end = || view.malformed(&"it places its data outside any file");
         if let Some(offset) = trun.data_offset {
@@ -122,7 +116,7 @@ impl Run {
             let duration = entry.duration.unwrap_or(self.defaults.duration);
             let size = entry.size.unwrap_or(self.defaults.size);
             let flags = entry.flags.unwrap_or(self.defaults.flags);
-            self.samples.push(Sample {
+            self.samples.push(TrackSample {
                 offset: self.at,
                 size,
                 dts: self.dts,

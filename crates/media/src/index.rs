@@ -6,19 +6,19 @@ use std::time::Duration;
 use playrate_units::Bytes;
 
 use crate::boxes::BoxView;
-use crate::error::{BoxName, MediaError};
+use crate::error::MediaError;
 use crate::fragment;
 use crate::frame::{AudioSample, FragmentStart, Frame, Layout, TitleInfo};
 use crate::limits::Limits;
 use crate::movie::{Movie, Track, TrackKind};
-use crate::tables::Sample;
+use crate::tables::TrackSample;
 
-/// What a whole title needs and a stream does not.
+/// The parts of the index that a whole title needs and a stream does not.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) audio: Vec<AudioSample>,
     pub(crate) fragments: Vec<FragmentStart>,
-    /// Where the last `mdat` box ends that says where it ends.
+    /// End of the last `mdat` box that declares its size.
     pub(crate) media_end: u64,
 }
 
@@ -26,17 +26,18 @@ pub(crate) struct Kept {
 pub(crate) struct Index {
     limits: Limits,
     movie: Option<Movie>,
-    info: Option<TitleInfo>,
-    frames: VecDeque<Frame>,
-    kept: Option<Kept>,
+    pub(crate) info: Option<TitleInfo>,
+    /// Frames that were not drained yet.
+    pub(crate) frames: VecDeque<Frame>,
+    pub(crate) kept: Option<Kept>,
     /// Frames known so far, drained or not.
-    frame_count: usize,
+    pub(crate) frame_count: usize,
     sample_count: u64,
     fragment_count: u64,
     /// Bytes of all video and audio samples known so far.
     media_bytes: u64,
     /// The frame that ends last in the file, and where that is.
-    furthest: (usize, u64),
+    pub(crate) furthest: (usize, u64),
 }
 
 impl Index {
@@ -53,33 +54,6 @@ impl Index {
             media_bytes: 0,
             furthest: (0, 0),
         }
-    }
-
-    pub(crate) fn info(&self) -> Option<&TitleInfo> {
-        self.info.as_ref()
-    }
-
-    pub(crate) fn frames(&mut self) -> &mut VecDeque<Frame> {
-        &mut self.frames
-    }
-
-    /// Takes where an `mdat` box ends.
-    pub(crate) fn media_ends_at(&mut self, end: u64) {
-        if let Some(kept) = &mut self.kept {
-            kept.media_end = end;
-        }
-    }
-
-    pub(crate) fn take_kept(&mut self) -> Kept {
-        self.kept.take().unwrap_or_default()
-    }
-
-    pub(crate) fn frame_count(&self) -> usize {
-        self.frame_count
-    }
-
-    pub(crate) fn furthest(&self) -> (usize, u64) {
-        self.furthest
     }
 
     pub(crate) fn media_bytes(&self) -> Bytes {
@@ -125,7 +99,10 @@ impl Index {
             return Err(MediaError::NoFrames);
         }
         let duration = (!movie.fragmented).then(|| movie.playing_time());
-        let (width, height) = movie.tracks.get(main).map_or((0, 0), |track| track.codec.picture);
+        let (width, height) = movie
+            .tracks
+            .get(main)
+            .map_or((0, 0), |track| track.codec.resolution);
         self.info = Some(TitleInfo {
             codecs: movie.codecs(),
             width,
@@ -143,12 +120,7 @@ impl Index {
     pub(crate) fn take_fragment(&mut self, moof: BoxView<'_>, start: u64) -> Result<(), MediaError> {
         self.fragment_count = self.fragment_count.saturating_add(1);
         if self.fragment_count > self.limits.fragments {
-            return Err(MediaError::BeyondLimit {
-                name: moof.name,
-                offset: moof.offset,
-                what: "fragments",
-                limit: self.limits.fragments,
-            });
+            return Err(moof.beyond_limit("fragments", self.limits.fragments));
         }
         let mut movie = self
             .movie
@@ -169,7 +141,7 @@ impl Index {
             self.count_samples(part.samples.len() as u64, moof)?;
             let is_main = part.track == movie.main;
             if let Some(track) = movie.tracks.get_mut(part.track) {
-                let earliest = part.samples.iter().map(Sample::cts).min();
+                let earliest = part.samples.iter().map(TrackSample::cts).min();
                 if let Some(earliest) = earliest {
                     track.clock.start_at(earliest);
                 }
@@ -185,17 +157,12 @@ impl Index {
     fn count_samples(&mut self, more: u64, whose: BoxView<'_>) -> Result<(), MediaError> {
         self.sample_count = self.sample_count.saturating_add(more);
         if self.sample_count > self.limits.samples {
-            return Err(MediaError::BeyondLimit {
-                name: BoxName(whose.name.0),
-                offset: whose.offset,
-                what: "samples",
-                limit: self.limits.samples,
-            });
+            return Err(whose.beyond_limit("samples", self.limits.samples));
         }
         Ok(())
     }
 
-    fn take_sample(&mut self, track: &mut Track, is_main: bool, sample: Sample) {
+    fn take_sample(&mut self, track: &mut Track, is_main: bool, sample: TrackSample) {
         if track.kind == TrackKind::Other {
             return;
         }

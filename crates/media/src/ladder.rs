@@ -1,4 +1,4 @@
-//! [`Ladder`]: a title in several representations, for players that choose one anew for each segment.
+//! [`Ladder`]: a title in several representations, for players that choose one for each segment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,8 +14,8 @@ use crate::trace::FrameTrace;
 /// Segment sizes of one film in several real encodes.
 ///
 /// Text form, as in `assets/ladders/`: lines of fields with commas between them. `segment_duration_s,3`, then
-/// `encode_kbps,230,331,…` with the nominal rate of each encode, then one line for each segment: its number from 0 and its
-/// size in bytes in each encode. Lines that begin with `#` are left out.
+/// `encode_kbps,230,331,…` with the nominal rate of each encode, then one line for each segment: its number from 0
+/// and its size in bytes in each encode. Lines that begin with `#` are comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSizes {
     duration: Duration,
@@ -25,8 +25,14 @@ pub struct SegmentSizes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Encode {
     rate: Bitrate,
-    /// Bytes of each segment.
+    /// Sizes of the segments in bytes.
     sizes: Vec<u64>,
+}
+
+fn failed(problem: impl Into<String>) -> MediaError {
+    MediaError::Ladder {
+        problem: problem.into(),
+    }
 }
 
 impl SegmentSizes {
@@ -35,18 +41,18 @@ impl SegmentSizes {
         self.duration
     }
 
-    /// How many segments the film has.
+    /// Number of segments of the film.
     pub fn len(&self) -> usize {
         self.encodes.first().map_or(0, |encode| encode.sizes.len())
     }
 
-    /// Whether it has none, which the text form cannot say.
+    /// Returns true if there is none, which the text form cannot express.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The sizes of `count` segments at an average rate of `rate`: those of the encode whose nominal rate is nearest (by ratio),
-    /// from the beginning again after the film's end, and scaled. To the byte over all segments.
+    /// The sizes of `count` segments at an average rate of `rate`, exact over all segments: those of the encode
+    /// whose nominal rate is nearest (by ratio), scaled, and repeated from the beginning after the film's end.
     ///
     /// # Errors
     /// If the rate is so low that segments would be empty.
@@ -76,9 +82,7 @@ impl SegmentSizes {
             .collect();
         scaled
             .filter(|sizes| !sizes.is_empty())
-            .ok_or_else(|| MediaError::Ladder {
-                problem: format!("{count} segments at {rate} would be empty or too large"),
-            })
+            .ok_or_else(|| failed(format!("{count} segments at {rate} would be empty or too large")))
     }
 }
 
@@ -89,13 +93,13 @@ impl FromStr for SegmentSizes {
         let mut duration = None;
         let mut encodes: Vec<Encode> = Vec::new();
         for (at, line) in text.lines().enumerate() {
-            let fail = |problem: &str| MediaError::Ladder {
-                problem: format!("line {}: {problem}: `{line}`", at + 1),
-            };
+            let fail = |problem: &str| failed(format!("line {}: {problem}: `{line}`", at + 1));
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (head, values) = line.split_once(',').ok_or_else(|| fail("there is no comma"))?;
+            let (head, values) = line.split_once(',').ok_or_else(|| {
+                fail("a comma is missing: write a name or number, then the values, such as `0,110000,660000`")
+            })?;
             if head == "segment_duration_s" {
                 let time = playrate_units::duration::parse(&format!("{}s", values.trim())).ok();
                 let time = time.filter(|time| !time.is_zero());
@@ -109,13 +113,11 @@ impl FromStr for SegmentSizes {
                 .collect::<Option<_>>()
                 .ok_or_else(|| fail("whole numbers above zero, with commas between them, are needed"))?;
             if head == "encode_kbps" {
-                encodes = values
-                    .into_iter()
-                    .map(|kbps| Encode {
-                        rate: Bitrate::from_kbps(kbps),
-                        sizes: Vec::new(),
-                    })
-                    .collect();
+                let encode = |kbps| Encode {
+                    rate: Bitrate::from_kbps(kbps),
+                    sizes: Vec::new(),
+                };
+                encodes = values.into_iter().map(encode).collect();
                 continue;
             }
             if values.len() != encodes.len() {
@@ -126,15 +128,15 @@ impl FromStr for SegmentSizes {
             }
         }
         let sizes = Self {
-            duration: duration.ok_or_else(|| MediaError::Ladder {
-                problem: "there is no line `segment_duration_s,3`".to_owned(),
+            duration: duration.ok_or_else(|| {
+                failed("the line with the segment duration is missing, such as `segment_duration_s,3`")
             })?,
             encodes,
         };
         if sizes.is_empty() {
-            return Err(MediaError::Ladder {
-                problem: "there is no segment".to_owned(),
-            });
+            return Err(failed(
+                "at least one segment is needed: a line of sizes for each, such as `0,110000,660000`",
+            ));
         }
         Ok(sizes)
     }
@@ -142,19 +144,19 @@ impl FromStr for SegmentSizes {
 
 /// One encode of a title, cut into segments where all its other encodes are cut.
 #[derive(Clone)]
-pub struct Representation {
+pub struct LadderRepresentation {
     name: String,
     rate: Bitrate,
     source: Arc<dyn MediaSource>,
 }
 
-impl Representation {
-    /// What it is called, such as `720p`.
+impl LadderRepresentation {
+    /// Name, such as `720p`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The rate that a player is told (`@bandwidth` of a DASH manifest): here the average rate.
+    /// Declared rate (`@bandwidth` of a DASH manifest): here the average rate.
     pub fn rate(&self) -> Bitrate {
         self.rate
     }
@@ -165,9 +167,9 @@ impl Representation {
     }
 }
 
-impl fmt::Debug for Representation {
+impl fmt::Debug for LadderRepresentation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Representation")
+        f.debug_struct("LadderRepresentation")
             .field("name", &self.name)
             .field("rate", &self.rate)
             .finish_non_exhaustive()
@@ -194,13 +196,13 @@ impl fmt::Debug for Representation {
 pub struct Ladder {
     segment_duration: Duration,
     segments: usize,
-    representations: Vec<Representation>,
+    representations: Vec<LadderRepresentation>,
 }
 
 impl Ladder {
-    /// A ladder of generated payload: for each of `rates` (a name and an average rate), segments with the sizes of a real
-    /// encode scaled to that rate, and within a segment the pattern of frames of `frames`. It plays for `duration`, rounded up to
-    /// whole segments.
+    /// A ladder of generated payload: for each of `rates` (a name and an average rate), segments with the sizes of a
+    /// real encode scaled to that rate, and within a segment the pattern of frames of `frames`. It plays for
+    /// `duration`, rounded up to whole segments.
     ///
     /// # Errors
     /// If there are no rates, two of them are equal, or one cannot be reached.
@@ -216,15 +218,12 @@ impl Ladder {
             if let [(one, rate), (other, same)] = pair
                 && (rate == same || one == other)
             {
-                return Err(MediaError::Ladder {
-                    problem: format!("{one} at {rate} and {other} at {same}: names and rates differ"),
-                });
+                let problem = format!("{one} at {rate} and {other} at {same}: names and rates differ");
+                return Err(failed(problem));
             }
         }
         if rates.is_empty() {
-            return Err(MediaError::Ladder {
-                problem: "it has no rates".to_owned(),
-            });
+            return Err(failed("the ladder has no rates: at least one is needed"));
         }
         let count = duration.as_nanos().div_ceil(sizes.duration.as_nanos().max(1));
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(MOST_SEGMENTS);
@@ -232,7 +231,7 @@ impl Ladder {
         for (name, rate) in rates {
             let scaled = sizes.at_rate(rate, count)?;
             let trace = frames.with_segments(sizes.duration, &scaled)?;
-            representations.push(Representation {
+            representations.push(LadderRepresentation {
                 name,
                 rate,
                 source: Arc::new(TraceSource::new(&trace)),
@@ -246,7 +245,7 @@ impl Ladder {
     }
 
     /// The representations, the lowest rate first.
-    pub fn representations(&self) -> &[Representation] {
+    pub fn representations(&self) -> &[LadderRepresentation] {
         &self.representations
     }
 
@@ -255,7 +254,7 @@ impl Ladder {
         self.segment_duration
     }
 
-    /// How many segments each representation has.
+    /// Number of segments of each representation.
     pub fn segment_count(&self) -> usize {
         self.segments
     }
@@ -269,5 +268,5 @@ impl Ladder {
     }
 }
 
-/// Segments of a generated title at most: a day in segments of 3 s.
+/// Most segments of a generated title: a day in segments of 3 s.
 const MOST_SEGMENTS: usize = 28_800;

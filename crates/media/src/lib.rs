@@ -1,21 +1,28 @@
-//! Titles: what is in an MP4 file, frame by frame.
+//! Titles: the frames, rates and segments of MP4 files, the manifests of packaged titles, and what players and servers
+//! say about them.
 //!
-//! - [`StreamParser`] reads a progressive or fragmented MP4 file as its bytes arrive and tells the frames (sans-IO);
+//! - [`StreamParser`] reads a progressive or fragmented MP4 file as its bytes arrive and returns its frames
+//!   (sans-IO);
 //! - [`Title`] is the whole index of a file: frames, average and peak rate, segments;
-//! - [`MediaSource`] is what a server serves: a file, memory, or payload generated from a [`FrameTrace`];
+//! - [`MediaSource`] is a title to be served: a file, memory, or payload generated from a [`FrameTrace`];
 //! - [`Ladder`] is a title in several representations, cut into segments of equal length, for adaptive players;
 //! - [`manifest`] reads the DASH and HLS manifests of packaged titles;
+//! - [`cmcd`] and [`cmsd`] are the data that players and servers exchange with requests and responses;
 //! - `assets` holds the title that comes with the project (feature `embedded-title`).
 //!
-//! Files are taken to be hostile: what they may ask for is bounded by [`Limits`], and a bad one gives a [`MediaError`]
-//! that names the box, its offset and the mend.
+//! Files are taken to be hostile: [`Limits`] bound them, and an invalid one leads to a [`MediaError`] that names the
+//! box, its offset and the fix.
 //!
-//! What belongs here: reading MP4, codec strings, rates, segments. What does not: network, playout, writing into a
-//! bitstream.
+//! Belongs here: reading MP4 and manifests, codec strings, rates, segments, CMCD and CMSD. Does not:
+//! network, playout, writing into a bitstream.
+
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 #[cfg(feature = "embedded-title")]
 pub mod assets;
 mod boxes;
+pub mod cmcd;
+pub mod cmsd;
 mod codec;
 mod error;
 mod fragment;
@@ -30,13 +37,14 @@ mod segment_index;
 mod segments;
 mod source;
 mod stream;
+mod structured;
 mod tables;
 mod title;
 mod trace;
 
 pub use error::{BoxName, MediaError};
 pub use frame::{Frame, Layout, TitleInfo};
-pub use ladder::{Ladder, Representation, SegmentSizes};
+pub use ladder::{Ladder, LadderRepresentation, SegmentSizes};
 pub use limits::Limits;
 pub use segment_index::{IndexedSegment, segment_index};
 pub use segments::Segment;

@@ -1,7 +1,7 @@
-//! [`Limits`]: how much an untrusted file may ask for.
+//! [`Limits`]: bounds on an untrusted file.
 
-/// What a reader accepts before it refuses a file. The defaults fit a five-hour film at 30 frames/s. What a file merely
-/// claims costs no memory; one that really holds the largest tables allowed costs a few hundred megabytes.
+/// Bounds beyond which a reader refuses a file. The defaults fit a five-hour film at 30 frames/s. Sizes that a file
+/// merely declares cost no memory; one that really holds the largest tables allowed costs a few hundred megabytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -6,11 +6,11 @@ use mp4_atom::{Elst, Mdhd, Mvhd, Tkhd, Trex};
 
 use crate::boxes::BoxView;
 use crate::codec::{self, Codec};
-use crate::error::{BoxName, MediaError};
+use crate::error::MediaError;
 use crate::limits::Limits;
 use crate::tables::SampleTables;
 
-/// What a track's handler says it is.
+/// Kind of a track, from its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrackKind {
     /// Video, of whatever codec.
@@ -25,37 +25,38 @@ pub(crate) struct Track {
     pub(crate) id: u32,
     pub(crate) kind: TrackKind,
     pub(crate) codec: Codec,
-    pub(crate) clock: Clock,
+    pub(crate) clock: TrackClock,
     pub(crate) tables: SampleTables,
-    /// What fragments of this track leave unsaid.
+    /// Defaults for the fragments of this track.
     pub(crate) defaults: Trex,
-    /// Decode time of the next sample of a fragment that does not say it, in ticks.
+    /// Decode time of the next sample of a fragment that does not declare it, in ticks.
     pub(crate) next_dts: u64,
 }
 
-/// A track's time: ticks of its media, and where in them its presentation starts.
+/// A track's time: ticks of its media, and the tick at which its presentation starts.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct TrackClock {
     timescale: u32,
     edit: Edit,
     /// The media time that reads as zero; known with the first samples.
     origin: Option<i128>,
-    /// Where the last sample ends that was seen so far, in ticks since the origin.
+    /// End of the last sample so far, in ticks since the origin.
     end: i128,
 }
 
-/// What is used of a track's edit list (ISO/IEC 14496-12 §8.6.6). Empty edits before the media only shift the track
-/// against the others and are left out; of several edits, the first says where the presentation starts.
+/// The used part of a track's edit list (ISO/IEC 14496-12 §8.6.6). Empty edits before the media only shift the track
+/// against the others and are left out; of several edits, the presentation starts with the first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edit {
     /// The media time at which the presentation starts, in ticks of the track.
     start: u64,
-    /// How long the edits present media, rounded up to the next tick of the movie's clock, in which they are written;
+    /// Duration of the media in the edits, rounded up to the next tick of the movie's clock, in which they are
+    /// written;
     /// `None` if they leave that open, as those of fragmented files do.
     presented: Option<Duration>,
 }
 
-impl Clock {
+impl TrackClock {
     fn new(timescale: u32, edit: Edit) -> Self {
         Self {
             timescale,
@@ -65,8 +66,8 @@ impl Clock {
         }
     }
 
-    /// Takes the earliest composition time of the track's first samples. The presentation starts there, or where
-    /// the edit list says if that is later; later calls change nothing.
+    /// Sets the origin to the earliest composition time of the track's first samples, or to that of the edit list if
+    /// it is later. Later calls change nothing.
     pub(crate) fn start_at(&mut self, earliest_cts: i128) {
         self.origin
             .get_or_insert_with(|| earliest_cts.max(i128::from(self.edit.start)));
@@ -77,12 +78,12 @@ impl Clock {
         self.duration_of(ticks.saturating_sub(self.origin.unwrap_or(0)))
     }
 
-    /// Takes the time at which a sample's presentation ends.
+    /// Records the time at which a sample's presentation ends.
     pub(crate) fn extend_to(&mut self, ticks: i128) {
         self.end = self.end.max(ticks.saturating_sub(self.origin.unwrap_or(0)));
     }
 
-    /// How long the samples seen so far play, at most as long as the edit list says.
+    /// Duration of the samples so far, at most that of the edit list.
     pub(crate) fn playing_time(&self) -> Duration {
         let end = self.duration_of(self.end);
         self.edit.presented.map_or(end, |presented| end.min(presented))
@@ -104,7 +105,7 @@ pub(crate) struct Movie {
     pub(crate) tracks: Vec<Track>,
     /// The index in `tracks` of the H.264 track that is played: the first one.
     pub(crate) main: usize,
-    /// Whether fragments follow (there is an `mvex` box).
+    /// True if fragments follow (there is an `mvex` box).
     pub(crate) fragmented: bool,
 }
 
@@ -118,12 +119,7 @@ impl Movie {
             let child = child?;
             match &child.name.0 {
                 b"trak" if tracks.len() as u64 >= limits.tracks => {
-                    return Err(MediaError::BeyondLimit {
-                        name: BoxName(*b"trak"),
-                        offset: child.offset,
-                        what: "tracks",
-                        limit: limits.tracks,
-                    });
+                    return Err(child.beyond_limit("tracks", limits.tracks));
                 }
                 b"trak" => tracks.push(track(child, timescale)?),
                 b"mvex" => {
@@ -215,8 +211,7 @@ fn track(trak: BoxView<'_>, movie_timescale: u32) -> Result<Track, MediaError> {
         // What is not played need not be understood.
         Err(_) if kind == TrackKind::Other => Codec {
             name: "unknown".to_owned(),
-            h264: false,
-            picture: (0, 0),
+            ..Codec::default()
         },
         Err(error) => return Err(error),
     };
@@ -228,7 +223,7 @@ fn track(trak: BoxView<'_>, movie_timescale: u32) -> Result<Track, MediaError> {
         id,
         kind,
         codec,
-        clock: Clock::new(timescale, edit(trak, movie_timescale)?),
+        clock: TrackClock::new(timescale, edit(trak, movie_timescale)?),
         tables,
         defaults: Trex::default(),
         next_dts: 0,

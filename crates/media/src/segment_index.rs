@@ -1,4 +1,4 @@
-//! The `sidx` box (ISO/IEC 14496-12 §8.16.3): where in a file its segments lie, and how long they play.
+//! The `sidx` box (ISO/IEC 14496-12 §8.16.3): byte ranges and durations of the segments of a file.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,19 +8,20 @@ use mp4_atom::Sidx;
 use crate::boxes::BoxView;
 use crate::error::{BoxName, MediaError};
 
-/// One segment of a file, as the file's segment index says.
+/// A segment of a file in the file's segment index.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IndexedSegment {
-    /// Its bytes in the file.
+    /// Byte range in the file.
     pub bytes: Range<u64>,
-    /// How long it plays.
+    /// Playing time of the segment.
     pub duration: Duration,
 }
 
 /// Reads the segment index in `bytes`, which begin at `offset` of their file.
 ///
 /// # Errors
-/// If there is no whole `sidx` box in them, it says something impossible, or it points to further indexes.
+/// If there is no whole `sidx` box in them, it contradicts itself, or it points to further indexes.
 pub fn segment_index(bytes: &[u8], offset: u64) -> Result<Vec<IndexedSegment>, MediaError> {
     const NAME: BoxName = BoxName(*b"sidx");
     let around = BoxView {

@@ -9,12 +9,11 @@ use crate::limits::Limits;
 use playrate_units::Bytes;
 use std::time::Duration;
 
-/// Reads a progressive or fragmented MP4 file incrementally and tells its video frames as soon as they are known.
+/// Reads a progressive or fragmented MP4 file incrementally and returns its video frames as soon as they are known.
 ///
 /// Bytes are pushed in file order, in pieces of any size. Of a progressive file all frames are known when its `moov`
 /// box is in; of a fragmented file, those of a fragment when its `moof` box is in. Only box headers and one `moov` or
-/// `moof` box at a time are kept, never media; what a file may ask for is bounded by [`Limits`]. After an error, the
-/// same error is given again.
+/// `moof` box at a time are kept, never media, within [`Limits`]. After an error, the same error is returned again.
 ///
 /// ```no_run
 /// use playrate_media::{Limits, StreamParser};
@@ -34,19 +33,19 @@ use std::time::Duration;
 pub struct StreamParser {
     limits: Limits,
     index: Index,
-    state: State,
-    /// How many bytes were pushed or skipped.
+    state: ParserState,
+    /// Number of bytes pushed or skipped.
     position: u64,
     /// A header or a box that is not complete yet.
     held: Vec<u8>,
     boxes: u64,
     media_seen: bool,
-    /// Where the next fragment begins, if something that belongs to it was seen before its `moof` box.
+    /// Begin of the next fragment, if a box that belongs to it came before its `moof` box.
     fragment_start: Option<u64>,
 }
 
 #[derive(Debug)]
-enum State {
+enum ParserState {
     /// `held` holds the beginning of a box header.
     Header,
     /// `held` holds the beginning of a `moov` or `moof` box's body.
@@ -65,12 +64,12 @@ enum State {
 }
 
 impl StreamParser {
-    /// A reader at the start of a file.
+    /// Creates a parser at the start of a file.
     pub fn new(limits: Limits) -> Self {
         Self::with_index(limits, Index::new(limits, false))
     }
 
-    /// A reader that also keeps what a [`Title`](crate::Title) needs.
+    /// Creates a parser that also keeps what a [`Title`](crate::Title) needs.
     pub(crate) fn keeping(limits: Limits) -> Self {
         Self::with_index(limits, Index::new(limits, true))
     }
@@ -79,7 +78,7 @@ impl StreamParser {
         Self {
             limits,
             index,
-            state: State::Header,
+            state: ParserState::Header,
             position: 0,
             held: Vec::new(),
             boxes: 0,
@@ -88,29 +87,29 @@ impl StreamParser {
         }
     }
 
-    /// Takes the next bytes of the file.
+    /// Parses the next bytes of the file.
     ///
     /// # Errors
-    /// If the file is no MP4, is malformed, has no H.264 track or goes beyond the limits.
+    /// If the file is not MP4, is malformed, has no H.264 track or exceeds the limits.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), MediaError> {
         while !bytes.is_empty() {
             if let Err(error) = self.step(&mut bytes) {
                 self.held = Vec::new();
-                self.state = State::Failed(error);
+                self.state = ParserState::Failed(error);
             }
-            if let State::Failed(error) = &self.state {
+            if let ParserState::Failed(error) = &self.state {
                 return Err(error.clone());
             }
         }
         Ok(())
     }
 
-    /// How many of the next bytes it does not look at: those may be passed over with [`Self::skip`] instead of
-    /// being read and pushed. `u64::MAX` if the rest of the file is of no interest.
+    /// Number of the next bytes that are not parsed: they may be passed over with [`Self::skip`] instead of being
+    /// read and pushed. `u64::MAX` if the rest of the file is not needed.
     pub fn skippable(&self) -> u64 {
         match &self.state {
-            State::Skip { end, .. } => end.map_or(u64::MAX, |end| end.saturating_sub(self.position)),
-            State::Header | State::Collect { .. } | State::Failed(_) => 0,
+            ParserState::Skip { end, .. } => end.map_or(u64::MAX, |end| end.saturating_sub(self.position)),
+            ParserState::Header | ParserState::Collect { .. } | ParserState::Failed(_) => 0,
         }
     }
 
@@ -118,25 +117,25 @@ impl StreamParser {
     pub fn skip(&mut self, bytes: u64) -> u64 {
         let skipped = bytes.min(self.skippable());
         self.position = self.position.saturating_add(skipped);
-        if let State::Skip { end: Some(end), .. } = &self.state
+        if let ParserState::Skip { end: Some(end), .. } = &self.state
             && self.position >= *end
         {
-            self.state = State::Header;
+            self.state = ParserState::Header;
         }
         skipped
     }
 
     /// The frames that became known since the last call, in decode order.
     pub fn drain_frames(&mut self) -> impl Iterator<Item = Frame> {
-        self.index.frames().drain(..)
+        self.index.frames.drain(..)
     }
 
-    /// What the file says about itself, once its `moov` box is in.
+    /// Description of the title, once the `moov` box has been parsed.
     pub fn info(&self) -> Option<&TitleInfo> {
-        self.index.info()
+        self.index.info.as_ref()
     }
 
-    /// How many bytes of the file were pushed or skipped.
+    /// Number of bytes of the file pushed or skipped.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -151,20 +150,20 @@ impl StreamParser {
         self.index.playing_time()
     }
 
-    /// Says that the file ends here, and checks that it is whole.
+    /// Ends the file, and checks that it is complete.
     ///
     /// # Errors
     /// If the file ends inside a box or a frame, has no `moov` box or no frames, or an error came before.
     pub fn finish(&mut self) -> Result<(), MediaError> {
         let result = self.check_end();
         if let Err(error) = &result {
-            self.state = State::Failed(error.clone());
+            self.state = ParserState::Failed(error.clone());
         }
         result
     }
 
     pub(crate) fn take_kept(&mut self) -> Kept {
-        self.index.take_kept()
+        self.index.kept.take().unwrap_or_default()
     }
 
     fn check_end(&self) -> Result<(), MediaError> {
@@ -176,9 +175,9 @@ impl StreamParser {
             end,
         };
         match &self.state {
-            State::Failed(error) => return Err(error.clone()),
-            State::Header if self.held.is_empty() => {}
-            State::Header => {
+            ParserState::Failed(error) => return Err(error.clone()),
+            ParserState::Header if self.held.is_empty() => {}
+            ParserState::Header => {
                 let offset = end.saturating_sub(self.held.len() as u64);
                 if self.boxes == 0 {
                     return Err(not_mp4(&self.held));
@@ -186,12 +185,12 @@ impl StreamParser {
                 let needed = offset.saturating_add(BoxHeader::len_of(&self.held) as u64);
                 return Err(truncated(self.held_name(), offset, needed));
             }
-            State::Collect { header, offset, body } => {
+            ParserState::Collect { header, offset, body } => {
                 let needed = offset.saturating_add(header.header_len).saturating_add(*body);
                 return Err(truncated(header.name, *offset, needed));
             }
-            State::Skip { end: None, .. } => {}
-            State::Skip {
+            ParserState::Skip { end: None, .. } => {}
+            ParserState::Skip {
                 name,
                 offset,
                 end: Some(needed),
@@ -202,13 +201,13 @@ impl StreamParser {
                 found: "the file is empty".to_owned(),
             });
         }
-        if self.index.info().is_none() {
+        if self.index.info.is_none() {
             return Err(MediaError::NoMovie { end });
         }
-        if self.index.frame_count() == 0 {
+        if self.index.frame_count == 0 {
             return Err(MediaError::NoFrames);
         }
-        let (frame, needed) = self.index.furthest();
+        let (frame, needed) = self.index.furthest;
         if needed > end {
             return Err(MediaError::FrameBeyondEnd { frame, needed, end });
         }
@@ -221,10 +220,10 @@ impl StreamParser {
         BoxName(name.unwrap_or(*b"????"))
     }
 
-    /// Takes bytes off the front of `bytes`: as many as the state can use.
+    /// Takes as many bytes off the front of `bytes` as the state can use.
     fn step(&mut self, bytes: &mut &[u8]) -> Result<(), MediaError> {
         match self.state {
-            State::Header => {
+            ParserState::Header => {
                 let wanted = BoxHeader::len_of(&self.held);
                 self.hold(bytes, wanted);
                 let offset = self.position.saturating_sub(self.held.len() as u64);
@@ -236,23 +235,23 @@ impl StreamParser {
                 }
                 Ok(())
             }
-            State::Collect { header, offset, body } => {
+            ParserState::Collect { header, offset, body } => {
                 // The limits on boxes keep this below what a usize holds.
                 self.hold(bytes, usize::try_from(body).unwrap_or(usize::MAX));
                 if self.held.len() as u64 == body {
-                    self.state = State::Header;
+                    self.state = ParserState::Header;
                     self.take_collected(header, offset)?;
                 }
                 Ok(())
             }
-            State::Skip { .. } => {
+            ParserState::Skip { .. } => {
                 let skipped = self.skip(bytes.len() as u64);
                 *bytes = bytes
                     .get(usize::try_from(skipped).unwrap_or(usize::MAX)..)
                     .unwrap_or_default();
                 Ok(())
             }
-            State::Failed(ref error) => Err(error.clone()),
+            ParserState::Failed(ref error) => Err(error.clone()),
         }
     }
 
@@ -313,9 +312,9 @@ impl StreamParser {
             if body > limit {
                 return Err(beyond(what, limit));
             }
-            self.state = State::Collect { header, offset, body };
+            self.state = ParserState::Collect { header, offset, body };
             if body == 0 {
-                self.state = State::Header;
+                self.state = ParserState::Header;
                 self.take_collected(header, offset)?;
             }
             return Ok(());
@@ -323,7 +322,9 @@ impl StreamParser {
         match &name.0 {
             b"mdat" => {
                 self.media_seen = true;
-                self.index.media_ends_at(end.unwrap_or(u64::MAX));
+                if let Some(kept) = &mut self.index.kept {
+                    kept.media_end = end.unwrap_or(u64::MAX);
+                }
                 self.fragment_start = None;
             }
             b"styp" | b"sidx" | b"prft" | b"emsg" => {
@@ -333,9 +334,9 @@ impl StreamParser {
         }
         let nothing_left = end.is_some_and(|end| end <= self.position);
         self.state = if nothing_left {
-            State::Header
+            ParserState::Header
         } else {
-            State::Skip { name, offset, end }
+            ParserState::Skip { name, offset, end }
         };
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::error::{BoxName, MediaError};
 
 /// One sample as the tables or a fragment give it, times in ticks of its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct TrackSample {
     pub(crate) offset: u64,
     pub(crate) size: u32,
     pub(crate) dts: u64,
@@ -16,13 +16,13 @@ pub(crate) struct Sample {
     pub(crate) key: bool,
 }
 
-impl Sample {
+impl TrackSample {
     /// Composition time, in ticks.
     pub(crate) fn cts(&self) -> i128 {
         i128::from(self.dts) + i128::from(self.composition_offset)
     }
 
-    /// Where its last byte ends in the file.
+    /// Offset of the byte after the sample in the file.
     pub(crate) fn end(&self) -> u64 {
         self.offset.saturating_add(u64::from(self.size))
     }
@@ -36,28 +36,8 @@ pub(crate) struct SampleTables {
     keys: Option<Stss>,
     chunks: Stsc,
     sizes: Stsz,
-    offsets: Offsets,
-}
-
-#[derive(Debug)]
-enum Offsets {
-    Short(Stco),
-    Long(Co64),
-}
-
-impl Default for Offsets {
-    fn default() -> Self {
-        Self::Short(Stco::default())
-    }
-}
-
-impl Offsets {
-    fn get(&self, chunk: usize) -> Option<u64> {
-        match self {
-            Self::Short(offsets) => offsets.entries.get(chunk).copied().map(u64::from),
-            Self::Long(offsets) => offsets.entries.get(chunk).copied(),
-        }
-    }
+    /// Offsets of the chunks, from `stco` or `co64`.
+    offsets: Vec<u64>,
 }
 
 fn optional<A: Atom>(stbl: BoxView<'_>, name: [u8; 4]) -> Result<Option<A>, MediaError> {
@@ -66,9 +46,11 @@ fn optional<A: Atom>(stbl: BoxView<'_>, name: [u8; 4]) -> Result<Option<A>, Medi
 
 impl SampleTables {
     pub(crate) fn read(stbl: BoxView<'_>) -> Result<Self, MediaError> {
-        let offsets = match optional(stbl, *b"co64")? {
-            Some(long) => Offsets::Long(long),
-            None => Offsets::Short(stbl.require(*b"stco")?.decode()?),
+        let offsets = if let Some(long) = optional::<Co64>(stbl, *b"co64")? {
+            long.entries
+        } else {
+            let short: Stco = stbl.require(*b"stco")?.decode()?;
+            short.entries.into_iter().map(u64::from).collect()
         };
         let mut keys: Option<Stss> = optional(stbl, *b"stss")?;
         if let Some(keys) = &mut keys {
@@ -85,7 +67,7 @@ impl SampleTables {
         })
     }
 
-    /// How many samples the tables list.
+    /// Number of samples in the tables.
     pub(crate) fn len(&self) -> u64 {
         match &self.sizes.samples {
             StszSamples::Identical { count, .. } => u64::from(*count),
@@ -99,7 +81,7 @@ impl SampleTables {
     }
 
     /// Calls `visit` with each sample in decode order. Takes time in proportion to the tables and [`Self::len`].
-    pub(crate) fn walk(&self, mut visit: impl FnMut(Sample)) -> Result<(), MediaError> {
+    pub(crate) fn walk(&self, mut visit: impl FnMut(TrackSample)) -> Result<(), MediaError> {
         let count = self.len();
         let mut times = Runs::new(
             self.times
@@ -141,7 +123,7 @@ impl SampleTables {
                 while keys.next_if(|&&key| u64::from(key) < number).is_some() {}
                 keys.peek().is_some_and(|&&key| u64::from(key) == number)
             });
-            visit(Sample {
+            visit(TrackSample {
                 offset,
                 size,
                 dts,
@@ -193,7 +175,7 @@ impl<V: Copy, I: Iterator<Item = (u32, V)>> Runs<I, V> {
     }
 }
 
-/// Where samples are: chunks of `stco`/`co64`, each with as many samples as `stsc` says.
+/// Offsets of samples: chunks of `stco`/`co64`, each with as many samples as `stsc` declares.
 struct Places<'a> {
     tables: &'a SampleTables,
     /// The index of the next chunk, from 0.
@@ -220,7 +202,7 @@ impl<'a> Places<'a> {
     /// The offset of the next sample, which has `size` bytes; `None` when the chunks are used up.
     fn next(&mut self, size: u32) -> Option<Result<u64, MediaError>> {
         while self.left == 0 {
-            self.at = self.tables.offsets.get(self.chunk)?;
+            self.at = *self.tables.offsets.get(self.chunk)?;
             // Chunks are numbered from 1 in stsc.
             self.chunk += 1;
             while let Some(entry) = self.tables.chunks.entries.get(self.entry)

@@ -21,21 +21,22 @@ pub struct Title {
     frames: Vec<Frame>,
     audio: Vec<AudioSample>,
     fragments: Vec<FragmentStart>,
-    /// Where the last media box ends.
+    /// End of the last media box in the file.
     media_end: u64,
     file_size: u64,
     media_bytes: Bytes,
     duration: Duration,
 }
 
-/// How much is read at once: a few box headers, or a piece of a `moov` box.
+/// Bytes read at once: a few box headers, or a piece of a `moov` box.
 const READ_BYTES: usize = 16 << 10;
 
 impl Title {
     /// Reads the index of the MP4 file at `path`; the media itself is passed over.
     ///
     /// # Errors
-    /// If the file cannot be read, is no MP4, is damaged or truncated, or has no H.264 track; the error names the file.
+    /// If the file cannot be read, is not MP4, is damaged or truncated, or has no H.264 track; the error names the
+    /// file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, MediaError> {
         let path = path.as_ref();
         let read = || {
@@ -107,7 +108,7 @@ impl Title {
         })
     }
 
-    /// A title that is nothing but frames, for traces.
+    /// A title of frames only, for traces.
     pub(crate) fn of_frames(frames: Vec<Frame>, duration: Duration) -> Self {
         let media_bytes: Bytes = frames.iter().map(|frame| frame.size).sum();
         let info = TitleInfo {
@@ -132,7 +133,7 @@ impl Title {
         }
     }
 
-    /// What the title says about itself. Duration and average rate are known.
+    /// Description of the title; duration and average rate are known.
     pub fn info(&self) -> &TitleInfo {
         &self.info
     }
@@ -157,7 +158,7 @@ impl Title {
         self.duration
     }
 
-    /// How the frames are laid out.
+    /// Layout of the frames in the file.
     pub fn layout(&self) -> Layout {
         self.info.layout
     }
@@ -179,9 +180,10 @@ impl Title {
     /// The title in pieces that can be fetched one by one, in file order: the fragments of a fragmented file, else one
     /// piece from each key frame to the next. They follow each other without a gap.
     pub fn segments(&self) -> Vec<Segment> {
-        match self.info.layout {
-            Layout::Fragmented => segments::of_fragments(self, &self.fragments, self.media_end),
-            _ => segments::of_key_frames(self, self.media_end),
-        }
+        let starts = match self.info.layout {
+            Layout::Fragmented => segments::at_fragments(&self.fragments, self.frames.len()),
+            _ => segments::at_key_frames(&self.frames),
+        };
+        segments::cut(&self.frames, &starts, self.media_end, self.duration)
     }
 }

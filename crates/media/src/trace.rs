@@ -1,4 +1,4 @@
-//! [`FrameTrace`]: the frame sizes and times of a real encode, without its pictures.
+//! [`FrameTrace`]: the frame sizes and times of a real encode, without its payload.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use crate::error::MediaError;
 use crate::frame::Frame;
 use crate::limits::Limits;
 
-/// Frame sizes and times of a real encode, in decode order. Scaling and repeating make long titles of it, whose
+/// Frame sizes and times of a real encode, in decode order. Scaling and repeating turn it into long titles, whose
 /// payload a [`TraceSource`](crate::TraceSource) generates.
 ///
 /// Text form: one frame a line in decode order, `pts_time,size,flags`, as
 /// `ffprobe -select_streams v -show_entries packet=pts_time,size,flags -of csv=p=0` prints it. Times are in seconds,
-/// sizes in bytes; `K` among the flags marks a key frame. Empty lines and lines starting with `#` are left out.
+/// sizes in bytes; `K` among the flags marks a key frame. Empty lines and lines starting with `#` are comments.
 ///
 /// ```
 /// use playrate_media::FrameTrace;
@@ -92,7 +92,7 @@ impl FrameTrace {
             .map_err(|error| error.in_file(path))
     }
 
-    /// How many frames it has.
+    /// Number of frames in the trace.
     pub fn frame_count(&self) -> usize {
         self.frames.len()
     }
@@ -143,8 +143,8 @@ impl FrameTrace {
         })
     }
 
-    /// The trace played again and again, and cut at `duration`. The average rate changes a little with the cut, so
-    /// scale afterwards.
+    /// The trace repeated and cut at `duration`. The average rate changes a little with the cut, so scale
+    /// afterwards.
     ///
     /// # Errors
     /// If `duration` is zero, or the title would have more frames than the default [`Limits`] allow.
@@ -174,9 +174,10 @@ impl FrameTrace {
         Ok(Self { frames, duration })
     }
 
-    /// The trace cut into segments of `duration`, as many as there are `sizes`, and its frames scaled so that each segment has
-    /// the size of that number: a real encode's sizes with the trace's pattern of frames within. Every segment begins
-    /// on the multiple of `duration` with its only key frame, so [`Title::segments`](crate::Title::segments) gives them back.
+    /// The trace cut into segments of `duration`, as many as there are `sizes`, and its frames scaled so that each
+    /// segment has the size of that number: a real encode's sizes with the trace's pattern of frames within. Every
+    /// segment begins on the multiple of `duration` with its only key frame, so
+    /// [`Title::segments`](crate::Title::segments) returns the same segments.
     ///
     /// # Errors
     /// If a segment would have no frames, or fewer bytes than frames.
@@ -263,7 +264,8 @@ impl FromStr for FrameTrace {
 /// Presentation times in traces have six decimals.
 const ROUNDING: Duration = Duration::from_micros(500);
 
-/// The same frames with `target` bytes in all: one byte each, the rest shared by size. `None` if that cannot be.
+/// The same frames with `target` bytes in all: one byte each, the rest in proportion to size. `None` if that is
+/// impossible.
 fn scale(frames: &[TraceFrame], target: u64) -> Option<Vec<TraceFrame>> {
     let shared = u128::from(target).checked_sub(frames.len() as u128)?;
     let total = frames.iter().map(|frame| u128::from(frame.size)).sum::<u128>();
@@ -287,11 +289,11 @@ fn trace_frame(line: &str) -> Result<TraceFrame, String> {
         return Err(format!("`{line}` has fewer than three fields"));
     };
     let pts = playrate_units::duration::parse(&format!("{}s", time.trim()))
-        .map_err(|_| format!("`{time}` is no time in seconds"))?;
+        .map_err(|_| format!("`{time}` is not a time in seconds"))?;
     let size = size
         .trim()
         .parse::<u32>()
-        .map_err(|_| format!("`{size}` is no number of bytes"))?;
+        .map_err(|_| format!("`{size}` is not a number of bytes"))?;
     Ok(TraceFrame {
         pts,
         size: u64::from(size),

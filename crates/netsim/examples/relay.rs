@@ -1,10 +1,12 @@
 //! An impaired path in front of any UDP server, such as a QUIC server, in real time:
 //!
 //! ```sh
-//! cargo run --release -p playrate-netsim --example relay -- 127.0.0.1:4433 rate=6Mbit/s,1Mbit/s@20s rtt=80ms queue=1bdp loss=1% seed=3
+//! cargo run --release -p playrate-netsim --example relay -- \
+//!     127.0.0.1:4433 rate=6Mbit/s,1Mbit/s@20s rtt=80ms queue=1bdp loss=1% seed=3
 //! ```
 //!
-//! The first line says where to find the server now. When its stdin ends, it says what passed.
+//! The first line printed is the address where clients reach the server now. At the end of stdin it prints
+//! what passed.
 
 use std::error::Error;
 use std::io::{Read as _, stdin};
@@ -15,7 +17,9 @@ use playrate_units::{Probability, duration};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let server = words.next().ok_or("which server? ADDRESS:PORT comes first")?;
+    let server = words
+        .next()
+        .ok_or("the first argument must be the server's ADDRESS:PORT")?;
     let (mut rate, mut rtt) = (Rate::Unlimited, Duration::from_millis(40));
     let (mut queue, mut loss, mut seed) = (QueueLimit::ONE_BDP, Probability::ZERO, 1);
     for word in words {
@@ -25,15 +29,20 @@ fn main() -> Result<(), Box<dyn Error>> {
             Some(("queue", text)) => queue = text.parse()?,
             Some(("loss", text)) => loss = text.parse()?,
             Some(("seed", text)) => seed = text.parse()?,
-            _ => return Err(format!("`{word}` is none of rate=, rtt=, queue=, loss= and seed=").into()),
+            _ => {
+                return Err(format!(
+                    "unknown argument `{word}`; expected one of: rate=, rtt=, queue=, loss=, seed="
+                )
+                .into());
+            }
         }
     }
     // The way of the data is the bottleneck.
     let forward = LinkConfig::new(rate, rtt.saturating_sub(rtt / 2));
-    let path = PathConfig {
-        forward: forward.with_queue(queue).with_loss(loss),
-        backward: LinkConfig::new(Rate::Unlimited, rtt / 2),
-    };
+    let path = PathConfig::new(
+        forward.with_queue(queue).with_loss(loss),
+        LinkConfig::new(Rate::Unlimited, rtt / 2),
+    );
     let relay = Relay::start(&RelayConfig::new(server.parse()?, path).with_seed(Seed::new(seed)))?;
     println!("{}", relay.local_addr());
     stdin().read_to_end(&mut Vec::new())?;

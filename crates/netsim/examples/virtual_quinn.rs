@@ -1,4 +1,5 @@
-//! Somebody else's plain quinn program in virtual time: ten megabytes over 20 Mbit/s and 100 ms, in a blink.
+//! A plain quinn program in virtual time: ten megabytes over 20 Mbit/s and 100 ms, within milliseconds of
+//! real time.
 
 use playrate_netsim::{Host, HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
 use playrate_units::{Bitrate, Probability};
@@ -6,7 +7,7 @@ use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Endpoint, ServerConfig};
 use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
 type Outcome<T> = Result<T, Box<dyn Error>>;
-/// quinn as ever, but for the socket, the runtime and a seed instead of the system's randomness.
+/// quinn's usual set-up, except for the socket, the runtime and a seed in place of the system's randomness.
 fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outcome<Endpoint> {
     let config = sim.endpoint_config(&host.ip().to_string());
     let (socket, runtime) = (sim.bind(host, 0)?, sim.runtime());
@@ -15,7 +16,7 @@ fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outco
 }
 
 async fn serve(listening: Endpoint) -> Outcome<()> {
-    let connection = listening.accept().await.ok_or("nobody came")?.await?;
+    let connection = listening.accept().await.ok_or("the endpoint was closed")?.await?;
     let mut stream = connection.open_uni().await?;
     for _ in 0..1_000 {
         stream.write_all(&[7; 10_000]).await?;

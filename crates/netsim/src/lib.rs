@@ -1,14 +1,15 @@
-//! A network path as a pure model, and what runs it.
+//! A network path as a pure model, and two drivers that run it.
 //!
-//! A [`Link`] answers one question: a packet of this size is offered at this time, so when does it arrive, or why is
-//! it dropped? It has no clock, does no I/O and draws from its own seeded generator, so the same offers give the same
-//! answers on every machine. A [`Path`] is a link in each direction.
+//! A [`Link`] takes packets with a size and a time, and returns for each its arrival time or the reason of
+//! its drop. It has no clock, does no I/O and draws from its own seeded generator, so the same packets give
+//! the same results on every machine. A [`Path`] is a link in each direction.
 //!
-//! Who runs the model:
+//! The drivers:
 //! - [`Relay`] forwards real UDP datagrams between real programs and impairs them as the path says;
-//! - [`Simulation`] runs quinn programs in virtual time, hundreds of times faster than the clock and reproducibly.
+//! - [`Simulation`] runs quinn programs in virtual time, hundreds of times faster than the clock and
+//!   reproducibly.
 //!
-//! What belongs here: links, queues, loss, and the drivers that put them between real programs. What does not:
+//! Belongs here: links, queues, loss, and the drivers that put them between real programs. Out of scope:
 //! congestion control, video, HTTP.
 //!
 //! ```
@@ -27,6 +28,8 @@
 //! # Ok::<(), playrate_netsim::ConfigError>(())
 //! ```
 
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+
 mod error;
 mod link;
 mod path;
@@ -37,11 +40,7 @@ mod time;
 mod virtual_time;
 
 pub use error::ConfigError;
-pub use link::{
-    Aqm, Codel, CrossPattern, CrossStats, CrossTraffic, DropReason, Drops, GilbertElliott, IP_UDP_OVERHEAD,
-    Link, LinkBin, LinkConfig, LinkEvent, LinkObserver, LinkSeries, LinkStats, Loss, MahimahiTrace, Packet,
-    QueueLimit, Rate, RateSchedule, Reordering, Tally, Verdict, WifiConfig,
-};
+pub use link::*;
 pub use path::{Path, PathConfig};
 #[cfg(unix)]
 pub use relay::{

@@ -6,18 +6,24 @@ use playrate_units::Bitrate;
 
 use crate::{ConfigError, Link, LinkConfig, LinkSeries, Loss, QueueLimit, Rate, Seed, WifiConfig};
 
-/// Both directions of a path, before it runs.
+/// Configuration of both directions of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PathConfig {
-    /// Where the data flows: from the server to its clients.
+    /// Direction of the data, from the server to its clients.
     pub forward: LinkConfig,
-    /// Where requests and acknowledgements flow: from the clients to the server.
+    /// Direction of requests and acknowledgements, from the clients to the server.
     pub backward: LinkConfig,
 }
 
 impl PathConfig {
-    /// A path whose data direction is the bottleneck: `rate`, `queue` and `loss` apply there, the way back is unlimited
-    /// and lossless, and each direction takes half of the round-trip propagation delay `rtt`.
+    /// Creates a path from the configurations of its directions.
+    pub fn new(forward: LinkConfig, backward: LinkConfig) -> Self {
+        Self { forward, backward }
+    }
+
+    /// A path whose data direction is the bottleneck: `rate`, `queue` and `loss` apply there, the way back is
+    /// unlimited and lossless, and each direction takes half of the round-trip propagation delay `rtt`.
     pub fn bottleneck(rate: Bitrate, rtt: Duration, queue: QueueLimit, loss: impl Into<Loss>) -> Self {
         let backward = rtt / 2;
         let forward = LinkConfig::new(rate, rtt.saturating_sub(backward))
@@ -29,9 +35,9 @@ impl PathConfig {
         }
     }
 
-    /// A path whose last hop is Wi-Fi: the access point's queue towards the client, the client's own queue on the way
-    /// back, and the hop's residual loss both ways; each direction has draws of its own, and takes half of the round-trip
-    /// propagation delay `rtt` besides.
+    /// A path whose last hop is Wi-Fi: the access point's queue towards the client, the client's own queue on
+    /// the way back, and the hop's residual loss both ways; each direction has draws of its own, and takes
+    /// half of the round-trip propagation delay `rtt` besides.
     pub fn wifi(wifi: &WifiConfig, rtt: Duration) -> Self {
         let backward = rtt / 2;
         let link = |delay, queue| {
@@ -42,6 +48,19 @@ impl PathConfig {
         Self {
             forward: link(rtt.saturating_sub(backward), wifi.queue),
             backward: link(backward, wifi.device_queue),
+        }
+    }
+
+    /// A path whose data direction has this rate and the model's default queue. Each direction takes half of
+    /// the round-trip propagation delay `rtt`; the way back is unlimited, or of the same model if the medium
+    /// is shared.
+    pub fn of_rate(rate: impl Into<Rate>, rtt: Duration) -> Self {
+        match rate.into() {
+            Rate::Wifi(wifi) => Self::wifi(&wifi, rtt),
+            rate => Self {
+                forward: LinkConfig::new(rate, rtt.saturating_sub(rtt / 2)),
+                backward: LinkConfig::new(Rate::Unlimited, rtt / 2),
+            },
         }
     }
 
@@ -60,12 +79,13 @@ impl PathConfig {
     }
 }
 
-/// Both directions of a path, running.
+/// Both directions of a running path.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Path {
-    /// Where the data flows: from the server to its clients.
+    /// Direction of the data, from the server to its clients.
     pub forward: Link,
-    /// Where requests and acknowledgements flow: from the clients to the server.
+    /// Direction of requests and acknowledgements, from the clients to the server.
     pub backward: Link,
 }
 

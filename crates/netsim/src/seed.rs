@@ -3,35 +3,36 @@
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
-/// The seed of a run. Everything random in it is derived from this number and a name, so adding a generator never
-/// shifts the draws of another.
+/// The seed of a run. Everything random in it is derived from this number and a name, so adding a generator
+/// never shifts the draws of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
 pub struct Seed(u64);
 
 impl Seed {
-    /// The seed `number`.
+    /// Creates a seed from its number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number it was made of.
+    /// Number from which the seed was created.
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// The seed of the part called `name`.
+    /// Seed of the generator called `name`.
     #[must_use]
     pub fn child(self, name: &str) -> Self {
-        // FNV-1a spreads the name, SplitMix64's finaliser spreads the sum: neighbouring seeds and names share nothing.
+        // FNV-1a spreads the name, SplitMix64's finaliser spreads the sum: neighbouring seeds and names share
+        // nothing.
         let name = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
         Self(mix(mix(self.0) ^ name))
     }
 
-    /// Thirty-two bytes for the part called `name`, as `quinn::EndpointConfig::rng_seed` and the like want them.
+    /// Thirty-two bytes for the generator called `name`, in the form of `quinn::EndpointConfig::rng_seed`.
     ///
     /// Reproducible, therefore not secret: for simulations only.
     pub fn derive(self, name: &str) -> [u8; 32] {

@@ -1,4 +1,4 @@
-//! [`Time`]: the model's clock reading.
+//! [`Time`]: nanoseconds of model time.
 
 use core::fmt;
 use core::ops::Add;
@@ -13,9 +13,9 @@ use playrate_units::duration;
 pub struct Time(u64);
 
 impl Time {
-    /// When the run begins.
+    /// Start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Later than every event.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `nanos` nanoseconds after the beginning.

@@ -39,10 +39,7 @@ fn stop(relay: RelayHandle) -> RelayReport {
 #[test]
 fn an_echo_takes_at_least_the_round_trip() {
     let (server, client) = (socket(), socket());
-    let path = PathConfig {
-        forward: free(Duration::from_millis(20)),
-        backward: free(Duration::from_millis(10)),
-    };
+    let path = PathConfig::new(free(Duration::from_millis(20)), free(Duration::from_millis(10)));
     let relay = relay(server.local_addr().unwrap(), path);
     let mut buffer = [0; 2_048];
     for n in 0..5_u8 {
@@ -73,10 +70,7 @@ fn servers_behind_one_relay_share_its_path_and_hear_only_their_own_clients() {
     let (first, second, client) = (socket(), socket(), socket());
     let config = RelayConfig::new(
         first.local_addr().unwrap(),
-        PathConfig {
-            forward: free(Duration::from_millis(1)),
-            backward: free(Duration::from_millis(1)),
-        },
+        PathConfig::new(free(Duration::from_millis(1)), free(Duration::from_millis(1))),
     )
     .with_server(second.local_addr().unwrap());
     let relay = Relay::start(&config).unwrap();
@@ -104,11 +98,10 @@ fn servers_behind_one_relay_share_its_path_and_hear_only_their_own_clients() {
 fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
     let (server, client) = (socket(), socket());
     let rate = Bitrate::from_mbps(20);
-    let path = PathConfig {
-        forward: LinkConfig::new(rate, Duration::from_millis(5))
-            .with_queue(QueueLimit::Bytes(Bytes::from_kb(100))),
-        backward: free(Duration::from_millis(5)),
-    };
+    let path = PathConfig::new(
+        LinkConfig::new(rate, Duration::from_millis(5)).with_queue(QueueLimit::Bytes(Bytes::from_kb(100))),
+        free(Duration::from_millis(5)),
+    );
     let relay = relay(server.local_addr().unwrap(), path);
     let mut buffer = [0; 2_048];
     client.send_to(b"hello", relay.local_addr()).unwrap();
@@ -188,10 +181,7 @@ fn a_server_that_is_not_there_does_not_stop_the_relay() {
     let client = socket();
     let relay = relay(
         address,
-        PathConfig {
-            forward: free(Duration::ZERO),
-            backward: free(Duration::ZERO),
-        },
+        PathConfig::new(free(Duration::ZERO), free(Duration::ZERO)),
     );
     let deadline = Instant::now() + PATIENCE;
     while relay.snapshot().server_unreachable == 0 && Instant::now() < deadline {
@@ -216,10 +206,7 @@ fn a_server_that_is_not_there_does_not_stop_the_relay() {
 #[test]
 fn a_datagram_beyond_the_mtu_is_dropped_and_counted() {
     let (server, client) = (socket(), socket());
-    let path = PathConfig {
-        forward: free(Duration::ZERO),
-        backward: free(Duration::ZERO),
-    };
+    let path = PathConfig::new(free(Duration::ZERO), free(Duration::ZERO));
     let relay = relay(server.local_addr().unwrap(), path);
     client.send_to(&vec![0; 60_000], relay.local_addr()).unwrap();
     client.send_to(&[1; 1_472], relay.local_addr()).unwrap();
@@ -245,7 +232,7 @@ fn a_client_beyond_the_limit_is_turned_away() {
 }
 
 #[test]
-fn an_address_in_use_is_said_with_the_address() {
+fn an_address_in_use_is_reported_with_the_address() {
     let taken = socket();
     let address = taken.local_addr().unwrap();
     let config = RelayConfig::new(address, PathConfig::default()).with_listen(address);

@@ -3,40 +3,37 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use quinn::{AsyncUdpSocket, Runtime, VarInt};
+use quinn::{AsyncUdpSocket, Runtime};
 
 use crate::endpoint::{BindError, udp_socket};
-use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
+use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, H3_NO_ERROR};
 use crate::options::TransportOptions;
 use crate::quic;
-use crate::telemetry::Totals;
 use crate::time;
 use crate::tls::{Trust, client_config};
+use playrate_quinn::telemetry::Totals;
 
-/// HTTP/3's "no error" (RFC 9114 §8.1).
-const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
-
-/// How long one address may take to answer before the next one is tried as well (RFC 8305 §5).
+/// Time without an answer from one address before the next one is tried as well (RFC 8305 §5).
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Most bytes taken of a response's header.
+/// Most bytes accepted in a response's header section.
 const HEADER_LIMIT: u64 = 64 << 10;
 
-/// How a client connects.
+/// Options of a client's connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Whom it trusts.
+    /// Servers that the client trusts.
     pub trust: Trust,
-    /// Transport parameters.
+    /// Transport parameters of its connections.
     pub transport: TransportOptions,
-    /// How long to wait for an answer from one address.
+    /// Longest wait for an answer from one address.
     pub connect_timeout: Duration,
 }
 
@@ -51,12 +48,13 @@ impl ClientOptions {
     }
 }
 
-/// Where to connect to.
+/// Name and addresses of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Target {
     /// The name that the server's certificate is checked against: a host name or an IP address, without brackets.
     pub host: String,
-    /// UDP port.
+    /// UDP port of the server.
     pub port: u16,
     /// Addresses to try, the preferred ones first.
     pub addresses: Vec<SocketAddr>,
@@ -72,7 +70,7 @@ impl Target {
         }
     }
 
-    /// Looks `host` up. This blocks on the system's resolver: not for virtual time, nor for a busy task.
+    /// Resolves `host`. This blocks on the system's resolver, so use it neither in virtual time nor on a busy task.
     pub fn resolve(host: &str, port: u16) -> Result<Self, ConnectError> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let failed = |reason: String| ConnectError::Name {
@@ -84,7 +82,7 @@ impl Target {
             .map_err(|error| failed(error.to_string()))?
             .collect();
         if addresses.is_empty() {
-            return Err(failed("it has none".to_owned()));
+            return Err(failed("the name has no address".to_owned()));
         }
         Ok(Self {
             host: host.to_owned(),
@@ -111,13 +109,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client on `socket`, whatever that is: a UDP socket or one in a simulation.
+    /// A client on `socket`: a UDP socket, or one in a simulation.
     pub fn new(
         runtime: Arc<dyn Runtime>,
         socket: Arc<dyn AsyncUdpSocket>,
         options: ClientOptions,
     ) -> Result<Self, EndpointError> {
-        // Says early what is wrong with the options.
+        // Reports wrong options before the first connection.
         options.transport.to_quinn()?;
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             options.transport.to_endpoint()?,
@@ -147,13 +145,13 @@ impl Client {
     }
 
     /// Connects to `target`. Of several addresses the next one is tried as well when there is no answer for a
-    /// moment, and the first to answer is taken (RFC 8305 §5). A certificate that is not trusted ends it at once.
+    /// moment, and the first to answer is taken (RFC 8305 §5). A certificate that is not trusted fails at once.
     pub async fn connect(&self, target: &Target) -> Result<Connection, ConnectError> {
         let mut waiting = target.addresses.iter();
         let mut attempts = FuturesUnordered::new();
         let mut failure = ConnectError::Name {
             host: target.host.clone(),
-            reason: "it has none".to_owned(),
+            reason: "the name has no address".to_owned(),
         };
         loop {
             if let Some(&address) = waiting.next() {
@@ -200,21 +198,26 @@ impl Client {
         }
     }
 
-    /// Waits until all connections are gone, their closes sent.
+    /// The runtime that drives its connections, with their clock.
+    pub fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
+    }
+
+    /// Waits until all connections are gone and their closing frames sent.
     pub async fn wait_idle(&self) {
         self.endpoint.wait_idle().await;
     }
 }
 
-type Sender = h3::client::SendRequest<quic::Opener, Bytes>;
-type Stream = h3::client::RequestStream<quic::BidiStream<Bytes>, Bytes>;
+type RequestSender = h3::client::SendRequest<quic::StreamOpener, Bytes>;
+type RequestStream = h3::client::RequestStream<quic::BidiStream, Bytes>;
 
 /// A connection to a server. Clones are the same connection; it closes when the last of them and of its bodies is
 /// dropped.
 #[derive(Clone)]
 pub struct Connection {
-    sender: Sender,
-    gates: quic::Gates,
+    sender: RequestSender,
+    gates: quic::StreamTable<Arc<quic::ReadGate>>,
     quinn: quinn::Connection,
     authority: Arc<str>,
 }
@@ -262,6 +265,10 @@ impl Connection {
 
     /// Fetches bytes `first..=last` of `path`, to the end if there is no `last` (RFC 9110 §14.2). The server may
     /// answer with the whole (200) all the same.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "path, both ends of the range and header fields"
+    )]
     pub async fn get_range(
         &self,
         path: &str,
@@ -318,9 +325,7 @@ impl Connection {
             .get(header::CONTENT_LENGTH)
             .filter(|_| !bodiless)
             .and_then(|value| value.to_str().ok()?.parse().ok());
-        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let gate = gates.get(&stream.id().into_inner()).cloned();
-        drop(gates);
+        let gate = self.gates.take(stream.id());
         let body = Body {
             stream,
             gate: gate.unwrap_or_default(),
@@ -331,7 +336,7 @@ impl Connection {
         Ok((response, body))
     }
 
-    /// The connection's totals so far.
+    /// Totals of the connection so far, as quinn counts them.
     pub fn totals(&self) -> Totals {
         self.quinn.stats().into()
     }
@@ -341,17 +346,17 @@ impl Connection {
         &self.quinn
     }
 
-    /// Closes the connection now, whatever is still on the way.
+    /// Closes the connection now. Data in flight is lost.
     pub fn close(&self) {
-        self.quinn.close(H3_NO_ERROR, b"");
+        self.quinn.close(quic::var_int(H3_NO_ERROR), b"");
     }
 }
 
 /// A response's body. Only what is pulled is taken from the transport: once its receive window is full the server
 /// waits. Dropping it before the end cancels the rest.
 pub struct Body {
-    stream: Stream,
-    gate: Arc<quic::Gate>,
+    stream: RequestStream,
+    gate: Arc<quic::ReadGate>,
     connection: Connection,
     promised: Option<u64>,
     received: u64,
@@ -398,7 +403,7 @@ impl Body {
         self.received
     }
 
-    /// The connection it comes over.
+    /// The connection that the body arrives on.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }

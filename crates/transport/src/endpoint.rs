@@ -6,44 +6,44 @@ use std::net::{SocketAddr, UdpSocket};
 use playrate_units::Bytes;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Send and receive buffer asked of the kernel. With the usual 208 KiB a receiver at full speed loses 1 to 13 % of
-/// its packets even on loopback.
+/// Send and receive buffer requested from the kernel. With the usual 208 KiB a receiver at full speed loses 1 to 13 %
+/// of its packets even on loopback.
 pub const SOCKET_BUFFER: Bytes = Bytes::new(4 << 20);
 
-/// A socket that cannot be had.
+/// Reasons why a socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Somebody else has the port.
+    /// Another program has the port.
     #[error("{address} is in use by another program; choose another port, or stop that program")]
     InUse {
-        /// The address asked for.
+        /// The requested address and port.
         address: SocketAddr,
     },
-    /// The port needs rights this process has not got.
+    /// The port requires privileges that this process lacks.
     #[error("not allowed to listen on {address}; ports below 1024 need special rights")]
     Denied {
-        /// The address asked for.
+        /// The requested address and port.
         address: SocketAddr,
     },
     /// The address is not one of this machine's.
     #[error("{address} is not an address of this machine")]
     NotOurs {
-        /// The address asked for.
+        /// The requested address and port.
         address: SocketAddr,
     },
-    /// Anything else.
+    /// Any other error of the system.
     #[error("cannot open a UDP socket on {address}: {source}")]
     Other {
-        /// The address asked for.
+        /// The requested address and port.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The error that the system returned.
         source: io::Error,
     },
 }
 
-/// Opens a UDP socket on `address` with [`SOCKET_BUFFER`] of buffer each way, or as much as the kernel gives, which
-/// is then said in the log. An IPv6 socket takes IPv4 as well where the system can do that.
+/// Opens a UDP socket on `address` with [`SOCKET_BUFFER`] of buffer each way, or as much as the kernel grants, which is
+/// then logged. An IPv6 socket accepts IPv4 as well where the system supports it.
 pub fn udp_socket(address: SocketAddr) -> Result<UdpSocket, BindError> {
     open(address).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => BindError::InUse { address },

@@ -1,4 +1,4 @@
-//! What can go wrong on a connection or in one exchange.
+//! Errors of endpoints, connections and exchanges.
 
 use std::sync::Arc;
 
@@ -8,57 +8,60 @@ use crate::endpoint::BindError;
 use crate::options::OptionsError;
 use crate::tls::{Pin, TlsError};
 
-/// An endpoint that cannot be made.
+/// HTTP/3's "no error" (RFC 9114 §8.1).
+pub(crate) const H3_NO_ERROR: u64 = 0x100;
+
+/// Reasons why an endpoint cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// No socket.
+    /// The socket cannot be opened.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// Impossible options.
+    /// Some option is impossible.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// No usable certificate, key or trust.
+    /// The certificate, key or trust cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The runtime or the socket refused.
+    /// The runtime or the socket failed.
     #[error("cannot start the QUIC endpoint: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// Why a connection is no more.
+/// Reasons for which a connection ended.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionLost {
-    /// Nothing was heard of the peer for the idle timeout.
-    #[error("nothing was heard of the peer for too long")]
+    /// Nothing was received from the peer for the idle timeout.
+    #[error("nothing was received from the peer for the idle timeout")]
     TimedOut,
     /// The peer closed it.
-    #[error("the peer closed the connection (code {code:#x}{})", .reason.as_deref().map(|text| format!(": {text}")).unwrap_or_default())]
+    #[error("the peer closed the connection (code {code:#x}{}{})",
+        if .reason.is_some() { ": " } else { "" }, .reason.as_deref().unwrap_or_default())]
     ClosedByPeer {
         /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
         code: u64,
-        /// What the peer said about it.
+        /// The peer's reason phrase, if it sent one.
         reason: Option<String>,
     },
     /// This side closed it.
     #[error("this side closed the connection")]
     ClosedHere,
-    /// The peer restarted and knows nothing of it.
-    #[error("the peer does not know the connection any more; it was probably restarted")]
+    /// The peer sent a stateless reset: it has lost the connection's state.
+    #[error("the peer has lost the connection's state; it was probably restarted")]
     Reset,
     /// TLS, QUIC or HTTP/3 failed.
-    #[error("the connection broke: {reason}")]
+    #[error("the connection failed: {reason}")]
     Broken {
-        /// What broke.
+        /// Text of the error.
         reason: String,
     },
 }
 
 impl ConnectionLost {
-    /// Whether the peer left in good order.
+    /// Returns true if the connection was closed without an error.
     pub fn is_orderly(&self) -> bool {
-        const H3_NO_ERROR: u64 = 0x100;
         matches!(
             self,
             Self::ClosedHere
@@ -69,7 +72,13 @@ impl ConnectionLost {
         )
     }
 
-    /// What h3 made of `connection`'s end, with what quinn says of it.
+    pub(crate) fn broken(reason: &dyn ToString) -> Self {
+        Self::Broken {
+            reason: reason.to_string(),
+        }
+    }
+
+    /// The reason for which `connection` ended, from h3's error and quinn's close reason.
     pub(crate) fn of(connection: &quinn::Connection, error: &h3::error::ConnectionError) -> Self {
         use h3::error::ConnectionError as H3Error;
         use h3::quic::ConnectionErrorIncoming;
@@ -80,7 +89,7 @@ impl ConnectionLost {
                 ..
             } => match connection.close_reason().map(Self::from) {
                 Some(lost @ Self::ClosedByPeer { .. }) => lost,
-                // Closed on this side meanwhile, which took the place of the peer's own words.
+                // Closed on this side meanwhile, which replaced the peer's reason phrase.
                 _ => Self::ClosedByPeer {
                     code: *error_code,
                     reason: None,
@@ -89,16 +98,12 @@ impl ConnectionLost {
             H3Error::Remote {
                 0: ConnectionErrorIncoming::Undefined(error),
                 ..
-            } => error.downcast_ref::<ConnectionError>().map_or_else(
-                || Self::Broken {
-                    reason: error.to_string(),
-                },
-                |error| error.clone().into(),
-            ),
-            _ if error.is_h3_no_error() => Self::ClosedHere,
-            other => Self::Broken {
-                reason: other.to_string(),
+            } => match error.downcast_ref::<ConnectionError>() {
+                Some(error) => error.clone().into(),
+                None => Self::broken(error),
             },
+            _ if error.is_h3_no_error() => Self::ClosedHere,
+            other => Self::broken(other),
         }
     }
 }
@@ -122,59 +127,57 @@ impl From<ConnectionError> for ConnectionLost {
                     reason: text(&close.reason),
                 }
             }
-            other => Self::Broken {
-                reason: other.to_string(),
-            },
+            other => Self::broken(&other),
         }
     }
 }
 
-/// A connection that did not come to be.
+/// Reasons why a connection cannot be established.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The server showed another key than the pinned one.
+    /// The server's key is not the pinned one.
     #[error("wrong certificate: expected pin {expected}, the server's is {seen}")]
     WrongPin {
-        /// The pin given.
+        /// The pin that was given.
         expected: Pin,
-        /// The pin of the certificate that came.
+        /// The pin of the server's certificate.
         seen: Pin,
     },
-    /// The certificate does not satisfy the trust asked for.
-    #[error("the server's certificate is not trusted: {reason}; give its CA, or its pin")]
+    /// The certificate does not satisfy the requested [`Trust`](crate::Trust).
+    #[error("the server's certificate is not trusted: {reason}; pass its CA or its pin")]
     Untrusted {
-        /// What is wrong with it.
+        /// The verifier's error text.
         reason: String,
     },
     /// The name has no address.
     #[error("cannot find the address of `{host}`: {reason}")]
     Name {
-        /// The name as given.
+        /// The name that was given.
         host: String,
-        /// Why not.
+        /// The resolver's error text.
         reason: String,
     },
-    /// Nobody answered.
+    /// No address answered in time.
     #[error("no answer from {address} within {}", playrate_units::duration::display(*.waited))]
     NoAnswer {
-        /// The last address tried.
+        /// The last address that was tried.
         address: std::net::SocketAddr,
-        /// How long it was tried.
+        /// Time for which it was tried.
         waited: std::time::Duration,
     },
-    /// quinn refused to try.
+    /// quinn cannot start the connection.
     #[error("cannot connect: {0}")]
     Refused(#[from] quinn::ConnectError),
-    /// The options or the trust given cannot be used.
+    /// The options or the trust cannot be used.
     #[error("cannot connect: {0}")]
     Setup(Arc<EndpointError>),
-    /// The handshake failed otherwise.
+    /// The connection was lost during the handshake.
     #[error(transparent)]
     Lost(#[from] ConnectionLost),
 }
 
-/// One request and its response that came to no good end. The connection may well live on.
+/// Errors of one request and its response. Most leave the connection usable.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
@@ -184,42 +187,42 @@ pub enum ExchangeError {
         /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
         code: u64,
     },
-    /// The peer neither read nor answered for too long.
-    #[error("the peer did nothing for {}", playrate_units::duration::display(*.waited))]
+    /// The peer neither acknowledged nor answered anything for too long.
+    #[error("no progress by the peer for {}", playrate_units::duration::display(*.waited))]
     Stalled {
-        /// How long nothing moved.
+        /// Length of the time without progress.
         waited: std::time::Duration,
     },
     /// A body ended before the length its header promised.
     #[error("the body ended after {received} of {promised} bytes")]
     Truncated {
-        /// Bytes received.
+        /// Bytes of the body that arrived.
         received: u64,
-        /// `Content-Length`.
+        /// The response's `Content-Length` in bytes.
         promised: u64,
     },
-    /// A request or header larger than is taken.
-    #[error("larger than is accepted: {what}")]
+    /// A request or header section over the limit.
+    #[error("over the limit: {what}")]
     TooLarge {
-        /// What is too large.
+        /// Name, size and limit of the part that is too large.
         what: String,
     },
-    /// A request that cannot be sent.
-    #[error("not a request that can be sent: {reason}")]
+    /// The request cannot be sent.
+    #[error("invalid request: {reason}")]
     BadRequest {
-        /// Why not.
+        /// The part of the request that is invalid.
         reason: String,
     },
-    /// The peer is going away and takes no more requests.
-    #[error("the peer is shutting down and takes no more requests")]
+    /// The peer is going away and accepts no more requests.
+    #[error("the peer is shutting down and accepts no more requests")]
     GoingAway,
-    /// The peer sent something that is not HTTP/3.
-    #[error("malformed: {reason}")]
+    /// The peer sent a malformed HTTP/3 message.
+    #[error("malformed HTTP/3 message: {reason}")]
     Malformed {
-        /// What is wrong with it.
+        /// Text of the error.
         reason: String,
     },
-    /// The whole connection is gone.
+    /// The connection was lost.
     #[error(transparent)]
     Connection(#[from] ConnectionLost),
 }
@@ -240,12 +243,18 @@ impl ExchangeError {
                 what: format!("header of {actual_size} bytes, at most {max_size}"),
             },
             StreamError::RemoteClosing { .. } => Self::GoingAway,
-            StreamError::Undefined { 0: error, .. } if error.is::<crate::quic::TooMuch>() => Self::TooLarge {
-                what: error.to_string(),
-            },
-            other => Self::Malformed {
-                reason: other.to_string(),
-            },
+            StreamError::Undefined { 0: error, .. } if error.is::<crate::quic::TooManyBytes>() => {
+                Self::TooLarge {
+                    what: error.to_string(),
+                }
+            }
+            other => Self::malformed(&other),
+        }
+    }
+
+    pub(crate) fn malformed(reason: &dyn ToString) -> Self {
+        Self::Malformed {
+            reason: reason.to_string(),
         }
     }
 }
@@ -256,7 +265,7 @@ mod tests {
     use quinn::ConnectionClose;
 
     #[test]
-    fn a_browser_whose_page_is_closed_leaves_in_good_order() {
+    fn a_browser_that_closes_its_page_ends_the_connection_without_an_error() {
         let close = |error_code| ConnectionClose {
             error_code,
             frame_type: None,

@@ -5,10 +5,11 @@ use std::time::Duration;
 use playrate_units::Bytes;
 use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
-use crate::baseline::Baseline;
+use playrate_quinn::Baseline;
 
 /// Transport parameters of one endpoint's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TransportOptions {
     /// Bytes a peer may send on one stream before they are read here (`initial_max_stream_data`). Up to
     /// [`MAX_WINDOW`](Self::MAX_WINDOW).
@@ -27,41 +28,41 @@ pub struct TransportOptions {
     pub initial_mtu: u16,
     /// Looks for a larger MTU up to this; `None` keeps the initial one.
     pub mtu_discovery: Option<u16>,
-    /// How many streams (requests) a peer may have open at once.
+    /// Most streams (requests) that a peer may have open at once.
     pub max_requests: u32,
     /// Makes runs reproducible: seeds the endpoint's random choices and switches HTTP/3 greasing off. For
     /// simulation only, since those choices protect a live connection.
     pub seed: Option<[u8; 32]>,
 }
 
-/// An option whose value cannot be.
+/// An option with an impossible value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
     /// A window outside the bounds.
-    #[error("{name} of {value} is not between {least} and {most}")]
+    #[error("{name} must be between {least} and {most} (got {value})")]
     Window {
-        /// Which window.
+        /// Name of the window.
         name: &'static str,
-        /// The value given.
+        /// The value that was given.
         value: Bytes,
-        /// The smallest that works.
+        /// The smallest value that works.
         least: Bytes,
-        /// The largest allowed.
+        /// The largest value that is allowed.
         most: Bytes,
     },
     /// An MTU outside the bounds.
-    #[error("{name} of {value} B is not between 1200 B and 65527 B")]
+    #[error("{name} must be between 1200 B and 65527 B (got {value} B)")]
     Mtu {
-        /// Which MTU.
+        /// Name of the MTU.
         name: &'static str,
         /// The value given, in bytes.
         value: u16,
     },
     /// An idle timeout that cannot be written in a transport parameter.
-    #[error("an idle timeout of {} is too long: at most 49 days", playrate_units::duration::display(*.value))]
+    #[error("the idle timeout must be at most 49 days (got {})", playrate_units::duration::display(*.value))]
     IdleTimeout {
-        /// The value given.
+        /// The value that was given.
         value: Duration,
     },
 }
@@ -160,7 +161,7 @@ impl TransportOptions {
         Ok(config)
     }
 
-    /// What the endpoint itself needs to know.
+    /// The part of the options that applies to the endpoint.
     pub fn to_endpoint(&self) -> Result<EndpointConfig, OptionsError> {
         let mut config = EndpointConfig::default();
         config.rng_seed(self.seed);
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_that_cannot_be_are_refused_with_the_value_and_the_bounds() {
+    fn impossible_options_are_refused_with_the_value_and_the_bounds() {
         let client = TransportOptions::client;
         let cases = [
             (
@@ -189,28 +190,28 @@ mod tests {
                     stream_receive_window: Bytes::new(1_000),
                     ..client()
                 },
-                "stream receive window of 1kB is not between 16.384kB and",
+                "stream receive window must be between 16.384kB and 268435.456kB (got 1kB)",
             ),
             (
                 TransportOptions {
                     receive_window: Bytes::from_mib(257),
                     ..client()
                 },
-                "receive window of 269484.032kB is not between",
+                "receive window must be between",
             ),
             (
                 TransportOptions {
                     initial_mtu: 1_199,
                     ..client()
                 },
-                "initial MTU of 1199 B is not between 1200 B and 65527 B",
+                "initial MTU must be between 1200 B and 65527 B (got 1199 B)",
             ),
             (
                 TransportOptions {
                     mtu_discovery: Some(u16::MAX),
                     ..client()
                 },
-                "largest MTU of 65535 B",
+                "largest MTU must be between 1200 B and 65527 B (got 65535 B)",
             ),
             (
                 TransportOptions {

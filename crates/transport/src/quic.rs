@@ -1,205 +1,179 @@
-//! QUIC as `h3` wants it, on quinn.
+//! QUIC as `h3` requires it, on quinn.
 //!
-//! In place of `h3-quinn`, which hides the streams: here what a peer may send in one request is bounded (`h3`
-//! buffers a frame whole), a response knows when it has been delivered and is not copied on its way, a stream can be
-//! given a priority, and one that is given up is reset (quinn alone would end it as if it were complete) and stopped with HTTP/3's own codes
-//! (quinn's 0 makes curl drop the response).
+//! It replaces `h3-quinn`, which hides the streams. Here
+//! - the bytes that a peer may send in one request are bounded (`h3` buffers a frame whole);
+//! - a response's body does not pass through `h3`, which would have it copied: its [`ResponseStream`] writes DATA
+//!   frames itself, and waits for the client's acknowledgement of all of it;
+//! - a stream can be given a priority;
+//! - an abandoned stream is reset (quinn alone would end it as if it were complete), and stopped with HTTP/3's codes
+//!   (quinn's 0 makes curl drop the response).
+//!
+//! `h3` 0.0.8 passes on neither the streams nor the payload of a frame, so two things go around it: a stream's
+//! [`ResponseStream`] or [`ReadGate`] is found in a [`StreamTable`] by the number that `h3` gives for the request.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 use quinn::{ConnectionError, VarInt};
 
-mod streams;
+mod receive;
+mod send;
 
-pub(crate) use streams::{BidiStream, RecvStream, SendStream};
+pub(crate) use receive::{ReadGate, RecvStream, TooManyBytes};
+pub(crate) use send::{ResponseStream, SendStream};
 
-/// Lets a reader have what `h3` has buffered before more is taken from QUIC.
-///
-/// `h3` reads once from the stream for each piece of a body that it hands out, and a piece ends where a DATA frame or a read
-/// ends, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and QUIC's flow control,
-/// which follows what is read from the stream, would never hold the sender back.
-#[derive(Debug, Default)]
-pub(crate) struct Gate {
-    shut: AtomicBool,
-    /// A read found it shut.
-    tried: AtomicBool,
-}
-
-impl Gate {
-    /// Polls `read` with what is buffered alone, and only if that is not enough with the stream.
-    pub(crate) fn poll<T>(&self, mut read: impl FnMut() -> Poll<T>) -> Poll<T> {
-        self.tried.store(false, Relaxed);
-        self.shut.store(true, Relaxed);
-        let buffered = read();
-        self.shut.store(false, Relaxed);
-        if buffered.is_pending() && self.tried.load(Relaxed) {
-            return read();
-        }
-        buffered
-    }
-
-    /// Whether the stream is not to be read now.
-    fn is_shut(&self) -> bool {
-        let shut = self.shut.load(Relaxed);
-        if shut {
-            self.tried.store(true, Relaxed);
-        }
-        shut
-    }
-}
-
-/// The gates of streams that this side opened, by the streams' numbers, until their readers take them.
-pub(crate) type Gates = Arc<Mutex<BTreeMap<u64, Arc<Gate>>>>;
-
-type Pending<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
-type Halves = (quinn::SendStream, quinn::RecvStream);
-
-/// A peer sent more on a stream than is taken.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("more than {limit} bytes on one stream")]
-pub(crate) struct TooMuch {
-    limit: u64,
-}
-
-/// What the owner of an exchange may know and say about its stream.
-pub(crate) struct StreamControl {
-    /// Resolves when the peer has acknowledged everything up to the end, with the peer's code if it wanted no
-    /// more, or with an error if the connection went first.
-    pub(crate) delivered: Pin<Box<dyn Future<Output = Result<Option<u64>, ()>> + Send + Sync>>,
-    pub(crate) wishes: Arc<Wishes>,
-}
-
-/// What the owner of an exchange wishes for the sending direction of its stream.
-#[derive(Debug)]
-pub(crate) struct Wishes {
-    /// Stream priority: higher goes first.
-    pub(crate) priority: AtomicI32,
-    /// With which code the stream is reset when it is given up before its end.
-    pub(crate) give_up: AtomicU64,
-    /// The piece of a body that is being written, for quinn to take over instead of copying what `h3` shows of it.
-    writing: Mutex<Bytes>,
-}
-
-impl Wishes {
-    /// `piece` is written next.
-    pub(crate) fn write(&self, piece: Bytes) {
-        *self.writing.lock().unwrap_or_else(PoisonError::into_inner) = piece;
-    }
-
-    /// `shown` as a part of what is [being written](Self::writing), if it is one.
-    fn owned(&self, shown: &[u8]) -> Option<Bytes> {
-        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (all, part) = (writing.as_ptr_range(), shown.as_ptr_range());
-        (all.start <= part.start && part.end <= all.end).then(|| writing.slice_ref(shown))
-    }
-}
-
-impl Default for Wishes {
-    fn default() -> Self {
-        Self {
-            priority: AtomicI32::new(0),
-            give_up: AtomicU64::new(Code::H3_REQUEST_CANCELLED.value()),
-            writing: Mutex::default(),
-        }
-    }
-}
-
-/// Most bytes taken in the life of a stream that carries control frames. They are tens of bytes each.
+/// Most bytes accepted in the life of a stream that carries control frames. They are tens of bytes each.
 const CONTROL_LIMIT: u64 = 1 << 20;
 
-/// The control of the stream accepted last; the session takes it at once.
-pub(crate) type Accepted = Arc<Mutex<Option<StreamControl>>>;
+/// Entries for the streams of one connection, by the streams' numbers. An entry exists until it is [taken](Self::take)
+/// or its stream is dropped.
+#[derive(Debug)]
+pub(crate) struct StreamTable<T>(Arc<Mutex<BTreeMap<u64, T>>>);
 
+impl<T> StreamTable<T> {
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<u64, T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, stream: StreamId, entry: T) -> TableEntry<T> {
+        let number = stream.into_inner();
+        self.entries().insert(number, entry);
+        TableEntry {
+            table: self.clone(),
+            number,
+        }
+    }
+
+    /// Removes and returns the entry of `stream`.
+    pub(crate) fn take(&self, stream: StreamId) -> Option<T> {
+        self.entries().remove(&stream.into_inner())
+    }
+}
+
+impl<T> Clone for StreamTable<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for StreamTable<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+/// Removes a stream's entry, if it is still there, when the stream is dropped.
+#[derive(Debug)]
+struct TableEntry<T> {
+    table: StreamTable<T>,
+    number: u64,
+}
+
+impl<T> Drop for TableEntry<T> {
+    fn drop(&mut self) {
+        self.table.entries().remove(&self.number);
+    }
+}
+
+type StreamHalves = (quinn::SendStream, quinn::RecvStream);
+type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
+
+/// Requests streams of one kind from quinn, one after the other. A request that is pending is kept between polls.
+struct StreamRequest<T> {
+    request: fn(quinn::Connection) -> StreamFuture<T>,
+    pending: Option<StreamFuture<T>>,
+}
+
+impl<T> StreamRequest<T> {
+    fn new(request: fn(quinn::Connection) -> StreamFuture<T>) -> Self {
+        Self {
+            request,
+            pending: None,
+        }
+    }
+
+    fn poll(&mut self, quinn: &quinn::Connection, cx: &mut Context<'_>) -> Poll<Result<T, ConnectionError>> {
+        let pending = self.pending.get_or_insert_with(|| (self.request)(quinn.clone()));
+        let result = ready!(pending.as_mut().poll(cx));
+        self.pending = None;
+        Poll::Ready(result)
+    }
+}
+
+/// A QUIC connection, for `h3`.
 pub(crate) struct Connection {
-    opener: Opener,
-    accepting_bi: Pending<Halves>,
-    accepting_uni: Pending<quinn::RecvStream>,
+    opener: StreamOpener,
+    accepting_bi: StreamRequest<StreamHalves>,
+    accepting_uni: StreamRequest<quinn::RecvStream>,
     /// Most bytes taken on one stream that the peer opened.
     limit: u64,
-    accepted: Accepted,
+    responses: StreamTable<ResponseStream>,
+    rejecting: Arc<AtomicBool>,
 }
 
 impl Connection {
     /// `limit` is the most bytes that are taken on one stream that the peer opens.
     pub(crate) fn new(quinn: quinn::Connection, limit: u64) -> Self {
         Self {
-            opener: Opener::new(quinn),
-            accepting_bi: None,
-            accepting_uni: None,
+            opener: StreamOpener::new(quinn),
+            accepting_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.accept_bi().await })),
+            accepting_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.accept_uni().await })),
             limit,
-            accepted: Accepted::default(),
+            responses: StreamTable::default(),
+            rejecting: Arc::default(),
         }
     }
 
-    pub(crate) fn accepted(&self) -> Accepted {
-        Arc::clone(&self.accepted)
+    /// The sending directions of streams that the peer opened, until their requests have been received.
+    pub(crate) fn responses(&self) -> StreamTable<ResponseStream> {
+        self.responses.clone()
     }
 
-    pub(crate) fn gates(&self) -> Gates {
-        Arc::clone(&self.opener.gates)
+    /// The gates of streams that this side opened, until their readers take them.
+    pub(crate) fn gates(&self) -> StreamTable<Arc<ReadGate>> {
+        self.opener.gates.clone()
+    }
+
+    /// A switch: once it is true, streams are accepted only to be reset with `H3_REQUEST_REJECTED` when they are
+    /// dropped.
+    pub(crate) fn rejecting(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.rejecting)
     }
 }
 
-/// Polls a kept future, made anew by `make` when there is none.
-fn poll_pending<T>(
-    slot: &mut Pending<T>,
-    cx: &mut Context<'_>,
-    make: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>,
-) -> Poll<Result<T, ConnectionError>> {
-    let result = ready!(slot.get_or_insert_with(make).as_mut().poll(cx));
-    *slot = None;
-    Poll::Ready(result)
-}
-
-impl<B: Buf> quic::Connection<B> for Connection {
+impl quic::Connection<Bytes> for Connection {
     type RecvStream = RecvStream;
-    type OpenStreams = Opener;
+    type OpenStreams = StreamOpener;
 
     fn poll_accept_recv(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::RecvStream, ConnectionErrorIncoming>> {
-        let quinn = &self.opener.quinn;
-        let stream = ready!(poll_pending(&mut self.accepting_uni, cx, || {
-            let quinn = quinn.clone();
-            Box::pin(async move { quinn.accept_uni().await })
-        }))
-        .map_err(connection_error)?;
-        Poll::Ready(Ok(RecvStream::new(stream, CONTROL_LIMIT, Code::H3_NO_ERROR)))
+        let stream = ready!(self.accepting_uni.poll(&self.opener.quinn, cx)).map_err(connection_error)?;
+        Poll::Ready(RecvStream::new(stream, CONTROL_LIMIT, Code::H3_NO_ERROR))
     }
 
     fn poll_accept_bidi(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
-        let quinn = &self.opener.quinn;
-        let (send, receive) = ready!(poll_pending(&mut self.accepting_bi, cx, || {
-            let quinn = quinn.clone();
-            Box::pin(async move { quinn.accept_bi().await })
-        }))
-        .map_err(connection_error)?;
-        let send = SendStream::new(send);
-        let stopped = send.stream.stopped();
-        *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(StreamControl {
-            delivered: Box::pin(async move {
-                stopped
-                    .await
-                    .map(|code| code.map(VarInt::into_inner))
-                    .map_err(|_| ())
-            }),
-            wishes: Arc::clone(&send.wishes),
-        });
+        let (send, receive) =
+            ready!(self.accepting_bi.poll(&self.opener.quinn, cx)).map_err(connection_error)?;
+        let code = if self.rejecting.load(Relaxed) {
+            Code::H3_REQUEST_REJECTED
+        } else {
+            Code::H3_REQUEST_CANCELLED
+        };
         Poll::Ready(Ok(BidiStream {
-            send,
-            receive: RecvStream::new(receive, self.limit, Code::H3_NO_ERROR),
+            send: SendStream::new(send, code)?.with_response(&self.responses),
+            receive: RecvStream::new(receive, self.limit, Code::H3_NO_ERROR)?,
         }))
     }
 
@@ -208,9 +182,9 @@ impl<B: Buf> quic::Connection<B> for Connection {
     }
 }
 
-impl<B: Buf> quic::OpenStreams<B> for Connection {
-    type BidiStream = BidiStream<B>;
-    type SendStream = SendStream<B>;
+impl quic::OpenStreams<Bytes> for Connection {
+    type BidiStream = BidiStream;
+    type SendStream = SendStream;
 
     fn poll_open_bidi(
         &mut self,
@@ -227,56 +201,52 @@ impl<B: Buf> quic::OpenStreams<B> for Connection {
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        quic::OpenStreams::<B>::close(&mut self.opener, code, reason);
+        self.opener.close(code, reason);
     }
 }
 
-/// Opens streams.
-pub(crate) struct Opener {
+/// Opens streams on a QUIC connection, for `h3`.
+pub(crate) struct StreamOpener {
     quinn: quinn::Connection,
-    opening_bi: Pending<Halves>,
-    opening_uni: Pending<quinn::SendStream>,
-    gates: Gates,
+    opening_bi: StreamRequest<StreamHalves>,
+    opening_uni: StreamRequest<quinn::SendStream>,
+    gates: StreamTable<Arc<ReadGate>>,
 }
 
-impl Opener {
+impl StreamOpener {
     fn new(quinn: quinn::Connection) -> Self {
         Self {
             quinn,
-            opening_bi: None,
-            opening_uni: None,
-            gates: Gates::default(),
+            opening_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_bi().await })),
+            opening_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_uni().await })),
+            gates: StreamTable::default(),
         }
     }
 }
 
-impl Clone for Opener {
+impl Clone for StreamOpener {
     fn clone(&self) -> Self {
         Self {
-            gates: Arc::clone(&self.gates),
+            gates: self.gates.clone(),
             ..Self::new(self.quinn.clone())
         }
     }
 }
 
-impl<B: Buf> quic::OpenStreams<B> for Opener {
-    type BidiStream = BidiStream<B>;
-    type SendStream = SendStream<B>;
+impl quic::OpenStreams<Bytes> for StreamOpener {
+    type BidiStream = BidiStream;
+    type SendStream = SendStream;
 
     fn poll_open_bidi(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
-        let quinn = &self.quinn;
-        let (send, receive) = ready!(poll_pending(&mut self.opening_bi, cx, || {
-            let quinn = quinn.clone();
-            Box::pin(async move { quinn.open_bi().await })
-        }))
-        .map_err(stream_lost)?;
+        let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, cx)).map_err(stream_lost)?;
+        // A response to a request of this side may be of any length.
+        let receive = RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?;
         Poll::Ready(Ok(BidiStream {
-            send: SendStream::new(send),
-            // What this side asked for may be as long as it likes.
-            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).gated(&self.gates),
+            send: SendStream::new(send, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
+            receive: receive.gated(&self.gates),
         }))
     }
 
@@ -284,13 +254,8 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        let quinn = &self.quinn;
-        let stream = ready!(poll_pending(&mut self.opening_uni, cx, || {
-            let quinn = quinn.clone();
-            Box::pin(async move { quinn.open_uni().await })
-        }))
-        .map_err(stream_lost)?;
-        Poll::Ready(Ok(SendStream::new(stream)))
+        let stream = ready!(self.opening_uni.poll(&self.quinn, cx)).map_err(stream_lost)?;
+        Poll::Ready(SendStream::new(stream, Code::H3_REQUEST_CANCELLED).map_err(on_stream))
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
@@ -298,18 +263,76 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
     }
 }
 
-fn var_int(code: u64) -> VarInt {
+/// Both directions of a stream.
+pub(crate) struct BidiStream {
+    send: SendStream,
+    receive: RecvStream,
+}
+
+impl quic::BidiStream<Bytes> for BidiStream {
+    type SendStream = SendStream;
+    type RecvStream = RecvStream;
+
+    fn split(self) -> (Self::SendStream, Self::RecvStream) {
+        (self.send, self.receive)
+    }
+}
+
+impl quic::RecvStream for BidiStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        self.receive.poll_data(cx)
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        self.receive.stop_sending(error_code);
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.receive.recv_id()
+    }
+}
+
+impl quic::SendStream<Bytes> for BidiStream {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_ready(cx)
+    }
+
+    fn send_data<T: Into<quic::WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        self.send.send_data(data)
+    }
+
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_finish(cx)
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        self.send.reset(reset_code);
+    }
+
+    fn send_id(&self) -> StreamId {
+        self.send.send_id()
+    }
+}
+
+/// An error code of HTTP/3 in quinn's form.
+pub(crate) fn var_int(code: u64) -> VarInt {
     VarInt::from_u64(code).unwrap_or(VarInt::MAX)
 }
 
-fn stream_id(id: quinn::StreamId) -> StreamId {
-    StreamId::try_from(u64::from(id)).expect("both are the 62-bit integer of RFC 9000 §2.1")
+/// `h3`'s form of a stream number, which is the same 62-bit integer (RFC 9000 §2.1).
+fn stream_id(id: quinn::StreamId) -> Result<StreamId, ConnectionErrorIncoming> {
+    StreamId::try_from(u64::from(id))
+        .map_err(|error| ConnectionErrorIncoming::InternalError(format!("stream number {id}: {error}")))
+}
+
+fn on_stream(connection_error: ConnectionErrorIncoming) -> StreamErrorIncoming {
+    StreamErrorIncoming::ConnectionErrorIncoming { connection_error }
 }
 
 fn stream_lost(error: ConnectionError) -> StreamErrorIncoming {
-    StreamErrorIncoming::ConnectionErrorIncoming {
-        connection_error: connection_error(error),
-    }
+    on_stream(connection_error(error))
 }
 
 fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
@@ -319,21 +342,5 @@ fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
         },
         ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
         other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_being_written_is_taken_over_and_everything_else_is_not() {
-        let (wishes, piece) = (Wishes::default(), Bytes::from(vec![7; 1_000]));
-        assert_eq!(wishes.owned(&piece), None, "nothing is being written");
-        wishes.write(piece.clone());
-        let rest = wishes.owned(&piece[300..]).unwrap();
-        assert_eq!(rest.as_ptr(), piece[300..].as_ptr());
-        assert_eq!(rest.len(), 700);
-        assert_eq!(wishes.owned(&[7; 10]), None, "the same bytes in another place");
     }
 }

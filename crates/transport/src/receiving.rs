@@ -1,4 +1,4 @@
-//! [`Receiving`]: reading from the socket as a server with many connections must.
+//! [`ReceivingRuntime`]: lets a server with many connections read its socket often enough.
 
 use std::future::Future;
 use std::io;
@@ -11,24 +11,28 @@ use std::time::{Duration, Instant};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 use tokio::task::unconstrained;
 
-/// How long the endpoint may read before the connections get their turn.
-const TURN: Duration = Duration::from_millis(10);
+/// Longest time that the endpoint reads before the connections are polled.
+const LONGEST_READ: Duration = Duration::from_millis(10);
 
-/// A runtime for one endpoint, whose reading goes on until the socket is empty or [`TURN`] is over.
+/// A runtime for one endpoint that continues reading until the socket is empty or [`LONGEST_READ`] is over.
 ///
-/// quinn reads for 50 µs and then stands in line behind every connection that has something to send. With a thousand of those the line takes
-/// a fifth of a second, in which many more datagrams arrive than are read: the kernel's buffer overflows, and what is lost are
-/// acknowledgements and requests. A thread of its own for the reading would be worse on one processor: acknowledgements would come one by one, each
+/// quinn 0.11 reads for 50 µs (`RECV_TIME_BOUND`) and then yields, so the endpoint's task is polled again only after
+/// every connection that has something to send. With a thousand of those this takes a fifth of a second, in which many
+/// more datagrams arrive than are read: the kernel's buffer overflows, and acknowledgements and requests are lost. A
+/// thread for the reading would be worse on one processor: acknowledgements would arrive one by one, and each would be
 /// answered with a small burst.
+///
+/// This relies on two facts of quinn 0.11, which a test of this module checks: an endpoint spawns its driver before any
+/// other task, and the driver yields by waking itself.
 #[derive(Debug)]
-pub(crate) struct Receiving {
+pub(crate) struct ReceivingRuntime {
     inner: Arc<dyn Runtime>,
-    /// quinn's endpoint spawns what drives it first of all; what comes later are connections.
+    /// True once quinn's endpoint has spawned its driver; later tasks are connections.
     has_endpoint: AtomicBool,
 }
 
-impl Receiving {
-    pub(crate) fn on(inner: Arc<dyn Runtime>) -> Arc<dyn Runtime> {
+impl ReceivingRuntime {
+    pub(crate) fn wrap(inner: Arc<dyn Runtime>) -> Arc<dyn Runtime> {
         Arc::new(Self {
             inner,
             has_endpoint: AtomicBool::new(false),
@@ -36,7 +40,7 @@ impl Receiving {
     }
 }
 
-impl Runtime for Receiving {
+impl Runtime for ReceivingRuntime {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
         self.inner.new_timer(at)
     }
@@ -45,8 +49,8 @@ impl Runtime for Receiving {
         if self.has_endpoint.swap(true, Ordering::Relaxed) {
             return self.inner.spawn(task);
         }
-        self.inner.spawn(Box::pin(Turns {
-            // tokio has a task that has done much wake itself and go; here it would come back at once and find that it is to go.
+        self.inner.spawn(Box::pin(LongTurnTask {
+            // tokio makes a task that has used up its budget wake itself and yield, which would end the turn here.
             task: Box::pin(unconstrained(task)),
             signal: None,
             clock: Arc::clone(&self.inner),
@@ -62,22 +66,22 @@ impl Runtime for Receiving {
     }
 }
 
-/// A task that is polled again at once when it wakes itself, until its turn is over.
-struct Turns {
+/// A task that is polled again at once when it wakes itself, for up to [`LONGEST_READ`].
+struct LongTurnTask {
     task: Pin<Box<dyn Future<Output = ()> + Send>>,
-    signal: Option<Arc<Signal>>,
+    signal: Option<Arc<WakeSignal>>,
     clock: Arc<dyn Runtime>,
 }
 
-impl Future for Turns {
+impl Future for LongTurnTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        // quinn keeps the first waker that it gets; a task of ours is never moved to another.
+        // quinn keeps the first waker that it gets, so the signal stays the same for the life of the task.
         let signal = this
             .signal
-            .get_or_insert_with(|| Arc::new(Signal::new(context.waker().clone())));
+            .get_or_insert_with(|| Arc::new(WakeSignal::new(context.waker().clone())));
         let waker = Waker::from(Arc::clone(signal));
         let began = this.clock.now();
         loop {
@@ -93,7 +97,7 @@ impl Future for Turns {
             if signal.state.swap(AT_REST, Ordering::SeqCst) != WOKEN {
                 return Poll::Pending;
             }
-            if this.clock.now().saturating_duration_since(began) >= TURN {
+            if this.clock.now().saturating_duration_since(began) >= LONGEST_READ {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -105,13 +109,13 @@ const AT_REST: u8 = 0;
 const POLLED: u8 = 1;
 const WOKEN: u8 = 2;
 
-/// Wakes the task, or if that is being polled tells it so.
-struct Signal {
+/// Wakes the task, or notes the wake-up while the task is being polled.
+struct WakeSignal {
     outer: Waker,
     state: AtomicU8,
 }
 
-impl Signal {
+impl WakeSignal {
     fn new(outer: Waker) -> Self {
         Self {
             outer,
@@ -120,7 +124,7 @@ impl Signal {
     }
 }
 
-impl Wake for Signal {
+impl Wake for WakeSignal {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -137,24 +141,29 @@ impl Wake for Signal {
 
 #[cfg(test)]
 mod tests {
+    use std::io::IoSliceMut;
+    use std::net::SocketAddr;
     use std::sync::Mutex;
     use std::sync::atomic::AtomicU32;
 
+    use quinn::UdpPoller;
+    use quinn::udp::{RecvMeta, Transmit};
+
     use super::*;
 
-    /// A clock that goes on by a millisecond whenever it is read, and a list of what was spawned.
+    /// A clock that advances by a millisecond whenever it is read, and a list of spawned tasks.
     #[derive(Debug)]
     struct Host {
         began: Instant,
         read: AtomicU32,
-        spawned: Mutex<Vec<Task>>,
+        spawned: Mutex<Vec<SpawnedTask>>,
     }
 
-    struct Task(Pin<Box<dyn Future<Output = ()> + Send>>);
+    struct SpawnedTask(Pin<Box<dyn Future<Output = ()> + Send>>);
 
-    impl std::fmt::Debug for Task {
+    impl std::fmt::Debug for SpawnedTask {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("Task")
+            f.write_str("SpawnedTask")
         }
     }
 
@@ -177,7 +186,7 @@ mod tests {
             unreachable!("nothing here waits")
         }
         fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-            self.spawned.lock().unwrap().push(Task(task));
+            self.spawned.lock().unwrap().push(SpawnedTask(task));
         }
         fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
             Err(io::ErrorKind::Unsupported.into())
@@ -187,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Counts how often it is woken.
+    /// A waker that counts its wake-ups.
     #[derive(Default)]
     struct Woken(AtomicU32);
 
@@ -203,14 +212,14 @@ mod tests {
         }
     }
 
-    /// Wakes itself when it is polled, so many times; shows how often it was polled, and its waker.
-    struct Reader {
+    /// Wakes itself `left` times when it is polled. Publishes its number of polls and its waker.
+    struct SelfWaking {
         left: u32,
         polled: Arc<AtomicU32>,
         waker: Arc<Mutex<Option<Waker>>>,
     }
 
-    impl Future for Reader {
+    impl Future for SelfWaking {
         type Output = ();
         fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
             self.polled.fetch_add(1, Ordering::Relaxed);
@@ -223,9 +232,9 @@ mod tests {
         }
     }
 
-    /// What a reader that goes on `more` times does in a place of its own.
+    /// A self-waking task on a runtime of its own.
     struct Fixture {
-        task: Task,
+        task: SpawnedTask,
         polled: Arc<AtomicU32>,
         inner: Arc<Mutex<Option<Waker>>>,
         outer: Arc<Woken>,
@@ -234,12 +243,12 @@ mod tests {
     impl Fixture {
         fn spawn(more: u32, endpoint: bool) -> Self {
             let host = Host::new();
-            let runtime = Receiving::on(host.clone());
+            let runtime = ReceivingRuntime::wrap(host.clone());
             if !endpoint {
                 runtime.spawn(Box::pin(async {}));
             }
             let (polled, inner) = (Arc::default(), Arc::default());
-            runtime.spawn(Box::pin(Reader {
+            runtime.spawn(Box::pin(SelfWaking {
                 left: more,
                 polled: Arc::clone(&polled),
                 waker: Arc::clone(&inner),
@@ -263,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_in_one_turn_until_nothing_is_left() {
+    fn a_task_that_wakes_itself_is_polled_again_in_the_same_turn() {
         let mut reader = Fixture::spawn(4, true);
         assert_eq!(reader.poll(), 5);
-        assert_eq!(reader.outer.times(), 0, "there is nothing to come back for");
+        assert_eq!(reader.outer.times(), 0, "nothing is left to read");
     }
 
     #[test]
-    fn a_turn_ends_in_time_and_another_one_is_asked_for() {
+    fn a_turn_ends_in_time_and_requests_another_one() {
         let mut reader = Fixture::spawn(1_000, true);
         assert_eq!(reader.poll(), 10, "a millisecond each");
         assert_eq!(reader.outer.times(), 1);
@@ -278,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_between_turns_wakes_the_task() {
+    fn a_wake_up_between_turns_wakes_the_task() {
         let mut reader = Fixture::spawn(0, true);
         reader.poll();
         reader.inner.lock().unwrap().take().unwrap().wake();
@@ -287,9 +296,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reading_much_is_no_reason_to_stand_in_line() {
+    async fn a_used_up_tokio_budget_does_not_end_the_turn() {
         let host = Host::new();
-        Receiving::on(host.clone()).spawn(Box::pin(async {
+        ReceivingRuntime::wrap(host.clone()).spawn(Box::pin(async {
             for _ in 0..1_000 {
                 tokio::task::consume_budget().await;
             }
@@ -300,9 +309,55 @@ mod tests {
     }
 
     #[test]
-    fn connections_stand_in_line_as_ever() {
+    fn connections_are_polled_once_per_turn() {
         let mut connection = Fixture::spawn(4, false);
         assert_eq!(connection.poll(), 1);
         assert_eq!(connection.outer.times(), 1);
+    }
+
+    /// A socket from which a datagram can always be read.
+    #[derive(Debug, Default)]
+    struct BusySocket {
+        reads: AtomicU32,
+    }
+
+    impl AsyncUdpSocket for BusySocket {
+        fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+            unreachable!("there is no connection")
+        }
+        fn try_send(&self, _: &Transmit<'_>) -> io::Result<()> {
+            Ok(())
+        }
+        fn poll_recv(
+            &self,
+            _: &mut Context<'_>,
+            _: &mut [IoSliceMut<'_>],
+            metas: &mut [RecvMeta],
+        ) -> Poll<io::Result<usize>> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            metas[0].len = 1;
+            metas[0].stride = 1;
+            Poll::Ready(Ok(1))
+        }
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            Ok(SocketAddr::from(([127, 0, 0, 1], 1)))
+        }
+    }
+
+    /// Fails if quinn changes what [`ReceivingRuntime`] relies on.
+    #[test]
+    fn quinn_spawns_the_driver_first_and_the_driver_wakes_itself_while_there_is_more_to_read() {
+        let (host, socket) = (Host::new(), Arc::<BusySocket>::default());
+        let config = quinn::EndpointConfig::default();
+        let endpoint =
+            quinn::Endpoint::new_with_abstract_socket(config, None, socket.clone(), host.clone()).unwrap();
+        let mut driver = host.spawned.lock().unwrap().pop().unwrap();
+        assert!(host.spawned.lock().unwrap().is_empty(), "only the driver");
+        let woken = Arc::<Woken>::default();
+        let waker = Waker::from(Arc::clone(&woken));
+        let polled = driver.0.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending() && socket.reads.load(Ordering::Relaxed) > 0);
+        assert!(woken.times() > 0, "it yields by waking itself");
+        drop(endpoint);
     }
 }

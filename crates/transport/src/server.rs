@@ -29,16 +29,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use quinn::{AsyncUdpSocket, Runtime, VarInt};
+use quinn::{AsyncUdpSocket, Runtime};
 use tokio::sync::watch;
 
-use crate::adapter::ConnectionController;
 use crate::endpoint::{BindError, udp_socket};
-use crate::error::{ConnectionLost, EndpointError};
+use crate::error::{ConnectionLost, EndpointError, H3_NO_ERROR};
 use crate::options::TransportOptions;
-use crate::receiving::Receiving;
+use crate::quic::var_int;
+use crate::receiving::ReceivingRuntime;
 use crate::time;
 use crate::tls::Identity;
+use playrate_quinn::ConnectionController;
 
 mod exchange;
 mod session;
@@ -46,20 +47,20 @@ mod session;
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use session::Session;
 
-/// How a server serves.
+/// Options of a server's connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Who the server is, until it is told [otherwise](Server::set_identity).
+    /// Certificate and key, until [`Server::set_identity`] replaces them.
     pub identity: Identity,
-    /// Transport parameters.
+    /// Transport parameters of its connections.
     pub transport: TransportOptions,
-    /// How long a handshake, and then a request, may take to arrive.
+    /// Longest time that a handshake, and then a request, may take to arrive.
     pub request_timeout: Duration,
-    /// How long a client may go without acknowledging anything that is waiting for it before its exchange is given
-    /// up. A paused player acknowledges nothing, so this is also how long it may pause with a response open.
+    /// Longest time without any acknowledgement from a client to which something is being sent, before its exchange is
+    /// reset. A paused player acknowledges nothing, so this is also the longest pause with a response open.
     pub stall_timeout: Duration,
-    /// How many connections at once; further ones are refused.
+    /// Most connections at once; further ones are refused.
     pub max_connections: usize,
 }
 
@@ -76,16 +77,16 @@ impl ServerOptions {
     }
 }
 
-/// What the server's sessions share.
+/// State that the server's sessions share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) options: ServerOptions,
-    /// Without the controller, which every connection gets its own of.
+    /// Without a controller: every connection gets its own.
     base: RwLock<quinn::ServerConfig>,
 }
 
-impl Shared {
+impl ServerState {
     fn base(&self) -> quinn::ServerConfig {
         self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -95,15 +96,12 @@ impl Shared {
 #[derive(Clone, Debug)]
 pub struct Server {
     endpoint: quinn::Endpoint,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stop: Arc<watch::Sender<bool>>,
 }
 
-/// HTTP/3's "no error" (RFC 9114 §8.1).
-const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
-
 impl Server {
-    /// A server on `socket`, whatever that is: a UDP socket or one in a simulation.
+    /// A server on `socket`: a UDP socket, or one in a simulation.
     pub fn new(
         runtime: Arc<dyn Runtime>,
         socket: Arc<dyn AsyncUdpSocket>,
@@ -119,7 +117,7 @@ impl Server {
         )?;
         Ok(Self {
             endpoint,
-            shared: Arc::new(Shared {
+            shared: Arc::new(ServerState {
                 runtime,
                 options,
                 base: RwLock::new(base),
@@ -137,10 +135,10 @@ impl Server {
         let socket = runtime
             .wrap_udp_socket(udp_socket(address)?)
             .map_err(|source| BindError::Other { address, source })?;
-        Self::new(Receiving::on(runtime), socket, options)
+        Self::new(ReceivingRuntime::wrap(runtime), socket, options)
     }
 
-    /// The address it listens on.
+    /// Address and port that it listens on.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.endpoint.local_addr()
     }
@@ -150,7 +148,7 @@ impl Server {
         self.endpoint.open_connections()
     }
 
-    /// Becomes `identity` for clients that connect from now on; connections that there are go on as they are.
+    /// Uses `identity` for clients that connect from now on. Open connections are not affected.
     ///
     /// # Errors
     /// If its certificate and key cannot be used. Nothing has changed then.
@@ -158,7 +156,7 @@ impl Server {
         let crypto = identity.server_config()?;
         let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
         base.crypto = crypto;
-        // One that is shutting down takes no clients at all.
+        // A server that is shutting down accepts no clients.
         if !*self.stop.borrow() {
             self.endpoint.set_server_config(Some(base.clone()));
         }
@@ -192,9 +190,9 @@ impl Server {
         }
     }
 
-    /// Shuts down in good order: takes no new connections, tells every client that no more requests are taken
-    /// (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes what is left after `deadline`. Returns whether
-    /// everything had ended by itself.
+    /// Shuts down in order: accepts no new connections, informs every client that no more requests are accepted
+    /// (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes the remaining connections after `deadline`. Returns true
+    /// if none remained.
     ///
     /// Sessions take part through [`Session::accept`], so they must go on being accepted from.
     pub async fn shutdown(&self, deadline: Duration) -> bool {
@@ -204,7 +202,7 @@ impl Server {
         let drained = time::timeout(runtime, deadline, self.endpoint.wait_idle())
             .await
             .is_ok();
-        self.endpoint.close(H3_NO_ERROR, b"server shut down");
+        self.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
         if !drained {
             // Long enough for the closes to leave; a peer that is gone answers none of them.
             let _ = time::timeout(runtime, Duration::from_secs(1), self.endpoint.wait_idle()).await;
@@ -217,34 +215,27 @@ impl Server {
 #[derive(Debug)]
 pub struct Incoming {
     quinn: quinn::Incoming,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stop: watch::Receiver<bool>,
 }
 
 impl Incoming {
-    /// The client's address. It may be forged until the handshake is done.
+    /// IP address and port of the client, which may be forged until the handshake is done.
     pub fn peer(&self) -> SocketAddr {
         self.quinn.remote_address()
     }
 
-    /// Turns the client away.
+    /// Refuses the client (`CONNECTION_REFUSED`).
     pub fn refuse(self) {
         self.quinn.refuse();
     }
 
-    /// Does the handshake. The connection sends with `control`.
+    /// Completes the handshake. The connection sends with the controller of `control`.
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
         let limit = self.shared.options.request_timeout;
         let runtime = Arc::clone(&self.shared.runtime);
-        let broken = |error: &dyn std::fmt::Display| ConnectionLost::Broken {
-            reason: error.to_string(),
-        };
-        let mut transport = self
-            .shared
-            .options
-            .transport
-            .to_quinn()
-            .map_err(|error| broken(&error))?;
+        let transport = self.shared.options.transport.to_quinn();
+        let mut transport = transport.map_err(|error| ConnectionLost::broken(&error))?;
         control.install(&mut transport);
         let mut config = self.shared.base();
         config.transport_config(Arc::new(transport));

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use quinn::Runtime;
 
-/// The time ran out before the future was done.
+/// The time limit was exceeded before the future was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("took too long")]
+#[error("the time limit was exceeded")]
+#[expect(clippy::exhaustive_structs, reason = "callers match it as a value")]
 pub struct Elapsed;
 
 /// Waits for `time` on `runtime`'s clock.
@@ -18,8 +19,8 @@ pub async fn sleep(runtime: &dyn Runtime, time: Duration) {
     poll_fn(|cx| timer.as_mut().poll(cx)).await;
 }
 
-/// Waits for `future`, but no longer than `limit` on `runtime`'s clock. The future is polled first, so that one
-/// that is ready in time wins.
+/// Waits for `future`, but no longer than `limit` on `runtime`'s clock. The future is polled before the timer, so a
+/// future that is ready in time wins.
 pub async fn timeout<F: Future>(
     runtime: &dyn Runtime,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! TLS: who a server is ([`Identity`]) and whom a client trusts ([`Trust`]).
+//! TLS: a server's [`Identity`] and a client's [`Trust`].
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,49 +23,63 @@ pub(crate) use verify::client_config;
 /// The one application protocol spoken: HTTP/3 (RFC 9114 §3.1).
 const ALPN: &[u8] = b"h3";
 
-/// A certificate, key or trust that cannot be used.
+/// Reasons why a certificate, key or trust cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A PEM file that cannot be read.
     #[error("cannot read {what} from {}: {reason}", .path.display())]
     Read {
-        /// What was expected in there.
+        /// Content that the file should have.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Text of the error.
         reason: String,
     },
-    /// Certificate and key do not make an identity.
+    /// The certificate and key do not belong together, or cannot be used.
     #[error("the certificate and key cannot be used: {reason}")]
     Identity {
-        /// Why not.
+        /// Text of the error.
         reason: String,
     },
     /// No development certificate could be made.
     #[error("cannot make a development certificate: {reason}")]
     Development {
-        /// Why not.
+        /// Text of the error.
         reason: String,
     },
     /// The trust anchors cannot be used.
     #[error("cannot use the certificate authorities given: {reason}")]
     Authorities {
-        /// Why not.
+        /// Text of the error.
         reason: String,
     },
     /// The system has no certificate authorities.
     #[error("this system has no certificate authorities to trust; give a CA file or a pin")]
     NoSystemAuthorities,
-    /// A text that is no pin.
+    /// A pin in the wrong format.
     #[error(
         "`{text}` is not a pin: expected the base64 SHA-256 of a public key, 44 characters ending in `=`"
     )]
     Pin {
-        /// The text.
+        /// The text that was given.
         text: String,
     },
+}
+
+impl TlsError {
+    fn identity(reason: &dyn ToString) -> Self {
+        Self::Identity {
+            reason: reason.to_string(),
+        }
+    }
+
+    fn authorities(reason: &dyn ToString) -> Self {
+        Self::Authorities {
+            reason: reason.to_string(),
+        }
+    }
 }
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {
@@ -78,11 +92,9 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 pub struct Pin([u8; 32]);
 
 impl Pin {
-    /// The pin of a certificate.
+    /// Pin of a certificate, or an error if it cannot be parsed.
     pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, TlsError> {
-        let parsed = ParsedCertificate::try_from(certificate).map_err(|error| TlsError::Identity {
-            reason: error.to_string(),
-        })?;
+        let parsed = ParsedCertificate::try_from(certificate).map_err(|error| TlsError::identity(&error))?;
         Ok(Self(
             Sha256::digest(parsed.subject_public_key_info().as_ref()).into(),
         ))
@@ -116,7 +128,7 @@ impl FromStr for Pin {
     }
 }
 
-/// Who a server is: a certificate chain and its private key.
+/// A server's certificate chain and private key.
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -141,8 +153,8 @@ impl Clone for Identity {
     }
 }
 
-/// How long a development certificate is valid. Browsers take up to 14 days for a certificate that is trusted by
-/// its hash alone.
+/// Validity of a development certificate. Browsers accept at most 14 days for a certificate that is trusted by its hash
+/// alone.
 const DEVELOPMENT_VALIDITY: Duration = Duration::from_secs(13 * 24 * 3600);
 
 impl Identity {
@@ -159,8 +171,8 @@ impl Identity {
 
     /// An identity from a certificate chain, leaf first, and its key. Fails if the two do not belong together.
     pub fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Self, TlsError> {
-        let leaf = chain.first().ok_or_else(|| TlsError::Identity {
-            reason: "there is no certificate".to_owned(),
+        let leaf = chain.first().ok_or_else(|| {
+            TlsError::identity(&"the chain is empty: at least the server's own certificate is needed")
         })?;
         let identity = Self {
             pin: Pin::of(leaf)?,
@@ -212,7 +224,7 @@ impl Identity {
     pub fn certificate_pem(&self) -> String {
         let text = BASE64.encode(self.chain.first().map_or(&[][..], AsRef::as_ref));
         let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-        // Base64 is ASCII, so cutting it at bytes cuts it at characters.
+        // Base64 is ASCII, so every byte is a character.
         for line in text.as_bytes().chunks(64) {
             pem.push_str(&String::from_utf8_lossy(line));
             pem.push('\n');
@@ -224,9 +236,7 @@ impl Identity {
     pub(crate) fn server_config(&self) -> Result<Arc<QuicServerConfig>, TlsError> {
         QuicServerConfig::try_from(self.config(&[&rustls::version::TLS13], &[ALPN])?)
             .map(Arc::new)
-            .map_err(|error| TlsError::Identity {
-                reason: error.to_string(),
-            })
+            .map_err(|error| TlsError::identity(&error))
     }
 
     /// TLS 1.3 and 1.2 for a server on TCP with this identity, which speaks one of `protocols` (ALPN, RFC 7301), the
@@ -243,9 +253,7 @@ impl Identity {
         versions: &[&'static rustls::SupportedProtocolVersion],
         protocols: &[&[u8]],
     ) -> Result<rustls::ServerConfig, TlsError> {
-        let failed = |error: rustls::Error| TlsError::Identity {
-            reason: error.to_string(),
-        };
+        let failed = |error: rustls::Error| TlsError::identity(&error);
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(versions)
             .map_err(failed)?
@@ -269,7 +277,9 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsErr
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| failed(error.to_string()))?;
     if certificates.is_empty() {
-        return Err(failed("there is no PEM certificate in it".to_owned()));
+        return Err(failed(
+            "the file has no PEM certificate: expected at least one `BEGIN CERTIFICATE`".to_owned(),
+        ));
     }
     Ok(certificates)
 }
@@ -308,7 +318,7 @@ mod tests {
     #[case("abc=")]
     #[case("3q2+7w==")]
     #[case("not base64 at all, though rather long indeed")]
-    fn what_is_no_pin_is_refused_and_quoted(#[case] text: &str) {
+    fn a_malformed_pin_is_refused_and_quoted(#[case] text: &str) {
         let error = text.parse::<Pin>().unwrap_err();
         assert!(error.to_string().contains(&format!("`{text}`")), "{error}");
     }

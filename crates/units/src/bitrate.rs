@@ -107,7 +107,7 @@ impl Sub for Bitrate {
 
 impl Mul<Duration> for Bitrate {
     type Output = Bytes;
-    /// What passes at this rate in `time`, rounded down to a whole byte.
+    /// Bytes that pass at this rate in `time`, rounded down.
     fn mul(self, time: Duration) -> Bytes {
         let bits = u128::from(self.0).saturating_mul(time.as_nanos());
         Bytes::new(u64::try_from(bits / (8 * NANOS_PER_SECOND)).unwrap_or(u64::MAX))

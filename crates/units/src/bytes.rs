@@ -32,12 +32,12 @@ const FAMILY: Family = Family {
 };
 
 impl Bytes {
-    /// No bytes.
+    /// A size of zero.
     pub const ZERO: Self = Self(0);
     /// The largest number of bytes that can be written.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `bytes` bytes.
+    /// A size of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }

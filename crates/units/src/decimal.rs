@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct ParseUnitError {
     /// The text as it was given.
     pub value: String,
-    /// What was asked for, in words.
+    /// The expected form, in words.
     pub quantity: &'static str,
     /// Texts that would have been accepted.
     pub example: &'static str,
@@ -49,7 +49,8 @@ impl Family {
     }
 }
 
-/// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too large.
+/// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too
+/// large.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.len() > 18 || (number.contains('.') && fraction.is_empty()) {

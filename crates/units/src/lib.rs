@@ -4,7 +4,7 @@
 //! taken for a bit and a rate never for a size. All of them are integers; arithmetic saturates and the
 //! operators between them are the dimensional ones ([`Bitrate`] × [`Duration`] = [`Bytes`]).
 //!
-//! What belongs here: a quantity that crosses a crate boundary, with its text form. What does not: anything
+//! Belongs here: a quantity that crosses a crate boundary, with its text form. Does not: anything
 //! that knows about networks, video or congestion control.
 //!
 //! ```
@@ -15,6 +15,8 @@
 //! assert_eq!(rate * rtt, Bytes::from_kb(250)); // the bandwidth-delay product
 //! # Ok::<(), playrate_units::ParseUnitError>(())
 //! ```
+
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod bitrate;
 mod bytes;

@@ -22,9 +22,9 @@ const FAMILY: Family = Family {
 };
 
 impl Probability {
-    /// Never.
+    /// Probability of zero: never.
     pub const ZERO: Self = Self(0);
-    /// Always.
+    /// Probability of one: always.
     pub const ONE: Self = Self(ONE);
 
     /// `parts` in a billion, capped at one.
@@ -42,7 +42,7 @@ impl Probability {
         self.0 as f64 / ONE as f64
     }
 
-    /// Whether a draw from a uniform 32-bit generator falls within this probability.
+    /// Returns true if a draw from a uniform 32-bit generator falls within this probability.
     pub const fn accepts(self, draw: u32) -> bool {
         ((draw as u64 * ONE as u64) >> 32) < self.0 as u64
     }

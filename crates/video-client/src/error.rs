@@ -1,90 +1,89 @@
-//! [`PlayError`]: why a title was not played to its end.
+//! Errors of a session: [`PlayError`]; [`SetupError`], [`TitleError`] and [`PresentationError`] of adaptive ones.
 
 use std::time::Duration;
 
 use http::{Response, StatusCode};
 use playrate_media::MediaError;
-use playrate_media::manifest::ManifestError;
 use playrate_transport::{ConnectError, ExchangeError};
 use playrate_units::Bytes;
+use playrate_units::duration::display;
 use thiserror::Error;
 
-use crate::dash::{SetupError, TitleError};
 use crate::playout::ConfigError;
 
-/// Why a title was not played to its end.
+/// Reason why a title was not played to its end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlayError {
-    /// The player cannot be set up like this.
+    /// The settings of the player contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// No connection.
+    /// No connection could be made.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The request or its response broke off.
+    /// The request or its response was broken off.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// The server answered, but not with the title.
+    /// The server answered with another status than the request expects.
     #[error("the server answered {status} to {path}{}", hint(*.status, .location.as_deref()))]
     Status {
-        /// What it answered.
+        /// Status of the response.
         status: StatusCode,
-        /// What was asked for.
+        /// Path of the request.
         path: String,
-        /// Where it sent the client to, if it did.
+        /// `Location` of a redirection.
         location: Option<String>,
     },
-    /// The server fell silent.
-    #[error("nothing came from the server for {}", playrate_units::duration::display(*.0))]
+    /// No bytes came for this long.
+    #[error("no data from the server for {}", display(*.0))]
     Silent(Duration),
-    /// What came as the manifest is none.
+    /// The manifest is not valid.
     #[error("the manifest {path} cannot be read: {problem}")]
     Manifest {
-        /// What was asked for.
+        /// Path of the request.
         path: String,
-        /// What is wrong with it, and where.
-        problem: ManifestError,
-    },
-    /// The manifest says something that this player does not play.
-    #[error("{path} cannot be played: {problem}")]
-    Title {
-        /// The manifest.
-        path: String,
-        /// Why not.
-        problem: TitleError,
-    },
-    /// The title has not what was asked for.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// A segment, or what goes with it, cannot be read.
-    #[error("{path} cannot be played: {problem}")]
-    Segment {
-        /// What was asked for.
-        path: String,
-        /// What is wrong with it. Offsets count from the beginning of the initialisation segment.
+        /// Error of the parser, with its place.
         problem: MediaError,
     },
-    /// A manifest or an initialisation segment is larger than any should be.
-    #[error("{path} has more than {limit}, which no manifest or initialisation segment needs")]
-    TooLarge {
-        /// What was asked for.
+    /// The manifest is valid, but this player cannot play it.
+    #[error("{path} cannot be played: {problem}")]
+    Title {
+        /// Path of the manifest.
         path: String,
-        /// What is taken.
+        /// Feature that is not supported.
+        problem: TitleError,
+    },
+    /// The title does not have what the options name.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A segment, an initialisation segment or a segment index is not valid.
+    #[error("{path} cannot be played: {problem}")]
+    Segment {
+        /// Path of the request.
+        path: String,
+        /// Error of the parser. Offsets count from the beginning of the initialisation segment.
+        problem: MediaError,
+    },
+    /// A manifest, an initialisation segment or a segment index is too large.
+    #[error("{path} is larger than {limit}, the limit for a manifest or an initialisation segment")]
+    TooLarge {
+        /// Path of the request.
+        path: String,
+        /// The largest size accepted.
         limit: Bytes,
     },
-    /// What came is not a title that can be played.
-    #[error("what the server sent cannot be played: {0}")]
+    /// The response is not a title that can be played.
+    #[error("the response cannot be played: {0}")]
     Media(MediaError),
-    /// The bytes could not be written where they should go.
+    /// Writing to the sink failed.
     #[error("cannot write the title: {0}")]
     Sink(std::io::Error),
-    /// The caller stopped it.
+    /// The caller stopped the session.
     #[error("stopped before the end")]
     Stopped,
 }
 
-// Written out rather than derived, since their texts contain the cause, and a source would say it a second time.
+// Written out rather than derived, since their texts contain the cause, and a source would print it a second time.
 impl From<MediaError> for PlayError {
     fn from(error: MediaError) -> Self {
         Self::Media(error)
@@ -97,11 +96,114 @@ impl From<std::io::Error> for PlayError {
     }
 }
 
-/// The mend for an answer that is no title.
+/// Options of an adaptive player that the title cannot fulfil.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The presentation has no such representation.
+    #[error(transparent)]
+    Presentation(#[from] PresentationError),
+    /// Playback would begin after the title's end.
+    #[error(
+        "the start time ({}) must be less than the title's duration ({})",
+        display(*.requested), display(*.duration)
+    )]
+    StartsBeyond {
+        /// The start time of the options.
+        requested: Duration,
+        /// Duration of the title.
+        duration: Duration,
+    },
+    /// The settings of the modelled player contradict each other.
+    #[error(transparent)]
+    Playout(#[from] ConfigError),
+}
+
+/// Representations that cannot be played together, or an unknown name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PresentationError {
+    /// No representation, or one without segments.
+    #[error("a presentation needs at least one representation with at least one segment")]
+    Empty,
+    /// Two representations have one name.
+    #[error("two representations are called `{0}`: each needs a name of its own")]
+    SameName(String),
+    /// The player can change only between representations whose segments begin at the same times.
+    #[error(
+        "the segments of `{0}` and `{1}` begin at different times: encode both with equal segment durations"
+    )]
+    Unaligned(String, String),
+    /// A segment that would never be shown.
+    #[error("segment {segment} of `{representation}` has no frames, no duration or no bytes")]
+    EmptySegment {
+        /// Name of the representation.
+        representation: String,
+        /// Index of the segment.
+        segment: usize,
+    },
+    /// No representation has this name.
+    #[error("unknown representation `{name}`; expected one of: {}", .known.join(", "))]
+    Unknown {
+        /// The name in the options.
+        name: String,
+        /// Names of all representations.
+        known: Vec<String>,
+    },
+}
+
+/// Feature of a valid manifest that this player does not support. Representations are called by their names.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TitleError {
+    /// The manifest is still being written.
+    #[error("it is live, and this player plays complete titles only: play its recording")]
+    Live,
+    /// More than one period.
+    #[error("it has {0} periods, and this player plays one: package the title as one period")]
+    Periods(usize),
+    /// No video in a codec that this player reads.
+    #[error("it has no H.264 video, only {0}: add a representation made with `ffmpeg -c:v libx264`")]
+    NoVideo(String),
+    /// Media on another host.
+    #[error("`{0}` has segments on another host: put them beside the manifest")]
+    Elsewhere(String),
+    /// The boxes that describe the segments are missing.
+    #[error(
+        "`{0}` has no initialisation segment (it is MPEG-TS, or a plain file): package it as fMP4 \
+         (`ffmpeg -f hls -hls_segment_type fmp4`, or -f dash)"
+    )]
+    NoInitialization(String),
+    /// One file without a declared segment index.
+    #[error(
+        "`{0}` is one file, and the manifest does not say where its segments are: \
+         package it with SegmentBase@indexRange, or with a file for each segment"
+    )]
+    NoIndex(String),
+    /// A segment without a duration.
+    #[error("segment {segment} of `{representation}` has no duration: write the manifest again")]
+    NoDuration {
+        /// Name of the representation.
+        representation: String,
+        /// Index of the segment.
+        segment: usize,
+    },
+    /// No rate to choose by.
+    #[error("`{0}` has no rate: write the manifest again with @bandwidth")]
+    NoRate(String),
+    /// Too many playlists in a main playlist.
+    #[error("it names {0} video playlists: at most 64 are played")]
+    Playlists(usize),
+    /// Its representations cannot be played together.
+    #[error(transparent)]
+    Presentation(#[from] PresentationError),
+}
+
+/// Advice for a status that is not the expected one.
 fn hint(status: StatusCode, location: Option<&str>) -> String {
     match (status, location) {
-        (StatusCode::NOT_FOUND, _) => ": there is no such title; check the path".to_owned(),
-        (_, Some(location)) => format!(": the title is at {location}; ask for it there"),
+        (StatusCode::NOT_FOUND, _) => ": the title does not exist; check the path".to_owned(),
+        (_, Some(location)) => format!(": the title is at {location}; play that URL"),
         (StatusCode::SERVICE_UNAVAILABLE, _) => {
             ": it is overloaded or shutting down; try again later".to_owned()
         }
@@ -109,7 +211,7 @@ fn hint(status: StatusCode, location: Option<&str>) -> String {
     }
 }
 
-/// What an answer to a request for `path` that is not the one asked for comes to.
+/// The error for a response to a request for `path` with an unexpected status.
 pub(crate) fn status_error(response: &Response<()>, path: &str) -> PlayError {
     let location = response.headers().get(http::header::LOCATION);
     PlayError::Status {

@@ -1,4 +1,4 @@
-//! Where the player learns which bytes are which frame.
+//! [`FrameSource`]: origin of a title's frame index, and the parser of either.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,59 +6,66 @@ use std::time::Duration;
 use playrate_media::{Frame, Limits, MediaError, MediaSource, StreamParser, TitleInfo};
 use playrate_units::{Bitrate, Bytes};
 
-/// Where the player learns which bytes of the response are which frame.
+/// Origin of the index that maps bytes of the response to frames.
 #[derive(Clone, Debug, Default)]
 pub enum FrameSource {
-    /// From the title's own boxes, as they arrive.
+    /// The title's own boxes, as they arrive.
     #[default]
     Boxes,
-    /// From the index of this title, which the response must be: payload generated from a frame trace has no boxes. The
-    /// player knows all frames when the first byte comes, as it does of a progressive file with the `moov` box first.
+    /// The index of this title, whose bytes the response must be: payload generated from a frame trace has no boxes.
+    /// The player knows all frames from the first byte on, as with a progressive file whose `moov` box comes first.
     Index(Arc<dyn MediaSource>),
 }
 
-/// Tells the frames of one response.
+/// Finds the frames of one response.
 #[derive(Debug)]
-pub(crate) enum Framing {
+pub(crate) enum FrameParser {
     Boxes(Box<StreamParser>),
     Index {
         source: Arc<dyn MediaSource>,
-        told: bool,
+        passed_on: bool,
     },
 }
 
-impl Framing {
+impl FrameParser {
     pub(crate) fn new(source: &FrameSource, limits: Limits) -> Self {
         match source {
             FrameSource::Boxes => Self::Boxes(Box::new(StreamParser::new(limits))),
             FrameSource::Index(source) => Self::Index {
                 source: Arc::clone(source),
-                told: false,
+                passed_on: false,
             },
         }
     }
 
-    /// Takes the next bytes and passes on the frames that have become known. What was learnt before a mistake counts.
-    pub(crate) fn push(&mut self, bytes: &[u8], mut learnt: impl FnMut(&[Frame])) -> Result<(), MediaError> {
+    /// Parses the next bytes and passes on the frames they describe, also those before an error.
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        mut on_frames: impl FnMut(&[Frame]),
+    ) -> Result<(), MediaError> {
         match self {
             Self::Boxes(parser) => {
                 let parsed = parser.push(bytes);
                 let frames: Vec<Frame> = parser.drain_frames().collect();
                 if !frames.is_empty() {
-                    learnt(&frames);
+                    on_frames(&frames);
                 }
                 parsed
             }
-            Self::Index { source, told } => {
-                if !std::mem::replace(told, true) {
-                    learnt(source.title().frames());
+            Self::Index { source, passed_on } => {
+                if !std::mem::replace(passed_on, true) {
+                    on_frames(source.title().frames());
                 }
                 Ok(())
             }
         }
     }
 
-    /// No more bytes come.
+    /// Ends the response, after which no more bytes come.
+    ///
+    /// # Errors
+    /// If a box is not complete.
     pub(crate) fn finish(&mut self) -> Result<(), MediaError> {
         match self {
             Self::Boxes(parser) => parser.finish(),
@@ -66,19 +73,19 @@ impl Framing {
         }
     }
 
-    /// What the title says of itself, once known.
+    /// Description of the title, once its `moov` box has been parsed.
     pub(crate) fn info(&self) -> Option<&TitleInfo> {
         match self {
             Self::Boxes(parser) => parser.info(),
-            Self::Index { source, told } => told.then(|| source.title().info()),
+            Self::Index { source, passed_on } => passed_on.then(|| source.title().info()),
         }
     }
 
-    /// Average rate of the frames known so far.
+    /// Average rate of the frames found so far.
     pub(crate) fn average_rate(&self) -> Option<Bitrate> {
         let (bytes, time): (Bytes, Duration) = match self {
             Self::Boxes(parser) => (parser.media_bytes(), parser.playing_time()),
-            Self::Index { source, told } if *told => {
+            Self::Index { source, passed_on } if *passed_on => {
                 (source.title().media_bytes(), source.title().duration())
             }
             Self::Index { .. } => return None,

@@ -1,12 +1,13 @@
 //! Plays titles over HTTP/3 with a modelled playout buffer, and reports what the viewer would have seen.
 //!
-//! What belongs here: playout clocks, bit rate adaptation, the quality report, the download loop. The binary is a thin command line over it.
+//! Belongs here: bit rate adaptation, the quality report, the session loop. The binary is a thin command line
+//! over it.
 //!
-//! - [`playout`] is the player: sans-IO, two clocks, one definition of every number.
-//! - [`Session`] downloads a title past it, on any [`quinn::Runtime`].
+//! - [`playout`] is the modelled player, a crate of its own: sans-IO, two clocks, one definition of every number.
+//! - [`Session`] plays a title of one file, on any [`quinn::Runtime`].
 //! - [`dash`] is a player that chooses among representations, segment by segment, of a ladder or a manifest.
-//! - [`cmcd`] and [`cmsd`] are what player and server tell each other.
-//! - [`QualityReport`] is what comes out, as values, text and JSON.
+//! - [`cmcd`] and [`cmsd`] are the client's side of the data that players and servers exchange.
+//! - [`QualityReport`] is the result, as values, text and JSON.
 
 pub mod cmcd;
 pub mod cmsd;
@@ -14,18 +15,20 @@ pub mod dash;
 mod error;
 mod frames;
 pub mod observer;
-pub mod playout;
 pub mod report;
 mod session;
 mod sink;
 mod throughput;
+mod transfer;
 mod url;
 
 pub use error::PlayError;
 pub use frames::FrameSource;
 pub use observer::{Observer, Progress};
+pub use playrate_playout as playout;
 pub use report::QualityReport;
-pub use session::{PlayOptions, Played, Session};
+pub use session::{PlayOptions, Played, Session, SessionOptions};
 pub use sink::{Discard, Sink};
 pub use throughput::Throughput;
+pub use transfer::Transfer;
 pub use url::{TitleUrl, UrlError};

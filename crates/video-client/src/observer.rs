@@ -1,36 +1,36 @@
-//! [`Observer`]: hears of a session while it runs.
+//! [`Observer`]: receives the events and the progress of a running session.
 
 use std::time::Duration;
 
 use playrate_units::Bytes;
 
-use crate::playout::{Event, PlayoutReport};
+use crate::playout::{PlaybackReport, PlayoutEvent};
 
-/// Hears of a session while it runs. Called between reads: it must not block.
+/// Receives the events and the progress of a running session. Called between reads: it must not block.
 pub trait Observer: Send {
-    /// Something happened in the player.
-    fn event(&mut self, event: &Event) {
+    /// An event of the player.
+    fn event(&mut self, event: &PlayoutEvent) {
         let _ = event;
     }
 
-    /// How things stand, every [`PlayOptions::progress_interval`](crate::PlayOptions::progress_interval).
+    /// The progress, every [`SessionOptions::progress_interval`](crate::SessionOptions::progress_interval).
     fn progress(&mut self, progress: &Progress) {
         let _ = progress;
     }
 }
 
-/// Hears nothing.
+/// Ignores everything; for callers without an observer.
 impl Observer for () {}
 
-/// How a session stands.
+/// State of a running session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Since the session began.
+    /// Time since the session began.
     pub at: Duration,
     /// Bytes of the title received.
     pub received: Bytes,
-    /// Bytes the server promised.
+    /// Bytes that the server declared (`Content-Length`).
     pub promised: Option<Bytes>,
     /// Size of the playout buffer.
     pub playout_buffer: Bytes,
@@ -38,14 +38,14 @@ pub struct Progress {
     pub playout_buffer_fill: Bytes,
     /// Bytes delivered and not yet shown, those behind the playout buffer included.
     pub held: Bytes,
-    /// How long playback could go on with them.
+    /// Playing time that they last for.
     pub held_time: Duration,
-    /// Whether the client has stopped reading because its buffers are full.
+    /// True while the client does not read because its buffers are full.
     pub reading_paused: bool,
-    /// Segments fetched, and how many there are; of an adaptive title.
+    /// Number of segments fetched and of all segments, of an adaptive title.
     pub segments: Option<(usize, usize)>,
-    /// The representation that the last one was chosen in.
+    /// Name of the representation of the last segment.
     pub representation: Option<String>,
-    /// What the viewer has seen so far.
-    pub seen: PlayoutReport,
+    /// The viewer's numbers so far.
+    pub playback: PlaybackReport,
 }

@@ -1,4 +1,4 @@
-//! [`Sink`]: where a title's bytes go after the player has counted them.
+//! [`Sink`]: destination of a title's bytes after the player has counted them.
 
 use std::io;
 
@@ -9,7 +9,7 @@ pub trait Sink: Send {
     /// Takes the next bytes.
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// All bytes have been written: returns when they are where they should be.
+    /// Waits until all bytes have been written.
     fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 

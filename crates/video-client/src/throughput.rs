@@ -1,4 +1,4 @@
-//! [`Throughput`]: how fast bytes came, on average and second by second.
+//! [`Throughput`]: the receiving rate, on average and by the second.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Throughput {
         }
     }
 
-    /// `bytes` came at `now`.
+    /// Counts `bytes` received at `now`.
     pub fn record(&mut self, now: Duration, bytes: Bytes) {
         let second = usize::try_from(now.saturating_sub(self.since).as_secs()).unwrap_or(MAX_SECONDS);
         let second = second.min(MAX_SECONDS - 1);
@@ -41,7 +41,7 @@ impl Throughput {
         self.last = self.last.max(now);
     }
 
-    /// Bytes so far.
+    /// Sum of all bytes received.
     pub fn total(&self) -> Bytes {
         Bytes::new(self.total)
     }

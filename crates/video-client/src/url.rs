@@ -1,4 +1,4 @@
-//! [`TitleUrl`]: where a title is, from the `https://host:port/path` that users write.
+//! [`TitleUrl`]: the `https://host:port/path` of a title, as users write it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,89 +17,55 @@ pub struct TitleUrl {
     pub path: String,
 }
 
-/// A text that does not say where a title is.
+/// A text that is not the URL of a title. The message quotes it and says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum UrlError {
-    /// Another scheme than `https`.
-    #[error("`{text}`: HTTP/3 runs only over TLS, so {scheme}:// cannot work; write https://{rest}")]
-    Scheme {
-        /// The text as given.
-        text: String,
-        /// The scheme in it.
-        scheme: String,
-        /// What follows the scheme.
-        rest: String,
-    },
-    /// No scheme at all.
-    #[error("`{text}` is not a URL; write https://{text}")]
-    NoScheme {
-        /// The text as given.
-        text: String,
-    },
-    /// Not a URL for another reason.
-    #[error("`{text}` is not a URL: {reason}; write it as https://HOST:PORT/TITLE.mp4")]
-    Malformed {
-        /// The text as given.
-        text: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A user name or password, which would be sent nowhere.
-    #[error("`{text}`: there are no logins over HTTP/3 here; leave out what stands before the @")]
-    Login {
-        /// The text as given.
-        text: String,
-    },
-    /// No title named.
-    #[error("`{text}` names no title; add its path, such as https://{host}/TITLE.mp4")]
-    NoPath {
-        /// The text as given.
-        text: String,
-        /// Host and port in it.
-        host: String,
-    },
+#[error("`{text}`{problem}")]
+pub struct UrlError {
+    text: String,
+    problem: String,
 }
 
 impl FromStr for TitleUrl {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let owned = text.to_owned();
-        let malformed = |reason: String| UrlError::Malformed {
+        let wrong = |problem: String| UrlError {
             text: text.to_owned(),
-            reason,
+            problem,
         };
-        match text.split_once("://") {
-            None => return Err(UrlError::NoScheme { text: owned }),
-            Some((scheme, rest)) if !scheme.eq_ignore_ascii_case("https") => {
-                return Err(UrlError::Scheme {
-                    text: owned,
-                    scheme: scheme.to_owned(),
-                    rest: rest.to_owned(),
-                });
-            }
-            Some(_) => {}
+        let malformed = |reason: &str| {
+            wrong(format!(
+                " is not a URL: {reason}; write it as https://HOST:PORT/TITLE.mp4"
+            ))
+        };
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| wrong(format!(" is not a URL; write https://{text}")))?;
+        if !scheme.eq_ignore_ascii_case("https") {
+            return Err(wrong(format!(
+                ": HTTP/3 runs only over TLS, so {scheme}:// cannot work; write https://{rest}"
+            )));
         }
-        let url = Url::parse(text).map_err(|error| malformed(error.to_string()))?;
+        let url = Url::parse(text).map_err(|error| malformed(&error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(UrlError::Login { text: owned });
+            let problem = ": user names and passwords are not supported; leave out what is before the @";
+            return Err(wrong(problem.to_owned()));
         }
         let host = match url.host() {
             Some(Host::Domain(name)) => name.to_owned(),
             Some(Host::Ipv4(address)) => address.to_string(),
             Some(Host::Ipv6(address)) => address.to_string(),
-            None => return Err(malformed("it has no host".to_owned())),
+            None => return Err(malformed("it has no host")),
         };
         let port = match url.port_or_known_default() {
-            Some(0) | None => return Err(malformed("port 0 cannot be connected to".to_owned())),
+            Some(0) | None => return Err(malformed("port 0 cannot be connected to")),
             Some(port) => port,
         };
         if url.path() == "/" && url.query().is_none() {
-            return Err(UrlError::NoPath {
-                host: url.authority().to_owned(),
-                text: owned,
-            });
+            return Err(wrong(format!(
+                " names no title; add its path, such as https://{}/TITLE.mp4",
+                url.authority()
+            )));
         }
         let path = match url.query() {
             Some(query) => format!("{}?{query}", url.path()),
@@ -110,7 +76,7 @@ impl FromStr for TitleUrl {
 }
 
 impl TitleUrl {
-    /// Whether it names the manifest of a title in segments: `.mpd` (DASH) or `.m3u8` (HLS).
+    /// Returns true if the path is that of a manifest: `.mpd` (DASH) or `.m3u8` (HLS).
     pub fn is_manifest(&self) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
         playrate_media::manifest::Manifest::is_named(std::path::Path::new(path))
@@ -167,10 +133,10 @@ mod tests {
     #[case("https://localhost:4433", "such as https://localhost:4433/TITLE.mp4")]
     #[case("https://localhost:4433/", "names no title")]
     #[case("", "is not a URL")]
-    fn refuses_what_is_no_title_and_says_the_mend(#[case] text: &str, #[case] mend: &str) {
+    fn refuses_what_is_no_title_and_names_the_fix(#[case] text: &str, #[case] fix: &str) {
         let error = text.parse::<TitleUrl>().unwrap_err().to_string();
         assert!(
-            error.contains(mend) && error.contains(&format!("`{text}`")),
+            error.contains(fix) && error.contains(&format!("`{text}`")),
             "{error}"
         );
     }

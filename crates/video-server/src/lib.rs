@@ -1,15 +1,14 @@
 //! Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1.
 //!
-//! What belongs here: the media library, HTTP semantics, the life of a server. What does not: TLS, QUIC, congestion
-//! control. The binary
-//! is a command line over it; TCP, which only tokio knows, lives there.
+//! In scope: the media library, HTTP semantics, the life of a server. Out of scope: TLS, QUIC, congestion
+//! control. The binary is a command line over this library; it also has the server over TCP, which depends on
+//! tokio.
 //!
-//! - [`http`] is what a file server answers, as pure functions;
-//! - [`cmcd`] and [`cmsd`] are what players and servers say of themselves with requests and responses;
-//! - [`library`] is what there is to serve;
-//! - [`site`] is what is said to a request, whatever version of HTTP it came in;
-//! - [`admission`] is whether there is room for one session more;
-//! - [`serve`] is the server itself, over HTTP/3 on whatever runtime and socket it is given.
+//! - [`http`]: answers of a file server, as pure functions;
+//! - [`library`]: titles and files;
+//! - [`site`]: answers from a library, for all versions of HTTP;
+//! - [`admission`]: limits on the number of sessions;
+//! - [`serve`]: the server over HTTP/3, on any runtime and socket.
 //!
 //! ```no_run
 //! # async fn example(runtime: std::sync::Arc<dyn quinn::Runtime>) -> Result<(), Box<dyn std::error::Error>> {
@@ -20,15 +19,15 @@
 //! let transport = Server::bind("[::]:4433".parse()?, runtime.clone(), options)?;
 //! let library = Library::scan("films".as_ref())?;
 //! let server = VideoServer::start(transport, runtime, library, Settings::new("cubic".parse()?));
-//! // … until it is time to go:
+//! // … until the end of the service:
 //! server.shutdown(std::time::Duration::from_secs(10)).await;
 //! # Ok(())
 //! # }
 //! ```
 
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+
 pub mod admission;
-pub mod cmcd;
-pub mod cmsd;
 pub mod http;
 pub mod library;
 pub mod serve;

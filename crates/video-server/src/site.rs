@@ -1,4 +1,4 @@
-//! [`Site`]: what a server says to a request, whatever version of HTTP it came in.
+//! [`Site`]: answers requests from a library, for all versions of HTTP.
 
 use core::ops::Range;
 use std::io;
@@ -8,92 +8,101 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use playrate_units::Bytes as ByteCount;
 
-use crate::http::answer::{Answer, Body, Route, represent, route};
+use crate::http::answer::{Answer, AnswerBody, Route, represent, route};
 use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 
-/// Bytes read and handed to the transport at once.
+/// Maximum number of bytes read and handed to the transport at once.
 pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 
-/// A library, and how HTTP speaks of it. HTTP/3, HTTP/2 and HTTP/1.1 share one, so that they say the same.
+/// A library and its HTTP settings. HTTP/3, HTTP/2 and HTTP/1.1 share one, so their answers are the same.
 #[derive(Debug)]
 pub struct Site {
-    library: Library,
-    cors: Option<Cors>,
-    wall_clock: Option<fn() -> SystemTime>,
-    prefixes: Vec<String>,
+    pub(crate) library: Library,
+    /// Origins whose pages may read responses.
+    pub(crate) cors: Option<Cors>,
+    /// Clock for `Date` fields; without it none is sent.
+    pub(crate) wall_clock: Option<fn() -> SystemTime>,
+    /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` is `/film.mp4`.
+    pub(crate) prefixes: Vec<String>,
 }
 
-/// A response, before any of it is sent.
+type FoundResource = (ResourceName, Resource);
+
+/// A response before it is sent.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Reply {
-    /// Status and fields.
+    /// Status and header fields.
     pub head: Response<()>,
-    /// What follows.
+    /// Content after the head.
     pub content: Content,
 }
 
-/// What follows the head of a response.
+/// Content of a response.
 #[derive(Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "every sender must handle all kinds of content"
+)]
 pub enum Content {
-    /// These bytes, often none.
+    /// A text in memory, often empty.
     Text(Bytes),
-    /// A part of something in the library.
-    Part(Part),
+    /// Bytes of a resource of the library.
+    Resource(ResourceBody),
 }
 
 impl Content {
-    /// Bytes of content in all, or left of it.
+    /// Number of bytes that are left.
     pub fn len(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
-            Self::Part(part) => part.len(),
+            Self::Resource(body) => body.len(),
         }
     }
 
-    /// Whether there is none (left).
+    /// Returns true if no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Bytes of a resource that are still to be sent.
+/// The bytes of a resource that are still to be sent.
 #[derive(Debug)]
-pub struct Part {
-    /// What it is called.
+pub struct ResourceBody {
+    /// Name in the library.
     pub name: ResourceName,
-    /// What it is.
+    /// The opened resource of the library.
     pub resource: Resource,
     bytes: Range<u64>,
 }
 
-impl Part {
-    /// Bytes left.
+impl ResourceBody {
+    /// Number of bytes that are left.
     pub fn len(&self) -> u64 {
         self.bytes.end.saturating_sub(self.bytes.start)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Which bytes of the resource are left.
+    /// Range of bytes of the resource that are left.
     pub fn bytes(&self) -> &Range<u64> {
         &self.bytes
     }
 
-    /// Whether it is (a part of) something to watch or listen to, as far as the library knows.
+    /// Returns true if the library knows the resource as (a part of) media.
     pub fn is_media(&self) -> bool {
         self.resource.average_rate.is_some() || self.resource.representation().is_some()
     }
 
-    /// The next bytes, at most a [`CHUNK`]; `None` at the end. A file's are read on the calling thread.
+    /// Reads the next bytes, at most a [`CHUNK`]; `None` at the end. Files are read on the calling thread.
     ///
     /// # Errors
-    /// If they cannot be read, or the file is no longer what it was when it was opened.
+    /// The bytes cannot be read, or the file has changed since it was opened.
     pub fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         if self.is_empty() {
             return Ok(None);
@@ -111,86 +120,44 @@ impl Part {
 }
 
 impl Site {
-    /// `library`, with pages of other origins kept out, and no dates.
-    pub fn new(library: Library) -> Self {
-        Self {
-            library,
-            cors: None,
-            wall_clock: None,
-            prefixes: Vec::new(),
-        }
-    }
-
-    /// Lets pages of these origins read what is served.
-    #[must_use]
-    pub fn with_cors(mut self, cors: Option<Cors>) -> Self {
-        self.cors = cors;
-        self
-    }
-
-    /// Has `Date` fields sent, by this clock.
-    #[must_use]
-    pub fn with_wall_clock(mut self, clock: Option<fn() -> SystemTime>) -> Self {
-        self.wall_clock = clock;
-        self
-    }
-
-    /// Takes these off the front of paths: `/b/film.mp4` is `/film.mp4` if `b` is one.
-    #[must_use]
-    pub fn with_prefixes(mut self, prefixes: Vec<String>) -> Self {
-        self.prefixes = prefixes;
-        self
-    }
-
-    /// What there is.
+    /// The library of this site.
     pub fn library(&self) -> &Library {
         &self.library
     }
 
-    /// Answers a request. Of its content nothing is looked at.
+    /// Answers a request. The content of the request is ignored.
     pub fn reply<B>(&self, request: &Request<B>) -> Reply {
         let now = self.wall_clock.map(|clock| clock());
         let (answer, found) = self.look_up(request, now);
-        let Answer { head, body } = self.completed(request, answer, now);
+        self.complete(request, answer.dated(now), found)
+    }
+
+    /// Answers with 503 and the time after which to come again (RFC 9110 §15.6.4, §10.2.3).
+    pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
+        let answer = Answer::unavailable(again).for_method(request.method());
+        self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
+    }
+
+    /// Adds the fields of CORS to an answer about the resource `found`.
+    fn complete<B>(&self, request: &Request<B>, answer: Answer, found: Option<FoundResource>) -> Reply {
+        let Answer { mut head, body } = answer;
+        if let Some(cors) = &self.cors {
+            cors.apply(request.method(), request.headers(), head.headers_mut());
+        }
         let content = match (body, found) {
-            (Body::Bytes(bytes), Some((name, resource))) => Content::Part(Part {
+            (AnswerBody::Bytes(bytes), Some((name, resource))) => Content::Resource(ResourceBody {
                 name,
                 resource,
                 bytes,
             }),
-            (Body::Text(text), _) => Content::Text(text.into()),
-            (Body::Empty | Body::Bytes(_), _) => Content::Text(Bytes::new()),
+            (AnswerBody::Text(text), _) => Content::Text(text.into()),
+            (AnswerBody::Empty | AnswerBody::Bytes(_), _) => Content::Text(Bytes::new()),
         };
         Reply { head, content }
     }
 
-    /// Says that there is no room, and when to come again (RFC 9110 §15.6.4, §10.2.3).
-    pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
-        let answer = Answer::unavailable(again).for_method(request.method());
-        let now = self.wall_clock.map(|clock| clock());
-        let Answer { head, body } = self.completed(request, answer, now);
-        let content = match body {
-            Body::Text(text) => Content::Text(text.into()),
-            Body::Empty | Body::Bytes(_) => Content::Text(Bytes::new()),
-        };
-        Reply { head, content }
-    }
-
-    /// The same answer with the fields that every one has.
-    fn completed<B>(&self, request: &Request<B>, answer: Answer, now: Option<SystemTime>) -> Answer {
-        let mut answer = answer.dated(now);
-        if let Some(cors) = &self.cors {
-            cors.apply(request.method(), request.headers(), answer.head.headers_mut());
-        }
-        answer
-    }
-
-    /// What to answer, and what of the library that is about.
-    fn look_up<B>(
-        &self,
-        request: &Request<B>,
-        now: Option<SystemTime>,
-    ) -> (Answer, Option<(ResourceName, Resource)>) {
+    /// Answer to a request, and the resource that it is about.
+    fn look_up<B>(&self, request: &Request<B>, now: Option<SystemTime>) -> (Answer, Option<FoundResource>) {
         let method = request.method();
         let name = match route(method, request.uri()) {
             Route::Answer(answer) => return (answer, None),
@@ -200,12 +167,12 @@ impl Site {
         let name = stripped.unwrap_or(name);
         match self.library.open(&name) {
             Ok(Some(resource)) => {
-                let answer = represent(method, request.headers(), &resource.representation, now);
+                let answer = represent(method, request.headers(), &resource.info, now);
                 (answer, Some((name, resource)))
             }
             Ok(None) => (Answer::not_found(method), None),
             Err(error) => {
-                tracing::error!(%name, %error, "cannot open what was asked for");
+                tracing::error!(%name, %error, "cannot open a requested resource");
                 let why = "the server cannot read this resource".to_owned();
                 let answer = Answer::refusal(StatusCode::INTERNAL_SERVER_ERROR, why);
                 (answer.for_method(method), None)

@@ -151,5 +151,5 @@ if (chosen) {
   script.onerror = () => facts.errors.push(`${chosen.script} did not load`);
   document.head.append(script);
 } else {
-  facts.errors.push(`player=${wanted.get('player')}: there are ${Object.keys(players).join(' and ')}`);
+  facts.errors.push(`unknown player=${wanted.get('player')}; expected one of: ${Object.keys(players).join(', ')}`);
 }

@@ -1,44 +1,50 @@
-//! Ceilings: bounds on the published window from above, such as a rate that the application needs no more than.
+//! Ceilings: bounds on the published window from above, such as a rate that the application needs no more
+//! than.
 //!
-//! quinn has no pacing hook, so a pacing rate is a window of rate · srtt. While a ceiling bounds the window, the law is told that
-//! the sender is limited and gets no credit; a loss then starts from the bounded window. A new one is a file here,
-//! an arm of [`Ceiling`] and a row in `registry/builtin.rs`.
+//! quinn has no pacing hook, so a pacing rate is a window of rate · srtt. While a ceiling bounds the window,
+//! the sender counts as limited and the algorithm gets no allowance; a loss then starts from the bounded
+//! window. A new one is a file here that implements [`Ceiling`] and gives a `component()`; below it needs its
+//! `mod` line, a variant of [`AnyCeiling`] and a row of [`components`].
 
-pub(crate) mod pace;
+mod pace;
 
-use crate::compose::{Core, Needs};
-use crate::registry::{Entry, Key};
+use crate::component::{Component, Description, Needs, dispatch};
+use crate::state::Core;
 use pace::Pace;
 
-/// All ceilings.
+/// Upper bound of the published window.
+pub(crate) trait Ceiling {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// The upper bound, bytes; `None` for no bound but `u32::MAX`. The caller keeps the window at or above
+    /// the minimum.
+    fn ceiling(&self, _core: &Core) -> Option<u64> {
+        None
+    }
+}
+
 #[derive(Clone, Debug)]
-pub(crate) enum Ceiling {
-    /// No bound but `u32::MAX`.
-    None,
+pub(crate) enum AnyCeiling {
+    None(Unbounded),
     Pace(Pace),
 }
 
-impl Ceiling {
-    /// What it asks of its surroundings.
-    pub(crate) fn needs(&self) -> Needs {
-        match self {
-            Self::None => Needs::default(),
-            Self::Pace(_) => Pace::needs(),
-        }
-    }
-
-    /// Bounds the window from above, bytes. The caller keeps the result at or above the minimum.
-    #[inline]
-    pub(crate) fn limit(&self, core: &Core, window: u64) -> u64 {
-        match self {
-            Self::None => window,
-            Self::Pace(part) => part.ceiling(core).map_or(window, |ceiling| window.min(ceiling)),
-        }
-    }
+dispatch! {
+    impl AnyCeiling { None, Pace }
+    fn needs(&self) -> Needs;
+    fn ceiling(&self, core: &Core) -> Option<u64>;
 }
 
-pub(crate) fn none() -> Entry {
-    Entry::part(Key::Ceiling, "none")
-        .about("no bound from above", "RFC 9002 §7")
-        .ceiling(|_| Ceiling::None)
+#[derive(Clone, Debug)]
+pub(crate) struct Unbounded;
+
+impl Ceiling for Unbounded {}
+
+/// All ceilings, the default first.
+pub(crate) fn components() -> Vec<Component<AnyCeiling>> {
+    let none = Description::new("none", "no bound from above", "RFC 9002 §7")
+        .made_by(|_| AnyCeiling::None(Unbounded));
+    vec![none, pace::component()]
 }

@@ -2,29 +2,31 @@
 
 use playrate_units::Bitrate;
 
-use crate::compose::{Core, Needs, floor_bytes};
-use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::component::{Component, Description, Needs};
+use crate::parameter::Parameter;
+use crate::state::{Core, floor_bytes};
 use crate::{Facts, Playback};
 
-use super::Ceiling;
+use super::{AnyCeiling, Ceiling};
 
-/// Below this many packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its delay, not the
-/// ceiling, would set the rate.
+/// Below this many packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its
+/// delay, not the ceiling, would set the rate.
 const LEAST_PACKETS: u64 = 4;
 const SECONDS_PER_NANO: f64 = 1e-9;
 const BITS_PER_BYTE: f64 = 8.0;
 
-/// Application-informed pacing (Spang et al., "Sammy", SIGCOMM 2023): the rate is bounded by k times the video's, where k falls
-/// linearly from `start` at an empty playout buffer to `full` at a full one.
+/// Application-informed pacing (Spang et al., "Sammy", SIGCOMM 2023): the rate is bounded by k times the
+/// video's, where k falls linearly from `start` at an empty playout buffer to `full` at a full one.
 ///
-/// The defaults, 3.0 and 1.5, are those of the authors' public demonstration (<https://sammy.brucespang.com>).
+/// The defaults, 3.0 and 1.5, are those of the authors' public demonstration
+/// (<https://sammy.brucespang.com>).
 ///
-/// NOTE: the authors multiply the title's highest bitrate; what is known here is the average rate of what is being
-/// streamed. A player that picks its quality by the throughput that it sees finds room for a step up to k times the
-/// present rate.
+/// NOTE: the authors multiply the title's highest bitrate; what is known here is the average rate of what is
+/// being streamed. A player that picks its quality by the throughput that it sees finds room for a step up to
+/// k times the present rate.
 ///
-/// NOTE: the bound is the window k · rate · smoothed RTT, as quinn has no pacing hook. quinn's pacer spaces packets at 1.25 windows per
-/// smoothed RTT, so bursts shorter than a round trip are up to that much faster.
+/// NOTE: the bound is the window k · rate · smoothed RTT, as quinn has no pacing hook. quinn's pacer spaces
+/// packets at 1.25 windows per smoothed RTT, so bursts shorter than a round trip are up to that much faster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     start: f64,
@@ -32,15 +34,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    fn from_arguments(arguments: &Arguments) -> Self {
-        Self {
-            start: arguments.number("start"),
-            full: arguments.number("full"),
-        }
-    }
-
-    /// What the player's buffer holds of what it can hold, from 0 to 1; empty if not known. A player that does not say what it
-    /// holds may say when it needs more.
+    /// Fill of the player's buffer, from 0 to 1; 0 while it is unknown. The deadline of the latest request
+    /// stands in for a buffered time that the player does not report.
     fn fill(core: &Core, rate: Bitrate) -> f64 {
         let time = core.known.buffered().or_else(|| core.known.deadline());
         let (Some(time), Some(size)) = (time, core.known.playout_buffer()) else {
@@ -55,10 +50,18 @@ impl Pace {
     fn factor(self, fill: f64) -> f64 {
         (self.full - self.start).mul_add(fill, self.start)
     }
+}
 
-    /// The ceiling, bytes; `None` while the rate or the RTT is unknown, and while the player says that it starts up or that its
-    /// buffer has run empty: a buffer is filled as fast as can be until there is something to play from.
-    pub(super) fn ceiling(self, core: &Core) -> Option<u64> {
+impl Ceiling for Pace {
+    fn needs(&self) -> Needs {
+        let fill = Facts::PLAYOUT_BUFFER.union(Facts::BUFFERED);
+        Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
+    }
+
+    /// The ceiling, bytes; `None` while the rate or the RTT is unknown, and while the player says that it
+    /// starts up or that its buffer has run empty: a buffer is filled as fast as can be until there is
+    /// something to play from.
+    fn ceiling(&self, core: &Core) -> Option<u64> {
         if core
             .known
             .playback()
@@ -73,11 +76,6 @@ impl Pace {
         let window = window.saturating_add(core.headroom());
         Some(window.max(core.mtu().saturating_mul(LEAST_PACKETS)))
     }
-
-    pub(super) fn needs() -> Needs {
-        let fill = Facts::PLAYOUT_BUFFER.union(Facts::BUFFERED);
-        Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
-    }
 }
 
 /// Bytes that `rate` makes in this many seconds.
@@ -89,27 +87,30 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::number(
         "start",
         3.0,
-        1.0,
-        100.0,
+        1.0..=100.0,
         "times the video's average rate at an empty playout buffer, or while its fill is unknown",
     ),
     Parameter::number(
         "full",
         1.5,
-        1.0,
-        100.0,
+        1.0..=100.0,
         "times the video's average rate at a full playout buffer",
     ),
 ];
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Ceiling, "pace")
-        .about(
-            "no faster than a multiple of the video's average rate, which falls as the player's buffer fills",
-            "Spang et al. 2023 (Sammy), application-informed pacing",
-        )
-        .with_parameters(PARAMETERS)
-        .ceiling(|arguments| Ceiling::Pace(Pace::from_arguments(arguments)))
+pub(crate) fn component() -> Component<AnyCeiling> {
+    Description::new(
+        "pace",
+        "no faster than a multiple of the video's average rate, which falls as the player's buffer fills",
+        "Spang et al. 2023 (Sammy), application-informed pacing",
+    )
+    .with_parameters(PARAMETERS)
+    .made_by(|arguments| {
+        AnyCeiling::Pace(Pace {
+            start: arguments.number("start"),
+            full: arguments.number("full"),
+        })
+    })
 }
 
 #[cfg(test)]

@@ -1,114 +1,124 @@
-//! How parts become one controller.
+//! Composition: components become one controller.
 //!
-//! A [`Composed`] controller is a shared [`Core`] (window, ssthresh, RTT, recovery, …) and one part of each kind:
+//! A [`Composed`] controller is a shared [`Core`](crate::state::Core) (window, ssthresh, RTT, recovery, …)
+//! and one component of each kind:
 //!
-//! | part | module | governs |
+//! | component | module | governs |
 //! |---|---|---|
 //! | startup | [`startup`](crate::startup) | slow start: at the beginning, after persistent congestion, after idle |
-//! | avoidance law | [`avoidance`](crate::avoidance) | congestion avoidance, and how much a loss costs |
-//! | shaping | [`shape`](crate::shape) | what of the law's window is published |
-//! | idle | [`idle`](crate::idle) | what a pause or an unused window costs |
-//! | loss response | [`loss`](crate::loss) | what a loss does to a law that does not answer it itself |
+//! | algorithm | [`algorithm`](crate::algorithm) | congestion avoidance, and how much a loss costs |
+//! | shaper | [`shaper`](crate::shaper) | the window that is published, given what is known of the video |
+//! | idle policy | [`idle`](crate::idle) | the cost of a pause or of an unused window |
+//! | loss policy | [`loss`](crate::loss) | the cost of a loss to an algorithm that holds on it |
 //! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
 //!
-//! Whether a window grows while it is not used in full is [`Growth`]'s, for every window-based law alike: [`Core`] gives
-//! credit and bounds what the law or the startup part makes of it. A law offers the choice by having
-//! [`GROWTH`] among its parameters.
+//! [`Growth`] decides on growth while the window is not used in full, for every window-based algorithm
+//! alike: the core gives an *allowance*, acknowledged bytes that may grow the window, and bounds what the
+//! algorithm or the startup component makes of it.
 //!
-//! One ACK frame runs through the parts in this order:
+//! One ACK frame runs through the components in this order:
 //!
 //! ```text
-//! on_acked …  core: bytes acked, newest sent, credit (bytes that may grow the window)
+//! on_acked …  core: bytes acked, newest sent, allowance
 //! on_ack_batch
 //!   core        RTT sample, round, limited time                    -> Batch
 //!   recovery    ends if a packet sent after its start was acked    -> idle.on_recovery_end, enter(Avoidance)
-//!   idle        on_batch: may withhold credit, may lower the window
-//!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the law at once
-//!   law         on_batch, in avoidance; watch_startup, in slow start
+//!   idle        on_batch: may withhold the allowance, may lower the window
+//!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the algorithm at once
+//!   algorithm   on_batch, in avoidance; watch_startup, in slow start
 //!   core        bounds growth of a window that is not used in full
 //!   loss        on_batch
-//!   publish     law window -> shape -> loss ceiling -> ceiling -> [minimum, u32::MAX]
-//! on_sent, nothing in flight
-//!   law         on_pause, if longer than an RTO
-//!   idle        on_sent: may lower the window                      -> enter(AfterIdle) if below ssthresh
+//!   publish     algorithm's window -> shaper, in avoidance -> loss policy -> ceiling -> [minimum, u32::MAX]
+//! on_sent
+//!   algorithm   on_pause, if nothing was in flight for longer than an RTO
+//!   idle        on_sent, if nothing was in flight: may lower the window -> enter(AfterIdle) if below ssthresh
+//!   startup     on_sent, if a component requires every burst
 //! on_congestion
-//!   idle        window_in_use: may lower the window that the law reduces from
-//!   law         on_congestion: its new window and ssthresh, or "held", which only ends slow start
+//!   idle        window_in_use: may lower the window that the algorithm reduces from
+//!   algorithm   on_congestion: its new window and ssthresh, or it holds, which only ends slow start
 //!   idle        may replace that reduction                         -> enter(Recovery)
 //!               on_further_congestion, within a recovery
 //!   loss        on_congestion
-//!   persistent: law, idle, loss on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
+//!   persistent: algorithm, idle on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
 //! ```
 //!
-//! Phases change in `Composed::enter` and nowhere else. Parts change the window through [`Core::set_window`] and
-//! [`Core::grow`], which keep it within its bounds. Windows are whole bytes; a law may keep fractions to itself.
+//! Phases change in `Composed::enter` and nowhere else. Components change the window through
+//! `Core::set_window` and `Core::grow`, which keep it within its bounds. Windows are whole bytes; an
+//! algorithm may keep fractions to itself.
 
-mod batch;
 mod composed;
-mod core;
-mod growth;
-mod phases;
 
-pub(crate) use self::batch::Batch;
-pub(crate) use self::composed::{Composed, Parts};
-pub(crate) use self::core::{Core, float, floor_bytes};
-pub(crate) use self::growth::{GROWTH, Growth};
+pub(crate) use composed::Composed;
 
-use crate::Facts;
+use crate::algorithm::{AnyAlgorithm, reno::Reno};
+use crate::ceiling::{AnyCeiling, Unbounded};
+use crate::component::Needs;
+use crate::idle::{AnyIdlePolicy, keep::Keep};
+use crate::loss::{AnyLossPolicy, Standard as StandardLoss};
+use crate::shaper::{AnyShaper, Unshaped};
+use crate::startup::{AnyStartup, standard::Standard};
+use crate::state::Growth;
 
-/// What the parts of a controller ask of its surroundings. The needs of all parts are merged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// An acknowledgement for every packet, instead of one for two or more.
-    pub(crate) every_ack: bool,
-    /// The capacity of the path's narrowest link.
-    pub(crate) capacity: bool,
-    /// Time in which the window was not what held the sender back.
-    pub(crate) limited_time: bool,
-    /// What they use of what is known of the video.
-    pub(crate) knowledge: Facts,
+/// One component of each kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Components {
+    pub(crate) startup: AnyStartup,
+    pub(crate) algorithm: AnyAlgorithm,
+    pub(crate) shaper: AnyShaper,
+    pub(crate) idle: AnyIdlePolicy,
+    pub(crate) loss: AnyLossPolicy,
+    pub(crate) ceiling: AnyCeiling,
+    /// The algorithm's, for the window that startup component and algorithm share.
+    pub(crate) growth: Growth,
 }
 
-impl Needs {
-    /// These facts and nothing else.
-    pub(crate) fn knowledge(facts: Facts) -> Self {
+impl Default for Components {
+    /// `reno` with the default components.
+    fn default() -> Self {
         Self {
-            knowledge: facts,
-            ..Self::default()
-        }
-    }
-
-    /// What either needs.
-    pub(crate) const fn merge(self, other: Self) -> Self {
-        Self {
-            every_ack: self.every_ack || other.every_ack,
-            capacity: self.capacity || other.capacity,
-            limited_time: self.limited_time || other.limited_time,
-            knowledge: self.knowledge.union(other.knowledge),
+            startup: AnyStartup::Standard(Standard),
+            algorithm: AnyAlgorithm::Reno(Reno::default()),
+            shaper: AnyShaper::None(Unshaped),
+            idle: AnyIdlePolicy::Keep(Keep),
+            loss: AnyLossPolicy::Standard(StandardLoss),
+            ceiling: AnyCeiling::None(Unbounded),
+            growth: Growth::default(),
         }
     }
 }
 
-/// What a part of the slow start kind says after an ACK batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Step {
-    /// Slow start goes on.
-    Stay,
-    /// Slow start is over.
-    Leave {
-        /// Why.
-        reason: crate::Reason,
-        /// Bytes of the batch's credit that slow start did not use; the law gets them at once.
-        unused: u64,
-    },
+impl Components {
+    fn needs(&self) -> Needs {
+        self.startup
+            .needs()
+            .merge(self.algorithm.needs())
+            .merge(self.shaper.needs())
+            .merge(self.ceiling.needs())
+    }
+
+    /// The steps of an ACK frame that these components cannot do without.
+    fn pipeline(&self) -> Pipeline {
+        let published_as_it_is = matches!(self.shaper, AnyShaper::None(_))
+            && matches!(self.loss, AnyLossPolicy::Standard(_) | AnyLossPolicy::Ignore(_))
+            && matches!(self.ceiling, AnyCeiling::None(_));
+        if !published_as_it_is {
+            Pipeline::Full
+        } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && !self.growth.is_rate_limited() {
+            Pipeline::Growth
+        } else {
+            Pipeline::WithIdle
+        }
+    }
 }
 
-/// A window and threshold after a congestion event, bytes.
+/// Extent of the [order of steps](self) that a controller runs for an ACK frame. The shortcuts spare the
+/// default compositions, which are most, the branches of components that they do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reduction {
-    /// New window; raised to the minimum when it is set.
-    pub(crate) window: u64,
-    /// New slow start threshold.
-    pub(crate) ssthresh: u64,
+enum Pipeline {
+    /// Startup component or algorithm; the window is published as it is.
+    Growth,
+    /// The idle policy and the bound of growth, too; the window is published as it is.
+    WithIdle,
+    /// All steps of the order.
+    Full,
 }

@@ -6,21 +6,24 @@ use super::NANOS_PER_SECOND;
 
 /// Samples kept per second, and samples that decide.
 pub(super) const BEST: u8 = 8;
+/// Index of the worst of them.
+const LAST: usize = BEST as usize - 1;
 /// Seconds that are remembered.
 const SECONDS: u8 = 10;
 
 /// A rate and how little it was disturbed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// What the sample is ranked by, smallest first.
+    /// Rank of the sample, smallest first.
     pub(super) key: u32,
-    /// Bytes per second.
+    /// Rate in bytes per second.
     pub(super) rate: u32,
 }
 
 /// The eight samples with the smallest keys of each of the last ten seconds.
 ///
-/// A sample carries a tag as long as its second is the current one or the one before, so that it can be taken back.
+/// A sample carries a tag as long as its second is the current one or the one before, so that it can be taken
+/// back.
 #[derive(Clone, Debug)]
 pub(super) struct BestSamples {
     /// Each second's samples in ascending order of their keys.
@@ -31,7 +34,7 @@ pub(super) struct BestSamples {
     tags: [[u32; BEST as usize]; 2],
     /// The current second's index.
     head: u8,
-    /// When the current second ends.
+    /// End of the current second.
     head_ends: Timestamp,
 }
 
@@ -51,7 +54,7 @@ impl BestSamples {
         if now < self.head_ends {
             return false;
         }
-        let ended = 1 + now.nanos_since(self.head_ends) / NANOS_PER_SECOND;
+        let ended = (now.nanos_since(self.head_ends) / NANOS_PER_SECOND).saturating_add(1);
         for _ in 0..ended.min(u64::from(SECONDS)) {
             self.head = Self::following(self.head);
             self.counts[usize::from(self.head)] = 0;
@@ -71,24 +74,24 @@ impl BestSamples {
         if place >= usize::from(BEST) {
             return false;
         }
-        let kept = count.min(usize::from(BEST) - 1);
-        bucket.copy_within(place..kept, place + 1);
-        tags.copy_within(place..kept, place + 1);
+        let kept = count.min(LAST);
+        bucket.copy_within(place..kept, place.saturating_add(1));
+        tags.copy_within(place..kept, place.saturating_add(1));
         bucket[place] = sample;
         tags[place] = tag;
-        self.counts[head] = u8::try_from(kept + 1).unwrap_or(u8::MAX);
+        self.counts[head] = u8::try_from(kept.saturating_add(1)).unwrap_or(u8::MAX);
         true
     }
 
-    /// Whether a sample with this key would be among the best of the current second.
+    /// Returns true if a sample with this key would be among the best of the current second.
     pub(super) fn wants(&self, key: u32) -> bool {
         let head = usize::from(self.head);
-        self.counts[head] < BEST || key < self.seconds[head][usize::from(BEST) - 1].key
+        self.counts[head] < BEST || key < self.seconds[head][LAST].key
     }
 
     /// Takes back the samples with this tag. Returns whether there were any.
     pub(super) fn remove(&mut self, tag: u32) -> bool {
-        let last = usize::from((self.head + SECONDS - 1) % SECONDS);
+        let last = usize::from(self.head.wrapping_add(SECONDS - 1) % SECONDS);
         let mut removed = false;
         for (second, tags) in [usize::from(self.head), last].into_iter().zip(&mut self.tags) {
             let count = usize::from(self.counts[second]);
@@ -98,7 +101,7 @@ impl BestSamples {
                 if tags[at] != tag {
                     bucket[kept] = bucket[at];
                     tags[kept] = tags[at];
-                    kept += 1;
+                    kept = kept.saturating_add(1);
                 }
             }
             removed |= kept < count;
@@ -124,15 +127,15 @@ impl BestSamples {
             let Some((second, sample)) = smallest else {
                 break;
             };
-            taken[second] += 1;
+            taken[second] = taken[second].saturating_add(1);
             best.samples[usize::from(best.count)] = sample;
-            best.count += 1;
+            best.count = best.count.saturating_add(1);
         }
         best
     }
 
     const fn following(second: u8) -> u8 {
-        (second + 1) % SECONDS
+        second.wrapping_add(1) % SECONDS
     }
 }
 
@@ -144,12 +147,13 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// The key that a sample must undercut to be among the best; everything does while there are fewer than eight.
+    /// The key that a sample must undercut to be among the best; everything does while there are fewer than
+    /// eight.
     pub(super) fn worst_key(&self) -> u32 {
         if self.count < BEST {
             u32::MAX
         } else {
-            self.samples[usize::from(BEST) - 1].key
+            self.samples[LAST].key
         }
     }
 

@@ -1,10 +1,11 @@
 //! Delivery rate: bytes that arrive, over at least a round trip.
 //!
-//! As draft-ietf-ccwg-bbr §4.1 (Cheng et al., *Delivery Rate Estimation*), but without a record per packet: the state that a
-//! packet would carry from its departure to its acknowledgement is looked up by its send time in a ring of marks, one
-//! per eighth of an RTT, and rounding a send time down to a mark only lengthens the interval.
+//! As draft-ietf-ccwg-bbr §4.1 (Cheng et al., *Delivery Rate Estimation*), but without a record per packet:
+//! the state that a packet would carry from its departure to its acknowledgement is looked up by its send
+//! time in a ring of marks, one per eighth of an RTT, and rounding a send time down to a mark only lengthens
+//! the interval.
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 
 use crate::Timestamp;
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
@@ -12,7 +13,8 @@ use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use super::bytes_per_second;
 use super::window_max::WindowMax;
 
-/// Marks that are kept: one and a half round trips' worth. Sixteen would put the dearest controllers above 2 KiB.
+/// Marks that are kept: one and a half round trips' worth. Sixteen would put the dearest controllers above 2
+/// KiB.
 const MARKS: u8 = 12;
 /// Marks per round trip.
 const MARKS_PER_RTT: u64 = 8;
@@ -23,28 +25,27 @@ const MAX_ACK_DELAY_NS: u64 = 25_000_000;
 
 /// One measurement of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateSample {
+pub(super) struct RateSample {
     /// Bytes delivered over the interval in which they were sent or acknowledged, whichever is longer.
-    pub rate: Bitrate,
-    /// Whether the packet that it was measured with left while the application or flow control, not the window, limited the
-    /// sender.
-    pub app_limited: bool,
-    /// Whether the narrowest link's queue held more than acknowledgement delay can explain at both ends of the
-    /// interval, the sender was not limited, and it is the acknowledgements that took longer: the link then had
-    /// work all the time, and `rate` is its capacity less cross traffic.
-    pub busy: bool,
+    pub(super) bytes_per_second: u32,
+    /// The packet that it was measured with left while the application or flow control, not the window,
+    /// limited the sender.
+    pub(super) app_limited: bool,
+    /// The narrowest link's queue held more than acknowledgement delay can explain at both ends of the
+    /// interval, the sender was not limited, and it is the acknowledgements that took longer: the link then
+    /// had work all the time, and `rate` is its capacity less cross traffic.
+    pub(super) busy: bool,
 }
 
 /// Delivery rate and its maximum over ten seconds.
 ///
-/// Whether a packet left while the application limited the sender is worked out from the flag of the ACK frames and the bytes
-/// in flight: once a frame bears the flag, all that leaves does until a packet that left after that frame is delivered; and so
-/// does what leaves when nothing is in flight.
-#[derive(Clone, Debug)]
-pub struct DeliveryRate {
-    header: u64,
+/// The application-limited state of a packet when it left is worked out from the flag of the ACK
+/// frames and the bytes in flight: once a frame bears the flag, all that leaves does until a packet that left
+/// after that frame is delivered; and so does what leaves when nothing is in flight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeliveryRate {
     marks: [Mark; MARKS as usize],
-    /// Where the next mark goes.
+    /// Index of the next mark.
     next: u8,
     count: u8,
     /// Bit i: a burst that left after `marks[i]` and before the next was limited.
@@ -56,9 +57,10 @@ pub struct DeliveryRate {
     /// Send time of the newest packet delivered.
     newest_sent: Timestamp,
     in_flight: u64,
-    /// When the sender was last limited. The effect is over when a packet that left later is delivered.
+    /// Time at which the sender was last limited. The effect is over when a packet that left later is
+    /// delivered.
     limited_at: Option<Timestamp>,
-    min_rtt_ns: u64,
+    min_rtt_ns: Option<u64>,
     gathered: u64,
     acked_any: bool,
     max: WindowMax,
@@ -75,31 +77,8 @@ struct Mark {
 }
 
 impl DeliveryRate {
-    /// Nothing delivered yet. `header` is added to each packet, as in [`TrainCapacity::new`](super::TrainCapacity::new); zero by default.
-    pub fn new(header: Bytes) -> Self {
-        Self {
-            header: header.as_u64(),
-            marks: [Mark::default(); MARKS as usize],
-            next: 0,
-            count: 0,
-            limited: 0,
-            last_mark: Timestamp::ZERO,
-            spacing_ns: 0,
-            delivered: 0,
-            newest_sent: Timestamp::ZERO,
-            in_flight: 0,
-            limited_at: None,
-            min_rtt_ns: u64::MAX,
-            gathered: 0,
-            acked_any: false,
-            max: WindowMax::default(),
-            busy_max: WindowMax::default(),
-        }
-    }
-
-    /// A burst left.
     #[inline]
-    pub fn on_sent(&mut self, event: &Sent) {
+    pub(super) fn on_sent(&mut self, event: &Sent) {
         if self.in_flight == 0 {
             // Delivery starts anew: the interval must not contain the pause.
             self.mark(event.now, event.now);
@@ -111,20 +90,15 @@ impl DeliveryRate {
         }
     }
 
-    /// Packets were acknowledged.
     #[inline]
-    pub fn on_acked(&mut self, event: &Acked) {
-        let wire = event
-            .bytes
-            .as_u64()
-            .saturating_add(self.header.saturating_mul(u64::from(event.packets)));
-        self.gathered = self.gathered.saturating_add(wire);
+    pub(super) fn on_acked(&mut self, event: &Acked) {
+        self.gathered = self.gathered.saturating_add(event.bytes.as_u64());
         self.newest_sent = self.newest_sent.max(event.sent);
         self.acked_any = true;
     }
 
     /// The ACK frame has been read. Gives a sample about eight times per round trip.
-    pub fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
+    pub(super) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
         let now = event.now;
         self.max.advance(now);
         self.busy_max.advance(now);
@@ -134,7 +108,8 @@ impl DeliveryRate {
         }
         self.delivered = self.delivered.saturating_add(core::mem::take(&mut self.gathered));
         let rtt_ns = now.nanos_since(self.newest_sent);
-        self.min_rtt_ns = self.min_rtt_ns.min(rtt_ns);
+        let min_rtt_ns = self.min_rtt_ns.map_or(rtt_ns, |min| min.min(rtt_ns));
+        self.min_rtt_ns = Some(min_rtt_ns);
         if self.limited_at.is_some_and(|at| self.newest_sent > at) {
             self.limited_at = None;
         }
@@ -144,31 +119,45 @@ impl DeliveryRate {
         if self.count > 0 && now.nanos_since(self.last_mark) < self.spacing_ns {
             return None;
         }
-        let sample = self.sample(now, rtt_ns);
+        let sample = self.sample(now, rtt_ns, min_rtt_ns);
+        if let Some(RateSample {
+            bytes_per_second,
+            app_limited,
+            busy,
+        }) = sample
+        {
+            if !app_limited || self.max.max().is_none_or(|max| bytes_per_second > max) {
+                self.max.insert(bytes_per_second);
+            }
+            if busy {
+                self.busy_max.insert(bytes_per_second);
+            }
+        }
         self.spacing_ns = rtt_ns / MARKS_PER_RTT;
         self.mark(now, self.newest_sent);
         sample
     }
 
-    /// Packets were lost.
-    pub fn on_congestion(&mut self, event: &Congestion) {
+    pub(super) fn on_congestion(&mut self, event: &Congestion) {
         if let Signal::Loss { bytes, .. } = event.signal {
             self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
         }
     }
 
-    /// Largest sample of the last ten seconds: the capacity is at least that. Limited samples count only if they raise it.
-    pub fn max(&self) -> Option<Bitrate> {
+    /// Largest sample of the last ten seconds: the capacity is at least that. Limited samples count only if
+    /// they raise it.
+    pub(super) fn max(&self) -> Option<Bitrate> {
         self.max.max().map(rate)
     }
 
-    /// Largest [busy](RateSample::busy) sample of the last ten seconds: the capacity, if nobody else used the link.
-    pub fn busy_max(&self) -> Option<Bitrate> {
+    /// Largest [busy](RateSample::busy) sample of the last ten seconds: the capacity, if no other traffic
+    /// used the link.
+    pub(super) fn busy_max(&self) -> Option<Bitrate> {
         self.busy_max.max().map(rate)
     }
 
     fn newest_mark(&self) -> usize {
-        usize::from((self.next + MARKS - 1) % MARKS)
+        usize::from(self.next.wrapping_add(MARKS - 1) % MARKS)
     }
 
     fn mark(&mut self, now: Timestamp, sent: Timestamp) {
@@ -182,7 +171,7 @@ impl DeliveryRate {
             sent: ticks(sent),
         };
         self.limited &= !(1 << self.next);
-        self.next = (self.next + 1) % MARKS;
+        self.next = self.next.wrapping_add(1) % MARKS;
         self.count = self.count.saturating_add(1).min(MARKS);
     }
 
@@ -193,13 +182,13 @@ impl DeliveryRate {
         }
         let (now, sent) = (ticks(now), ticks(self.newest_sent));
         let age = now.wrapping_sub(sent);
-        let newest = self.next + MARKS - 1;
+        let newest = self.next.wrapping_add(MARKS - 1);
         (0..self.count)
-            .map(|back| usize::from((newest - back) % MARKS))
+            .map(|back| usize::from(newest.wrapping_sub(back) % MARKS))
             .find(|&at| now.wrapping_sub(self.marks[at].at) >= age)
     }
 
-    fn sample(&mut self, now: Timestamp, rtt_ns: u64) -> Option<RateSample> {
+    fn sample(&self, now: Timestamp, rtt_ns: u64, min_rtt_ns: u64) -> Option<RateSample> {
         let at = self.mark_of_newest(now, rtt_ns)?;
         let mark = self.marks[at];
         let acked_in = ticks(now).wrapping_sub(mark.at);
@@ -209,28 +198,16 @@ impl DeliveryRate {
         let bytes = low_bits(self.delivered).wrapping_sub(mark.delivered);
         let measured = bytes_per_second(u64::from(bytes), interval_ns)?;
         let app_limited = self.limited & (1 << at) != 0;
-        let queued_ns = (self.min_rtt_ns / 8).saturating_add(MAX_ACK_DELAY_NS);
-        let full_ns = self.min_rtt_ns.saturating_add(queued_ns);
+        let queued_ns = (min_rtt_ns / 8).saturating_add(MAX_ACK_DELAY_NS);
+        let full_ns = min_rtt_ns.saturating_add(queued_ns);
         let rtt_before_ns = u64::from(mark.at.wrapping_sub(mark.sent)) << TICK_SHIFT;
         let acks_took_longer = sent_in <= acked_in.saturating_add(acked_in / 64);
         let busy = !app_limited && acks_took_longer && rtt_ns >= full_ns && rtt_before_ns >= full_ns;
-        if !app_limited || self.max.max().is_none_or(|max| measured > max) {
-            self.max.insert(measured);
-        }
-        if busy {
-            self.busy_max.insert(measured);
-        }
         Some(RateSample {
-            rate: rate(measured),
+            bytes_per_second: measured,
             app_limited,
             busy,
         })
-    }
-}
-
-impl Default for DeliveryRate {
-    fn default() -> Self {
-        Self::new(Bytes::ZERO)
     }
 }
 

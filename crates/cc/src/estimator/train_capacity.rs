@@ -1,12 +1,12 @@
 //! Capacity of the narrowest link from how far it spreads the packets of a train.
 //!
-//! Packets that leave in one burst queue behind each other at the narrowest link and leave it spaced by its rate: in the
-//! time between the arrivals of two of them it carried the bytes of the later one and of all between them. Cross traffic
-//! gets in between and spoils that; of two packets whose delays sum up to the minimum neither was held up, so their spacing
-//! is the link's own (Kapoor et al., *`CapProbe`*, SIGCOMM 2004). Plain minimum is fragile under jitter, hence the median of
-//! eight.
+//! Packets that leave in one burst queue behind each other at the narrowest link and leave it spaced by its
+//! rate: in the time between the arrivals of two of them it carried the bytes of the later one and of all
+//! between them. Cross traffic gets in between and distorts that; of two packets whose delays sum up to the
+//! minimum neither was held up, so their spacing is the link's own (Kapoor et al., *`CapProbe`*, SIGCOMM
+//! 2004). Plain minimum is fragile under jitter, hence the median of eight.
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 
 use crate::Timestamp;
 use crate::events::{AckBatch, Acked, Congestion, Signal};
@@ -21,26 +21,28 @@ const FIRST_ESTIMATE: u8 = 4;
 
 /// Capacity by packet trains.
 ///
-/// A *train* is the packets with one send time. One batch of acknowledgements opens it; each later one that is wholly of the
-/// same train gives a sample: bytes acknowledged since, over the time since, ranked by the sum of both batches' delays, less
-/// what the sample's own bytes took to pass the link (of which `CapProbe`, whose pairs are all alike, need not think): else short
-/// samples, which jitter hurts most, would always rank first. Samples live ten seconds, the best eight of each second are
-/// kept, and the estimate is the median of the best eight of all.
+/// A *train* is the packets with one send time. One batch of acknowledgements opens it; each later one that
+/// is wholly of the same train gives a sample: bytes acknowledged since, over the time since, ranked by the
+/// sum of both batches' delays, less what the sample's own bytes took to pass the link (of which `CapProbe`,
+/// whose pairs are all alike, need not think): else short samples, which jitter hurts most, would always rank
+/// first. Samples live ten seconds, the best eight of each second are kept, and the estimate is the median of
+/// the best eight of all.
 ///
-/// Works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured by the packet
-/// that made the peer acknowledge, whichever that is. What must be kept out is a batch that the peer's ACK timer made: a
-/// batch counts at once if it has as many packets as the train's batches before it; if it has fewer, it counts once another
-/// batch of the same train follows, for then it did not wait for packets that were not coming.
+/// Works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured
+/// by the packet that made the peer acknowledge, whichever that is. What must be kept out is a batch that the
+/// peer's ACK timer made: a batch counts at once if it has as many packets as the train's batches before it;
+/// if it has fewer, it counts once another batch of the same train follows, for then it did not wait for
+/// packets that were not coming.
 ///
-/// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one was made of (up to
-/// eight).
+/// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one was made
+/// of (up to eight).
 ///
-/// A train with a loss gives no more samples, and those that it gave are taken back; of several trains that one event reports,
-/// only the newest is known. (What the link's own queue dropped it did not carry, so the others' samples hold.) MTU probes travel alone and so form no train;
-/// one that leaves together with a train was carried like the rest of it and counts like it.
+/// A train with a loss gives no more samples, and those that it gave are taken back; of several trains that
+/// one event reports, only the newest is known. (What the link's own queue dropped it did not carry, so the
+/// others' samples hold.) MTU probes travel alone and so form no train; one that leaves together with a train
+/// was carried like the rest of it and counts like it.
 #[derive(Clone, Debug)]
-pub struct TrainCapacity {
-    header: u64,
+pub(super) struct TrainCapacity {
     samples: BestSamples,
     /// Samples that are left, up to eight.
     fresh: u8,
@@ -52,7 +54,7 @@ pub struct TrainCapacity {
     /// Time that the link is busy with a byte, in 2⁻¹⁰ ns, by the estimate; zero without one.
     byte_time: u64,
     train: Option<Train>,
-    gathered: Gathered,
+    frame: FrameTrain,
     /// Trains that left up to this moment lost packets.
     lossy_until: Option<Timestamp>,
 }
@@ -61,97 +63,75 @@ pub struct TrainCapacity {
 #[derive(Clone, Copy, Debug)]
 struct Train {
     sent: Timestamp,
-    /// When the batch that opened it arrived.
+    /// Arrival of the batch that opened it.
     opened: Timestamp,
-    /// Bytes acknowledged since.
+    /// Bytes acknowledged since it was opened.
     bytes: u64,
     /// Packets of the largest batch that had packets of the train.
     largest_batch: u32,
-    /// A sample that the peer's ACK timer may have spoilt.
+    /// A sample that the peer's ACK timer may have distorted.
     held: Option<Sample>,
 }
 
 /// The ACK frame that is being read.
 #[derive(Clone, Copy, Debug, Default)]
-struct Gathered {
+struct FrameTrain {
     newest_sent: Timestamp,
-    /// Bytes of the packets sent at `newest_sent`, headers included.
+    /// Bytes of the packets sent at `newest_sent`.
     newest_bytes: u64,
     packets: u32,
-    /// Whether packets of several trains are in it.
+    /// It acknowledges packets of several trains.
     mixed: bool,
-    /// Whether packets of the open train are in it.
+    /// It acknowledges packets of the open train.
     of_open_train: bool,
 }
 
 impl TrainCapacity {
-    /// Knows nothing yet. `header` is added to each packet: [`Bytes::ZERO`] (what [`Default`] takes) for a rate of QUIC
-    /// packets, which is what a window is made of; [`IPV4_UDP_HEADERS`](super::IPV4_UDP_HEADERS) for the rate of the link.
-    pub fn new(header: Bytes) -> Self {
-        Self {
-            header: header.as_u64(),
-            samples: BestSamples::new(),
-            fresh: 0,
-            worst_key: u32::MAX,
-            estimate: None,
-            basis: 0,
-            byte_time: 0,
-            train: None,
-            gathered: Gathered::default(),
-            lossy_until: None,
-        }
-    }
-
-    /// Packets were acknowledged.
     #[inline]
-    pub fn on_acked(&mut self, event: &Acked) {
-        let gathered = &mut self.gathered;
-        let wire = event
-            .bytes
-            .as_u64()
-            .saturating_add(self.header.saturating_mul(u64::from(event.packets)));
-        if event.sent == gathered.newest_sent || gathered.packets == 0 {
-            gathered.newest_sent = event.sent;
-            gathered.newest_bytes = gathered.newest_bytes.saturating_add(wire);
+    pub(super) fn on_acked(&mut self, event: &Acked) {
+        let frame = &mut self.frame;
+        let bytes = event.bytes.as_u64();
+        if event.sent == frame.newest_sent || frame.packets == 0 {
+            frame.newest_sent = event.sent;
+            frame.newest_bytes = frame.newest_bytes.saturating_add(bytes);
         } else {
-            gathered.mixed = true;
-            if event.sent > gathered.newest_sent {
-                gathered.newest_sent = event.sent;
-                gathered.newest_bytes = wire;
+            frame.mixed = true;
+            if event.sent > frame.newest_sent {
+                frame.newest_sent = event.sent;
+                frame.newest_bytes = bytes;
             }
         }
-        gathered.packets = gathered.packets.saturating_add(event.packets);
-        gathered.of_open_train |= self.train.is_some_and(|train| train.sent == event.sent);
+        frame.packets = frame.packets.saturating_add(event.packets);
+        frame.of_open_train |= self.train.is_some_and(|train| train.sent == event.sent);
     }
 
     /// The ACK frame has been read.
-    pub fn on_ack_batch(&mut self, event: &AckBatch) {
-        let gathered = core::mem::take(&mut self.gathered);
+    pub(super) fn on_ack_batch(&mut self, event: &AckBatch) {
+        let frame = core::mem::take(&mut self.frame);
         if self.samples.advance(event.now) {
             self.rank();
         }
-        if gathered.packets == 0 {
+        if frame.packets == 0 {
             return;
         }
         let Some(train) = self.train else {
-            self.open(event.now, &gathered);
+            self.open(event.now, &frame);
             return;
         };
-        if gathered.of_open_train
+        if frame.of_open_train
             && let Some(held) = train.held
         {
             self.add(held, train.sent);
         }
-        if gathered.newest_sent == train.sent {
-            self.extend(train, event.now, &gathered);
-        } else if gathered.newest_sent > train.sent {
-            self.open(event.now, &gathered);
+        if frame.newest_sent == train.sent {
+            self.extend(train, event.now, &frame);
+        } else if frame.newest_sent > train.sent {
+            self.open(event.now, &frame);
         }
         // Else stragglers of an older train: they were overtaken, so they say nothing of the spacing.
     }
 
-    /// Packets were lost.
-    pub fn on_congestion(&mut self, event: &Congestion) {
+    pub(super) fn on_congestion(&mut self, event: &Congestion) {
         if let Signal::Loss { .. } = event.signal {
             let lost = event.newest_sent;
             self.lossy_until = self.lossy_until.max(Some(lost));
@@ -165,54 +145,57 @@ impl TrainCapacity {
     }
 
     /// The estimate, once four samples have been seen.
-    pub fn estimate(&self) -> Option<Bitrate> {
+    pub(super) fn estimate(&self) -> Option<Bitrate> {
         self.early_estimate().filter(|_| self.basis >= FIRST_ESTIMATE)
     }
 
-    /// The estimate, however few samples it is made of: what a slow start that ends with the first estimate waits for.
-    pub fn early_estimate(&self) -> Option<Bitrate> {
+    /// The estimate, however few samples it is made of: what a slow start that ends with the first estimate
+    /// waits for.
+    pub(super) fn early_estimate(&self) -> Option<Bitrate> {
         self.estimate
             .map(|rate| Bitrate::from_bytes_per_second(u64::from(rate)))
     }
 
-    /// Whether the estimate is made of eight samples of the last ten seconds, rather than held from earlier or made of few.
-    pub fn is_fresh(&self) -> bool {
+    /// Returns true if the estimate is made of eight samples of the last ten seconds, rather than held from
+    /// earlier or made of few.
+    pub(super) fn is_fresh(&self) -> bool {
         self.fresh >= BEST
     }
 
-    fn open(&mut self, now: Timestamp, gathered: &Gathered) {
-        let lossless = self.lossy_until.is_none_or(|until| gathered.newest_sent > until);
+    fn open(&mut self, now: Timestamp, frame: &FrameTrain) {
+        let lossless = self.lossy_until.is_none_or(|until| frame.newest_sent > until);
         self.train = lossless.then_some(Train {
-            sent: gathered.newest_sent,
+            sent: frame.newest_sent,
             opened: now,
             bytes: 0,
-            largest_batch: gathered.packets,
+            largest_batch: frame.packets,
             held: None,
         });
     }
 
-    fn extend(&mut self, mut train: Train, now: Timestamp, gathered: &Gathered) {
-        train.bytes = train.bytes.saturating_add(gathered.newest_bytes);
+    fn extend(&mut self, mut train: Train, now: Timestamp, frame: &FrameTrain) {
+        train.bytes = train.bytes.saturating_add(frame.newest_bytes);
         train.held = None;
         let spacing = now.nanos_since(train.opened);
-        if !gathered.mixed && spacing >= MIN_SPACING_NS {
+        if !frame.mixed && spacing >= MIN_SPACING_NS {
             let key = self.key(&train, now);
             if self.samples.wants(key)
                 && let Some(rate) = bytes_per_second(train.bytes, spacing)
             {
                 let sample = Sample { key, rate };
-                if gathered.packets >= train.largest_batch {
+                if frame.packets >= train.largest_batch {
                     self.add(sample, train.sent);
                 } else {
                     train.held = Some(sample);
                 }
             }
         }
-        train.largest_batch = train.largest_batch.max(gathered.packets);
+        train.largest_batch = train.largest_batch.max(frame.packets);
         self.train = Some(train);
     }
 
-    /// What a sample that ends now is ranked by, in units of 1024 ns: both batches' delays, less what the train itself causes.
+    /// Rank of a sample that ends now, in units of 1024 ns: both batches' delays, less what the train itself
+    /// causes.
     fn key(&self, train: &Train, now: Timestamp) -> u32 {
         let delays = train
             .opened
@@ -245,7 +228,17 @@ impl TrainCapacity {
 
 impl Default for TrainCapacity {
     fn default() -> Self {
-        Self::new(Bytes::ZERO)
+        Self {
+            samples: BestSamples::new(),
+            fresh: 0,
+            worst_key: u32::MAX,
+            estimate: None,
+            basis: 0,
+            byte_time: 0,
+            train: None,
+            frame: FrameTrain::default(),
+            lossy_until: None,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct WindowMax {
     /// Each second's maximum, bytes per second; zero if there was none.
     seconds: [u32; SECONDS as usize],
     head: u8,
-    /// When the current second began.
+    /// Beginning of the current second.
     head_began: Timestamp,
     max: u32,
 }
@@ -26,7 +26,7 @@ impl WindowMax {
         }
         let ended = age / NANOS_PER_SECOND;
         for _ in 0..ended.min(u64::from(SECONDS)) {
-            self.head = (self.head + 1) % SECONDS;
+            self.head = self.head.wrapping_add(1) % SECONDS;
             self.seconds[usize::from(self.head)] = 0;
         }
         let lasted = ended.saturating_mul(NANOS_PER_SECOND);

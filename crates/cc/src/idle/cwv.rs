@@ -1,23 +1,25 @@
 //! `cwv`: congestion window validation as RFC 2861 has it and Linux does it (`tcp_slow_start_after_idle`).
 
-use crate::compose::{Batch, Core};
+use crate::component::{Component, Description};
 use crate::events::Sent;
-use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Batch, Core};
 use crate::{Phase, Timestamp};
 
-use super::{Idle, MINIMUM_RTO, Part, PauseRule, remember_three_quarters, restart_window};
+use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, remember_three_quarters, restart_window};
 
-/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes: unlike `None`, one that slow start is to find anew.
+/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes: unlike `None`, one that slow
+/// start is to find anew.
 const INFINITE_SSTHRESH: u64 = i32::MAX as u64;
 
-/// A pause halves the window for each RTO that it lasted; an RTO in which the window was not filled brings it halfway to
-/// what was used. ssthresh remembers three quarters of what the window was.
+/// A pause halves the window for each RTO that it lasted; an RTO in which the window was not filled brings it
+/// halfway to what was used. ssthresh remembers three quarters of what the window was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cwv {
     pause: PauseRule,
     /// A pause makes ssthresh infinite again.
     forget_ssthresh: bool,
-    /// When the window was last filled, or last judged (Linux `snd_cwnd_stamp`).
+    /// Time at which the window was last filled, or last judged (Linux `snd_cwnd_stamp`).
     checked: Option<Timestamp>,
     /// Largest flight since, bytes (RFC 2861's `W_used`).
     used: u64,
@@ -38,7 +40,8 @@ impl Cwv {
         self.used = 0;
     }
 
-    /// The window in which a sender that used `used` of `core.window()` for a whole RTO is left, if that is less.
+    /// The window in which a sender that used `used` of `core.window()` for a whole RTO is left, if that is
+    /// less.
     fn after_unused_rto(core: &Core, used: u64) -> Option<u64> {
         let window = core.window();
         // Linux `tcp_is_cwnd_limited`: in slow start half a window in flight counts as all of it.
@@ -52,8 +55,8 @@ impl Cwv {
     }
 }
 
-impl Part for Cwv {
-    /// Linux `tcp_cwnd_restart`.
+impl IdlePolicy for Cwv {
+    /// As in Linux `tcp_cwnd_restart`.
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
         let Some((quiet, rto)) = core.quiet_ns(event.now).zip(self.pause.rto_ns(core)) else {
             return false;
@@ -79,7 +82,7 @@ impl Part for Cwv {
         core.window() < before
     }
 
-    /// Linux `tcp_cwnd_validate`.
+    /// As in Linux `tcp_cwnd_validate`.
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool {
         if !batch.limited {
             self.start_over(batch.now);
@@ -103,7 +106,7 @@ impl Part for Cwv {
         };
         remember_three_quarters(core);
         core.set_window(window);
-        batch.credit = 0;
+        batch.allowance = 0;
         true
     }
 
@@ -119,13 +122,13 @@ const FORGET_SSTHRESH: Parameter = Parameter::switch(
     "a pause makes ssthresh infinite again: the faulty control of Yanev et al. 2022, not RFC 2861",
 );
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Idle, "cwv")
-        .about(
-            "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an RTO of less; \
-             ssthresh remembers three quarters",
-            "RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate",
-        )
-        .with_parameters(&[MINIMUM_RTO, FORGET_SSTHRESH])
-        .idle(|arguments| Idle::Cwv(Cwv::from_arguments(arguments)))
+pub(crate) fn component() -> Component<AnyIdlePolicy> {
+    Description::new(
+        "cwv",
+        "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an \
+         RTO of less; ssthresh remembers three quarters",
+        "RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate",
+    )
+    .with_parameters(&[MINIMUM_RTO, FORGET_SSTHRESH])
+    .made_by(|arguments| AnyIdlePolicy::Cwv(Cwv::from_arguments(arguments)))
 }

@@ -1,20 +1,20 @@
 //! `keep`: a pause costs nothing. Pacing bounds the burst that follows it (RFC 9002 §7.7).
 
-use crate::registry::{Entry, Key};
+use crate::component::{Component, Description};
 
-use super::{Idle, Part};
+use super::{AnyIdlePolicy, IdlePolicy};
 
 /// Keeps the window over a pause, as quinn does.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keep;
 
-impl Part for Keep {}
+impl IdlePolicy for Keep {}
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Idle, "keep")
-        .about(
-            "the window is kept over a pause; pacing bounds the first burst",
-            "RFC 9002 §7.7, §7.8",
-        )
-        .idle(|_| Idle::Keep(Keep))
+pub(crate) fn component() -> Component<AnyIdlePolicy> {
+    Description::new(
+        "keep",
+        "the window is kept over a pause; pacing bounds the first burst",
+        "RFC 9002 §7.7, §7.8",
+    )
+    .made_by(|_| AnyIdlePolicy::Keep(Keep))
 }

@@ -1,21 +1,24 @@
-//! Idle parts: what a pause, or a window that goes unused, costs.
+//! Idle policies: what a pause, or a window that goes unused, costs.
 //!
-//! A new one is a file here that implements [`Part`] and gives an `entry()`, an arm of [`Idle`], and a row in
-//! `registry/builtin.rs`. A pause shows when a burst leaves: `core.pause_ns(now)`, or
-//! `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound. That burst has already left with the old window.
+//! A new one is a file here that implements [`IdlePolicy`] and gives a `component()`; below it needs its
+//! `mod` line, a variant of [`AnyIdlePolicy`] and a row of [`components`]. A pause becomes visible when a
+//! burst leaves: `core.pause_ns(now)`, or `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound.
+//! That burst has already left with the old window.
 
-pub(crate) mod cwv;
+mod cwv;
 pub(crate) mod keep;
-pub(crate) mod new_cwv;
-pub(crate) mod new_cwv_restart;
+mod new_cwv;
+mod new_cwv_restart;
 mod pipe_ack;
-pub(crate) mod rfc5681;
+mod rfc5681;
 
 use core::time::Duration;
 
-use crate::compose::{Batch, Core, Reduction};
+use crate::component::{Component, Reduction, dispatch};
 use crate::events::{Congestion, Sent};
-use crate::registry::{Arguments, Parameter};
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Batch, Core};
+use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 use cwv::Cwv;
 use keep::Keep;
@@ -23,33 +26,34 @@ use new_cwv::NewCwv;
 use new_cwv_restart::NewCwvRestart;
 use rfc5681::Rfc5681;
 
-/// What an idle part is asked. Methods that return `bool` say whether they lowered the window or raised ssthresh because of
-/// idleness; slow start then begins again if the window is below ssthresh. An infinite ssthresh counts only if slow start was
-/// going on.
-pub(crate) trait Part {
-    /// A burst left although nothing was in flight as of the last ACK frame: `core.quiet_ns(now)` says for how long nothing
-    /// happened. `core` does not know of the burst yet. Several bursts in a row may be such.
+/// Cost of a pause, or of a window that goes unused.
+///
+/// Methods that return `bool` return true if they lowered the window or raised ssthresh because of idleness;
+/// slow start then begins again if the window is below ssthresh. An infinite ssthresh counts only if slow
+/// start was going on.
+pub(crate) trait IdlePolicy {
+    /// A burst left although nothing was in flight as of the last ACK frame: `core.quiet_ns(now)` is the
+    /// length of the silence. `core` does not contain the burst yet. Several bursts in a row may be such.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) -> bool {
         false
     }
 
-    /// An ACK batch arrived, in any phase, before startup or law see it. May set `batch.credit` to zero so that the window
-    /// does not grow.
+    /// An ACK frame arrived, in any phase, before startup component or algorithm receive it. May set
+    /// `batch.allowance` to zero so that the window does not grow.
     fn on_batch(&mut self, _core: &mut Core, _batch: &mut Batch) -> bool {
         false
     }
 
-    /// The window that is known to have been in use, bytes, if that says less than `core.window()`. Asked before the law answers
-    /// a congestion event: it reduces from the smaller of the two.
+    /// The window that is known to have been in use, bytes, if that is less than `core.window()`. Called
+    /// before the algorithm answers a congestion event: it reduces from the smaller of the two.
     fn window_in_use(&self, _core: &Core, _now: Timestamp) -> Option<u64> {
         None
     }
 
-    /// A new recovery begins; the law wants `reduction`, and [`window_in_use`](Self::window_in_use) said `in_use`.
-    /// `core.in_flight` still contains the lost bytes.
+    /// A new recovery begins; `reduction` is the algorithm's, `in_use` the result of
+    /// [`window_in_use`](Self::window_in_use). Returns the reduction to apply.
     fn on_congestion(
         &mut self,
-        _core: &mut Core,
         _event: &Congestion,
         _in_use: Option<u64>,
         reduction: Reduction,
@@ -60,16 +64,16 @@ pub(crate) trait Part {
     /// A congestion event that belongs to the current or last recovery.
     fn on_further_congestion(&mut self, _core: &mut Core, _event: &Congestion) {}
 
-    /// The first packet that left after the congestion event was acknowledged. Avoidance begins when this returns.
+    /// The first packet that left after the congestion event was acknowledged. Avoidance begins when this
+    /// returns.
     fn on_recovery_end(&mut self, _core: &mut Core) {}
 
     /// Persistent congestion; the window goes to the minimum when this returns.
     fn on_persistent(&mut self, _core: &mut Core) {}
 }
 
-/// All idle parts.
 #[derive(Clone, Debug)]
-pub(crate) enum Idle {
+pub(crate) enum AnyIdlePolicy {
     Keep(Keep),
     Rfc5681(Rfc5681),
     Cwv(Cwv),
@@ -77,66 +81,37 @@ pub(crate) enum Idle {
     NewCwvRestart(NewCwvRestart),
 }
 
-macro_rules! each {
-    ($self:ident, $part:ident => $call:expr) => {
-        match $self {
-            Idle::Keep($part) => $call,
-            Idle::Rfc5681($part) => $call,
-            Idle::Cwv($part) => $call,
-            Idle::NewCwv($part) => $call,
-            Idle::NewCwvRestart($part) => $call,
-        }
-    };
+dispatch! {
+    impl AnyIdlePolicy { Keep, Rfc5681, Cwv, NewCwv, NewCwvRestart }
+    fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool;
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool;
+    fn window_in_use(&self, core: &Core, now: Timestamp) -> Option<u64>;
+    fn on_congestion(&mut self, event: &Congestion, in_use: Option<u64>, reduction: Reduction) -> Reduction;
+    fn on_further_congestion(&mut self, core: &mut Core, event: &Congestion);
+    fn on_recovery_end(&mut self, core: &mut Core);
+    fn on_persistent(&mut self, core: &mut Core);
 }
 
-impl Idle {
-    #[inline]
-    pub(crate) fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
-        each!(self, part => part.on_sent(core, event))
-    }
-
-    #[inline]
-    pub(crate) fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool {
-        each!(self, part => part.on_batch(core, batch))
-    }
-
-    pub(crate) fn on_congestion(
-        &mut self,
-        core: &mut Core,
-        event: &Congestion,
-        in_use: Option<u64>,
-        reduction: Reduction,
-    ) -> Reduction {
-        each!(self, part => part.on_congestion(core, event, in_use, reduction))
-    }
-
-    pub(crate) fn window_in_use(&self, core: &Core, now: Timestamp) -> Option<u64> {
-        each!(self, part => part.window_in_use(core, now))
-    }
-
-    pub(crate) fn on_further_congestion(&mut self, core: &mut Core, event: &Congestion) {
-        each!(self, part => part.on_further_congestion(core, event));
-    }
-
-    pub(crate) fn on_recovery_end(&mut self, core: &mut Core) {
-        each!(self, part => part.on_recovery_end(core));
-    }
-
-    pub(crate) fn on_persistent(&mut self, core: &mut Core) {
-        each!(self, part => part.on_persistent(core));
-    }
+/// All idle policies, the default first.
+pub(crate) fn components() -> Vec<Component<AnyIdlePolicy>> {
+    vec![
+        keep::component(),
+        rfc5681::component(),
+        cwv::component(),
+        new_cwv::component(),
+        new_cwv_restart::component(),
+    ]
 }
 
-/// The parameter of parts that answer a pause longer than an RTO.
+/// Parameter of policies that answer a pause longer than an RTO.
 const MINIMUM_RTO: Parameter = Parameter::time(
     "min_rto",
     Duration::from_millis(200),
-    Duration::from_millis(1),
-    Duration::from_secs(60),
+    Duration::from_millis(1)..=Duration::from_secs(60),
     "least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second",
 );
 
-/// When a silence becomes a pause: smoothed RTT + max(4 · variance, 1 ms), but at least `min_rto`.
+/// Length at which a silence becomes a pause: smoothed RTT + max(4 · variance, 1 ms), but at least `min_rto`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PauseRule {
     minimum_rto_ns: u64,
@@ -154,7 +129,7 @@ impl PauseRule {
         Some(core.rtt.rto_ns()?.max(self.minimum_rto_ns))
     }
 
-    /// Whether a burst at `now` ends a silence longer than an RTO.
+    /// Returns true if a burst at `now` ends a silence longer than an RTO.
     fn ends_pause(self, core: &Core, now: Timestamp) -> bool {
         let quiet = core.quiet_ns(now);
         quiet
@@ -163,17 +138,14 @@ impl PauseRule {
     }
 }
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// min(IW, cwnd), the window after a long pause (RFC 5681 §4.1 calls it RW), bytes.
 fn restart_window(core: &Core) -> u64 {
     core.initial_window().min(core.window())
 }
 
-/// max(ssthresh, ¾ · cwnd); in slow start an infinite ssthresh stays so (RFC 2861 §3.2, Linux `tcp_current_ssthresh`). In
-/// avoidance it only says that slow start ended without one, and is taken for none.
+/// max(ssthresh, ¾ · cwnd); in slow start an infinite ssthresh stays so (RFC 2861 §3.2, Linux
+/// `tcp_current_ssthresh`). In avoidance it only says that slow start ended without one, and is taken for
+/// none.
 fn remember_three_quarters(core: &mut Core) {
     let reached = core.window().saturating_mul(3) / 4;
     core.ssthresh = match core.ssthresh {
@@ -181,6 +153,3 @@ fn remember_three_quarters(core: &mut Core) {
         ssthresh => ssthresh.max(Some(reached)),
     };
 }
-
-#[cfg(test)]
-mod tests;

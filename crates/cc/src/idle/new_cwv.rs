@@ -1,36 +1,40 @@
 //! `new-cwv`: RFC 7661, which keeps a window over a pause but does not take it for validated.
 
-use crate::compose::{Batch, Core, Reduction};
+use crate::component::{Component, Description, Reduction};
 use crate::events::{Congestion, Sent, Signal};
-use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Batch, Core};
+use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 
 use core::time::Duration;
 
 use super::pipe_ack::{Expired, PipeAck, sampling_period_ns};
-use super::{Idle, Part, nanos, remember_three_quarters, restart_window};
+use super::{AnyIdlePolicy, IdlePolicy, remember_three_quarters, restart_window};
 
-/// A pause longer than this many non-validated periods changes nothing more: the window is the initial one by then.
+/// A pause longer than this many non-validated periods changes nothing more: the window is the initial one by
+/// then.
 const MOST_HALVINGS: u64 = 32;
 
-/// New congestion window validation. The window is validated while pipeACK, the bytes acknowledged per round trip lately, is
-/// undefined or at least half of it. Sizes are bytes.
+/// New congestion window validation. The window is validated while pipeACK, the bytes acknowledged per round
+/// trip lately, is undefined or at least half of it. Sizes are bytes.
 ///
-/// While it is not validated it is kept, but does not grow unless it limits the sender; congestion then counts against what
-/// was in use; and every five minutes half of it is given up.
+/// While it is not validated it is kept, but does not grow unless it limits the sender; congestion then
+/// counts against what was in use; and every five minutes half of it is given up.
 ///
-/// NOTE: whether the window limits the sender is the transport's word, which counts pacing as such (RFC 9002 §7.8), instead of RFC
-/// 7661's "less than one SMSS is left of it".
+/// NOTE: whether the window limits the sender is the transport's word, which counts pacing as such (RFC 9002
+/// §7.8), instead of RFC 7661's "less than one SMSS is left of it".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewCwv {
-    /// Non-validated period.
+    /// The non-validated period, ns.
     nvp_ns: u64,
     /// In slow start a quarter of the window in use validates it.
     quarter: bool,
-    /// What follows from a reduction in the non-validated phase for ssthresh: the new window, or what the law says.
+    /// A reduction in the non-validated phase sets ssthresh to the new window instead of the algorithm's
+    /// ssthresh.
     window_is_ssthresh: bool,
     pipe_ack: PipeAck,
-    /// When the window was last known to be validated, or last halved for not being.
+    /// Time at which the window was last known to be validated, or last halved for not being.
     validated_at: Timestamp,
     /// The recovery that is going on, if it began in the non-validated phase.
     episode: Option<Episode>,
@@ -74,7 +78,7 @@ impl NewCwv {
         self.pipe_ack.get(now, sampling_period_ns(core.rtt.smoothed_ns()))
     }
 
-    /// Whether the window is validated: pipeACK ≥ ½ · cwnd (RFC 7661 §4.3).
+    /// Returns true if the window is validated: pipeACK ≥ ½ · cwnd (RFC 7661 §4.3).
     fn is_validated(&self, core: &Core, now: Timestamp) -> bool {
         let window = core.window();
         let relaxed = self.quarter && core.ssthresh.is_none_or(|ssthresh| window < ssthresh);
@@ -83,14 +87,17 @@ impl NewCwv {
             .is_none_or(|bytes| bytes.saturating_mul(share) >= window)
     }
 
-    /// Gives up half of the window for each full non-validated period (RFC 7661 §4.4.3). Returns whether it did.
+    /// Gives up half of the window for each full non-validated period (RFC 7661 §4.4.3). Returns whether it
+    /// did.
     fn give_up_half(&mut self, core: &mut Core, now: Timestamp) -> bool {
-        let periods = now.nanos_since(self.validated_at) / self.nvp_ns.max(1);
+        let periods = now
+            .nanos_since(self.validated_at)
+            .checked_div(self.nvp_ns)
+            .unwrap_or(0);
         if periods == 0 {
             return false;
         }
-        let past = Duration::from_nanos(periods.saturating_mul(self.nvp_ns));
-        self.validated_at = self.validated_at + past;
+        self.validated_at = self.validated_at.plus_nanos(periods.saturating_mul(self.nvp_ns));
         let before = core.window();
         for _ in 0..periods.min(MOST_HALVINGS) {
             remember_three_quarters(core);
@@ -100,7 +107,7 @@ impl NewCwv {
     }
 }
 
-impl Part for NewCwv {
+impl IdlePolicy for NewCwv {
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
         if self.is_validated(core, event.now) {
             self.validated_at = event.now;
@@ -121,7 +128,7 @@ impl Part for NewCwv {
             return false;
         }
         if batch.limited {
-            batch.credit = 0;
+            batch.allowance = 0;
         }
         core.phase() != Phase::Recovery && self.give_up_half(core, batch.now)
     }
@@ -135,13 +142,7 @@ impl Part for NewCwv {
     }
 
     /// RFC 7661 §4.4.1: in the non-validated phase cwnd = max(pipeACK, `LossFlightSize`)/2.
-    fn on_congestion(
-        &mut self,
-        _core: &mut Core,
-        event: &Congestion,
-        in_use: Option<u64>,
-        reduction: Reduction,
-    ) -> Reduction {
+    fn on_congestion(&mut self, event: &Congestion, in_use: Option<u64>, reduction: Reduction) -> Reduction {
         self.episode = in_use.map(|in_use| Episode {
             in_use,
             retransmitted: lost(event),
@@ -186,35 +187,38 @@ impl Part for NewCwv {
 const NVP: Parameter = Parameter::time(
     "nvp",
     Duration::from_secs(300),
-    Duration::from_secs(1),
-    Duration::from_secs(86_400),
+    Duration::from_secs(1)..=Duration::from_secs(86_400),
     "non-validated period: after each of this length half of the window is given up",
 );
 const QUARTER: Parameter = Parameter::switch(
     "quarter",
     false,
-    "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK lags doubling",
+    "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK \
+     lags doubling",
 );
 const EXPIRED: Parameter = Parameter::word(
     "expired",
     "zero",
     &["zero", "undefined", "last"],
-    "pipeACK after a sampling period without acknowledgements: zero (not validated), undefined (validated, as in ngtcp2) or the \
+    "pipeACK after a sampling period without acknowledgements: zero (not validated), undefined (validated, as in \
+     ngtcp2) or the \
      last sample (the authors' module)",
 );
 const SSTHRESH: Parameter = Parameter::word(
     "ssthresh",
     "window",
     &["window", "law"],
-    "ssthresh after congestion in the non-validated phase: the new window (the authors' module) or what the law says",
+    "ssthresh after congestion in the non-validated phase: the new window (the authors' module) or what the \
+     algorithm says",
 );
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Idle, "new-cwv")
-        .about(
-            "the window is kept over a pause but grows and answers congestion by what is in use; half is given up every 5 min",
-            "RFC 7661",
-        )
-        .with_parameters(&[NVP, QUARTER, EXPIRED, SSTHRESH])
-        .idle(|arguments| Idle::NewCwv(NewCwv::from_arguments(arguments)))
+pub(crate) fn component() -> Component<AnyIdlePolicy> {
+    Description::new(
+        "new-cwv",
+        "the window is kept over a pause but grows and answers congestion by what is in use; half is \
+         given up every 5 min",
+        "RFC 7661",
+    )
+    .with_parameters(&[NVP, QUARTER, EXPIRED, SSTHRESH])
+    .made_by(|arguments| AnyIdlePolicy::NewCwv(NewCwv::from_arguments(arguments)))
 }

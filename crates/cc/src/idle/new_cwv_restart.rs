@@ -1,17 +1,19 @@
-//! `new-cwv-restart`: what Yanev et al. 2022 describe as New CWV: a pause restarts the window, and ssthresh knows the way back.
+//! `new-cwv-restart`: what Yanev et al. 2022 describe as New CWV: a pause restarts the window, and ssthresh
+//! knows the way back.
 
-use crate::compose::Core;
+use crate::component::{Component, Description};
 use crate::events::Sent;
-use crate::registry::{Arguments, Entry, Key, Parameter};
+use crate::parameter::Parameter;
+use crate::state::Core;
 
-use super::{Idle, MINIMUM_RTO, Part, PauseRule, restart_window};
+use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, restart_window};
 
 /// After more than an RTO without sending: ssthresh = cwnd, cwnd = min(IW, cwnd).
 ///
-/// NOTE: RFC 7661 keeps the window over a pause ([`new-cwv`](super::new_cwv)). The paper's figure 1b and its text ("preserves the
-/// cwnd before the idle period as its slow-start threshold") show this instead: its kernel module did not stop Linux
-/// from restarting the window. A window that is no larger than the initial one is left alone, and so is ssthresh:
-/// the paper's connections never paused that early.
+/// NOTE: RFC 7661 keeps the window over a pause ([`new-cwv`](super::new_cwv)). The paper's figure 1b and its
+/// text ("preserves the cwnd before the idle period as its slow-start threshold") show this instead: its
+/// kernel module did not stop Linux from restarting the window. A window that is no larger than the initial
+/// one is left alone, and so is ssthresh: the paper's connections never paused that early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewCwvRestart {
     pause: PauseRule,
@@ -19,16 +21,7 @@ pub(crate) struct NewCwvRestart {
     keep_higher: bool,
 }
 
-impl NewCwvRestart {
-    fn from_arguments(arguments: &Arguments) -> Self {
-        Self {
-            pause: PauseRule::from_arguments(arguments),
-            keep_higher: arguments.is_on(KEEP_HIGHER.name),
-        }
-    }
-}
-
-impl Part for NewCwvRestart {
+impl IdlePolicy for NewCwvRestart {
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
         let (before, window) = (core.window(), restart_window(core));
         if window == before || !self.pause.ends_pause(core, event.now) {
@@ -47,12 +40,18 @@ const KEEP_HIGHER: Parameter = Parameter::switch(
     "keep an ssthresh that is above the window before the pause, so that short bursts do not wear it down",
 );
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Idle, "new-cwv-restart")
-        .about(
-            "after a pause of more than an RTO the window is the initial one, and slow start ends at the window of before",
-            "Yanev et al. 2022, §2 and figure 1b",
-        )
-        .with_parameters(&[MINIMUM_RTO, KEEP_HIGHER])
-        .idle(|arguments| Idle::NewCwvRestart(NewCwvRestart::from_arguments(arguments)))
+pub(crate) fn component() -> Component<AnyIdlePolicy> {
+    Description::new(
+        "new-cwv-restart",
+        "after a pause of more than an RTO the window is the initial one, and slow start ends at the \
+         window of before",
+        "Yanev et al. 2022, §2 and figure 1b",
+    )
+    .with_parameters(&[MINIMUM_RTO, KEEP_HIGHER])
+    .made_by(|arguments| {
+        AnyIdlePolicy::NewCwvRestart(NewCwvRestart {
+            pause: PauseRule::from_arguments(arguments),
+            keep_higher: arguments.is_on(KEEP_HIGHER.name),
+        })
+    })
 }

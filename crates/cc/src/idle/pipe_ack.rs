@@ -1,18 +1,16 @@
 //! [`PipeAck`]: how much of the window was acknowledged per round trip lately (RFC 7661 §4.2, §4.5).
 
-use core::time::Duration;
-
 use crate::Timestamp;
-use crate::compose::Batch;
+use crate::state::Batch;
 
-/// The sampling period is divided into this many bins, as in the authors' own module. A bin expires as a whole, so a sample counts
-/// for three quarters of a period to a full one.
+/// The sampling period is divided into this many bins, as in the authors' own module. A bin expires as a
+/// whole, so a sample counts for three quarters of a period to a full one.
 const BINS: usize = 4;
 const BINS_NS: u64 = BINS as u64;
 /// The sampling period is three round trips, but at least a second (RFC 7661 §4.5.1).
 const MINIMUM_PERIOD_NS: u64 = 1_000_000_000;
 
-/// What pipeACK is once all samples have expired although there have been some.
+/// Value of pipeACK once all samples have expired although there have been some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expired {
     /// Nothing is known to have been in use: the window is not validated.
@@ -23,23 +21,26 @@ pub(crate) enum Expired {
     Last,
 }
 
-/// Samples of bytes acknowledged in one round trip, and their maximum over the sampling period. Sizes are bytes.
+/// Samples of bytes acknowledged in one round trip, and their maximum over the sampling period. Sizes are
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PipeAck {
     expired: Expired,
     /// Largest sample of each bin, newest bin first; [`NONE`] where there was none.
     bins: [u32; BINS],
-    /// When the newest bin began.
+    /// Beginning of the newest bin.
     newest: Timestamp,
     /// Newest sample, or [`NONE`].
     last: u32,
     /// Acknowledged in the round trip that is going on; [`NONE`] until one begins.
     round: u32,
-    /// When that last grew: a sample belongs to this moment, and not to the end of a pause that follows it.
+    /// Time at which that last grew: a sample belongs to this moment, and not to the end of a pause that
+    /// follows it.
     round_acked: Timestamp,
 }
 
-/// No sample. Samples are 32 bits wide, to keep a connection's state small, and end one below: no window is larger.
+/// No sample. Samples are 32 bits wide, to keep a connection's state small, and end one below: no window is
+/// larger.
 const NONE: u32 = u32::MAX;
 
 fn known(sample: u32) -> Option<u64> {
@@ -68,19 +69,18 @@ impl PipeAck {
         }
     }
 
-    /// How many bins have passed since the newest began.
+    /// Number of bins that have passed since the newest began.
     fn passed(&self, now: Timestamp, period_ns: u64) -> usize {
         let (age, width) = (now.nanos_since(self.newest), period_ns / BINS_NS);
         // Nearly always; a division costs as much as the rest of the part.
         if age < width {
             return 0;
         }
-        usize::try_from(age / width.max(1))
+        usize::try_from(age.checked_div(width).unwrap_or(u64::MAX))
             .unwrap_or(usize::MAX)
             .min(BINS)
     }
 
-    /// Takes a sample.
     pub(super) fn sample(&mut self, bytes: u64, at: Timestamp, period_ns: u64) {
         let (passed, bytes) = (self.passed(at, period_ns), narrow(bytes));
         if passed == BINS || self.last == NONE {
@@ -89,8 +89,8 @@ impl PipeAck {
         } else if passed > 0 {
             self.bins.rotate_right(passed);
             self.bins.iter_mut().take(passed).for_each(|bin| *bin = NONE);
-            let width = Duration::from_nanos(period_ns / BINS_NS);
-            self.newest = self.newest + width * u32::try_from(passed).unwrap_or(0);
+            let bins = u64::try_from(passed).unwrap_or(0);
+            self.newest = self.newest.plus_nanos((period_ns / BINS_NS).saturating_mul(bins));
         }
         if let Some(bin) = self.bins.first_mut() {
             *bin = if *bin == NONE { bytes } else { bytes.max(*bin) };
@@ -123,7 +123,8 @@ impl PipeAck {
         })
     }
 
-    /// Whether a sampling period has passed since the last acknowledgement of a round trip that was never completed.
+    /// Returns true if a sampling period has passed since the last acknowledgement of a round trip that was
+    /// never completed.
     fn broke_off(&self, now: Timestamp, period_ns: u64) -> bool {
         known(self.round).is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
     }
@@ -137,13 +138,8 @@ impl PipeAck {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{MS_IN_NS as MS, at};
     use rstest::rstest;
-
-    const MS: u64 = 1_000_000;
-
-    fn at(ms: u64) -> Timestamp {
-        Timestamp::from_millis(ms)
-    }
 
     // RFC 7661 §4.5.1: max(3·RTT, 1 s).
     #[rstest]
@@ -177,7 +173,8 @@ mod tests {
         );
     }
 
-    // RFC 7661 leaves open what an idle sender's pipeACK is: ngtcp2 makes it undefined, the authors' module keeps the last.
+    // RFC 7661 leaves open what an idle sender's pipeACK is: ngtcp2 makes it undefined, the authors' module
+    // keeps the last.
     #[rstest]
     #[case(Expired::Zero, Some(0))]
     #[case(Expired::Undefined, None)]

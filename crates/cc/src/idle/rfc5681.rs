@@ -1,10 +1,10 @@
 //! `rfc5681`: after a pause the window starts again as on a new connection.
 
-use crate::compose::Core;
+use crate::component::{Component, Description};
 use crate::events::Sent;
-use crate::registry::{Arguments, Entry, Key};
+use crate::state::Core;
 
-use super::{Idle, MINIMUM_RTO, Part, PauseRule, restart_window};
+use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, restart_window};
 
 /// cwnd = min(IW, cwnd) after more than an RTO without sending; ssthresh stays (RFC 5681 §4.1).
 #[derive(Clone, Copy, Debug)]
@@ -12,15 +12,7 @@ pub(crate) struct Rfc5681 {
     pause: PauseRule,
 }
 
-impl Rfc5681 {
-    fn from_arguments(arguments: &Arguments) -> Self {
-        Self {
-            pause: PauseRule::from_arguments(arguments),
-        }
-    }
-}
-
-impl Part for Rfc5681 {
+impl IdlePolicy for Rfc5681 {
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
         let window = restart_window(core);
         let restarts = window < core.window() && self.pause.ends_pause(core, event.now);
@@ -31,12 +23,15 @@ impl Part for Rfc5681 {
     }
 }
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Idle, "rfc5681")
-        .about(
-            "after a pause of more than an RTO the window is the initial one again; ssthresh stays",
-            "RFC 5681 §4.1",
-        )
-        .with_parameters(&[MINIMUM_RTO])
-        .idle(|arguments| Idle::Rfc5681(Rfc5681::from_arguments(arguments)))
+pub(crate) fn component() -> Component<AnyIdlePolicy> {
+    Description::new(
+        "rfc5681",
+        "after a pause of more than an RTO the window is the initial one again; ssthresh stays",
+        "RFC 5681 §4.1",
+    )
+    .with_parameters(&[MINIMUM_RTO])
+    .made_by(|arguments| {
+        let pause = PauseRule::from_arguments(arguments);
+        AnyIdlePolicy::Rfc5681(Rfc5681 { pause })
+    })
 }

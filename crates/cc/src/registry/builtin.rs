@@ -1,91 +1,79 @@
-//! The rows of [`Registry::builtin`](super::Registry::builtin).
+//! The entries and aliases of [`Registry::builtin`](super::Registry::builtin).
 
 use std::sync::Arc;
 
-use super::{Alias, Entry, Registry};
-use crate::{avoidance, ceiling, idle, loss, shape, startup};
+use super::entry::Make;
+use super::{Alias, Arguments, Entry, Registry};
+use crate::component::Component;
+use crate::{algorithm, ceiling, idle, loss, shaper, startup};
 
-/// Laws first, then the parts; the first part of a key is its default.
+/// Algorithms first, then the components by key; the first component of a key is its default.
 fn entries() -> Vec<Entry> {
-    vec![
-        avoidance::reno::entry(),
-        avoidance::cubic::entry(),
-        avoidance::compound::entry(),
-        avoidance::vegas::entry(),
-        avoidance::stream::entry(),
-        avoidance::ccp::ccp(),
-        avoidance::ccp::ccpd(),
-        startup::standard::entry(),
-        startup::hystartpp::entry(),
-        startup::short::entry(),
-        startup::video_rate::video_rate(),
-        startup::video_rate::video_ssthresh(),
-        shape::none(),
-        shape::rate_floor(),
-        shape::playout_buffer(),
-        idle::keep::entry(),
-        idle::rfc5681::entry(),
-        idle::cwv::entry(),
-        idle::new_cwv::entry(),
-        idle::new_cwv_restart::entry(),
-        loss::standard(),
-        loss::guard(),
-        loss::ignore(),
-        ceiling::none(),
-        ceiling::pace::entry(),
+    fn all<T>(components: Vec<Component<T>>, wrap: fn(fn(&Arguments) -> T) -> Make) -> Vec<Entry> {
+        let entries = components.into_iter().map(|component| Entry::of(component, wrap));
+        entries.collect()
+    }
+    [
+        all(algorithm::components(), Make::Algorithm),
+        all(startup::components(), Make::Startup),
+        all(shaper::components(), Make::Shaper),
+        all(idle::components(), Make::Idle),
+        all(loss::components(), Make::Loss),
+        all(ceiling::components(), Make::Ceiling),
     ]
+    .concat()
 }
 
 /// The papers' names for combinations.
 const ALIASES: &[Alias] = &[
-    Alias {
-        name: "ccp-sss",
-        expansion: "ccp+start=short",
-        summary: "CCP with a short slow start",
-        source: "Watanabe et al. 2014, CCPSSS",
-    },
-    Alias {
-        name: "ccp-vs",
-        expansion: "ccp+start=video-rate",
-        summary: "CCP that starts at the video's rate",
-        source: "Watanabe et al. 2014, CCPVS",
-    },
-    Alias {
-        name: "ccp-lss",
-        expansion: "ccp+start=video-ssthresh",
-        summary: "CCP whose slow start ends at the video's rate",
-        source: "Watanabe et al. 2014, CCPLSS",
-    },
-    Alias {
-        name: "ccp-lca",
-        expansion: "ccp+shape=rate-floor",
-        summary: "CCP that keeps the video's rate",
-        source: "Cavendish et al. 2015, CCPLCA",
-    },
-    Alias {
-        name: "ccp-lb",
-        expansion: "ccp+shape=playout-buffer",
-        summary: "CCP that counts the player's buffer as storage of the path",
-        source: "Cavendish et al. 2015 eq. (6), CCPLB",
-    },
-    Alias {
-        name: "reno-cwv",
-        expansion: "reno+idle=cwv",
-        summary: "NewReno with congestion window validation, as Linux has it",
-        source: "Yanev et al. 2022 (CWV); RFC 2861",
-    },
-    Alias {
-        name: "reno-new-cwv",
-        expansion: "reno+idle=new-cwv",
-        summary: "NewReno with the new congestion window validation, as the RFC has it",
-        source: "RFC 7661",
-    },
-    Alias {
-        name: "reno-new-cwv-p21",
-        expansion: "reno+idle=new-cwv-restart",
-        summary: "NewReno with the new congestion window validation, as the paper describes it",
-        source: "Yanev et al. 2022 (New CWV)",
-    },
+    Alias::new(
+        "ccp-sss",
+        "ccp+start=short",
+        "CCP with a short slow start",
+        "Watanabe et al. 2014, CCPSSS",
+    ),
+    Alias::new(
+        "ccp-vs",
+        "ccp+start=video-rate",
+        "CCP that starts at the video's rate",
+        "Watanabe et al. 2014, CCPVS",
+    ),
+    Alias::new(
+        "ccp-lss",
+        "ccp+start=video-ssthresh",
+        "CCP whose slow start ends at the video's rate",
+        "Watanabe et al. 2014, CCPLSS",
+    ),
+    Alias::new(
+        "ccp-lca",
+        "ccp+shape=rate-floor",
+        "CCP that keeps the video's rate",
+        "Cavendish et al. 2015, CCPLCA",
+    ),
+    Alias::new(
+        "ccp-lb",
+        "ccp+shape=playout-buffer",
+        "CCP that counts the player's buffer as storage of the path",
+        "Cavendish et al. 2015 eq. (6), CCPLB",
+    ),
+    Alias::new(
+        "reno-cwv",
+        "reno+idle=cwv",
+        "NewReno with congestion window validation, as Linux has it",
+        "Yanev et al. 2022 (CWV); RFC 2861",
+    ),
+    Alias::new(
+        "reno-new-cwv",
+        "reno+idle=new-cwv",
+        "NewReno with the new congestion window validation, as the RFC has it",
+        "RFC 7661",
+    ),
+    Alias::new(
+        "reno-new-cwv-p21",
+        "reno+idle=new-cwv-restart",
+        "NewReno with the new congestion window validation, as the paper describes it",
+        "Yanev et al. 2022 (New CWV)",
+    ),
 ];
 
 pub(super) fn registry() -> Registry {

@@ -1,38 +1,43 @@
-//! [`Entry`]: one controller or part, with everything that a user can be told of it.
+//! [`Entry`]: one controller or component, with all that listings and error messages say about it.
 
 use core::fmt;
 use std::sync::Arc;
 
-use super::{Arguments, Parameter, RegisterError};
-use crate::avoidance::Avoidance;
-use crate::ceiling::Ceiling;
-use crate::idle::Idle;
-use crate::loss::Loss;
-use crate::shape::Shape;
-use crate::spec::ControllerSpec;
-use crate::startup::Startup;
+use super::RegisterError;
+use crate::algorithm::AnyAlgorithm;
+use crate::ceiling::AnyCeiling;
+use crate::component::{Component, Description};
+use crate::compose::Components;
+use crate::idle::AnyIdlePolicy;
+use crate::loss::AnyLossPolicy;
+use crate::parameter::{Arguments, Parameter};
+use crate::shaper::AnyShaper;
+use crate::startup::AnyStartup;
+use crate::state::{GROWTH, Growth};
 use crate::{CongestionController, Path, VideoKnowledge};
 
-/// Which part of a controller `KEY=PART` sets.
+/// The component of a controller that `KEY=COMPONENT` sets. Declared in the order in which specs print them, and in
+/// which an alias's components take arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Key {
-    /// Slow start.
+    /// Startup component: slow start.
     Start,
-    /// What of the law's window is published.
+    /// Shaper: the window that is published, given what is known of the video.
     Shape,
-    /// What a pause costs.
+    /// Idle policy: the cost of a pause.
     Idle,
-    /// What a loss does to a law that does not answer it itself.
+    /// Loss policy: the cost of a loss to an algorithm that does not answer it itself.
     Loss,
-    /// A bound from above.
+    /// Ceiling: a bound from above.
     Ceiling,
 }
 
 impl Key {
-    /// All keys, in the order in which a spec prints them.
+    /// All keys, in order.
     pub const ALL: [Self; 5] = [Self::Start, Self::Shape, Self::Idle, Self::Loss, Self::Ceiling];
 
-    /// The key as it is written.
+    /// The key as specs write it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -42,10 +47,6 @@ impl Key {
             Self::Ceiling => "ceiling",
         }
     }
-
-    pub(crate) const fn index(self) -> usize {
-        self as usize
-    }
 }
 
 impl fmt::Display for Key {
@@ -54,69 +55,45 @@ impl fmt::Display for Key {
     }
 }
 
-/// What an [`Entry`] is.
+/// Place of an [`Entry`] in a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// An avoidance law, which parts complete.
-    Law,
-    /// A part, behind its key.
-    Part(Key),
-    /// A whole controller made by a registered builder; takes no parts.
+    /// A congestion avoidance algorithm, which components complete.
+    Algorithm,
+    /// A component, behind its key.
+    Component(Key),
+    /// A whole controller made by a registered builder; takes no components.
     Custom,
-    /// A whole controller that whoever registered it makes outside this crate; takes neither parts nor arguments.
-    External,
 }
 
 /// Makes a complete controller.
 pub(crate) type Build =
     Arc<dyn Fn(&Path, &Arguments, Arc<VideoKnowledge>) -> Box<dyn CongestionController> + Send + Sync>;
 
-/// How the thing that an entry names is made of its arguments.
+/// Makes what an entry names out of its arguments.
 #[derive(Clone)]
 pub(crate) enum Make {
-    Undefined,
-    Law(fn(&Arguments) -> Avoidance),
-    Start(fn(&Arguments) -> Startup),
-    Shape(fn(&Arguments) -> Shape),
-    Idle(fn(&Arguments) -> Idle),
-    Loss(fn(&Arguments) -> Loss),
-    Ceiling(fn(&Arguments) -> Ceiling),
+    Algorithm(fn(&Arguments) -> AnyAlgorithm),
+    Startup(fn(&Arguments) -> AnyStartup),
+    Shaper(fn(&Arguments) -> AnyShaper),
+    Idle(fn(&Arguments) -> AnyIdlePolicy),
+    Loss(fn(&Arguments) -> AnyLossPolicy),
+    Ceiling(fn(&Arguments) -> AnyCeiling),
     Custom(Build),
 }
 
-/// A controller or a part of one, as a spec names it.
+/// A controller or a component of one, as a spec names it.
 #[derive(Clone)]
 pub struct Entry {
-    name: &'static str,
-    kind: Kind,
-    summary: &'static str,
-    source: &'static str,
-    parameters: Vec<Parameter>,
-    default_loss: &'static str,
-    absolute: bool,
-    fits: fn(&ControllerSpec) -> Result<(), &'static str>,
+    pub(crate) description: Description,
     pub(crate) make: Make,
 }
 
 impl Entry {
-    fn new(name: &'static str, kind: Kind, make: Make) -> Self {
-        Self {
-            name,
-            kind,
-            summary: "",
-            source: "",
-            parameters: Vec::new(),
-            default_loss: "standard",
-            absolute: false,
-            fits: |_| Ok(()),
-            make,
-        }
-    }
-
-    /// A controller of your own. `build` makes it for one connection; it takes no parts.
+    /// A controller of your own. `build` makes it for one connection; it takes no components.
     ///
-    /// What it has to say about itself is added with [`about`](Self::about) and [`with_parameters`](Self::with_parameters).
+    /// Its descriptions are added with [`about`](Self::about) and [`with_parameters`](Self::with_parameters).
     pub fn custom(
         name: &'static str,
         build: impl Fn(&Path, &Arguments, Arc<VideoKnowledge>) -> Box<dyn CongestionController>
@@ -124,161 +101,142 @@ impl Entry {
         + Sync
         + 'static,
     ) -> Self {
-        Self::new(name, Kind::Custom, Make::Custom(Arc::new(build)))
+        Self {
+            description: Description::new(name, "", ""),
+            make: Make::Custom(Arc::new(build)),
+        }
     }
 
-    /// A controller that the caller makes itself when [`Registry::resolve`](super::Registry::resolve) answers
-    /// with its name.
-    pub fn external(name: &'static str) -> Self {
-        Self::new(name, Kind::External, Make::Undefined)
+    /// The entry of a component, which `wrap` makes of its kind's maker. Every window-based algorithm has the
+    /// parameter [`GROWTH`] after its own.
+    pub(crate) fn of<T>(component: Component<T>, wrap: fn(fn(&Arguments) -> T) -> Make) -> Self {
+        let Component {
+            mut description,
+            make,
+        } = component;
+        let make = wrap(make);
+        if matches!(make, Make::Algorithm(_)) && !description.absolute {
+            description.parameters.push(GROWTH);
+        }
+        Self { description, make }
     }
 
-    pub(crate) fn law(name: &'static str) -> Self {
-        Self::new(name, Kind::Law, Make::Undefined)
-    }
-
-    pub(crate) fn part(key: Key, name: &'static str) -> Self {
-        Self::new(name, Kind::Part(key), Make::Undefined)
-    }
-
-    /// Says in one line what it is, and where it is defined.
+    /// Describes it in one line, and names the RFC section or paper that defines it.
     #[must_use]
     pub fn about(mut self, summary: &'static str, source: &'static str) -> Self {
-        self.summary = summary;
-        self.source = source;
+        self.description.summary = summary;
+        self.description.source = source;
         self
     }
 
     /// Declares its parameters, in the order in which they may be given without names.
     #[must_use]
     pub fn with_parameters(mut self, parameters: &[Parameter]) -> Self {
-        self.parameters = parameters.to_vec();
+        self.description.parameters = parameters.to_vec();
         self
     }
 
-    /// Says that it sets the window outright, so that the window may rise without credit from acknowledgements.
+    /// Declares that it sets the window outright, so that the window may rise without acknowledged bytes to
+    /// account for it.
     #[must_use]
     pub fn absolute(mut self) -> Self {
-        self.absolute = true;
+        self.description.absolute = true;
         self
     }
 
-    /// Names the loss response that a law has when a spec names none.
-    #[must_use]
-    pub(crate) fn default_loss(mut self, name: &'static str) -> Self {
-        self.default_loss = name;
-        self
-    }
-
-    /// Sets the check that refuses combinations that make no sense, with the reason as text.
-    #[must_use]
-    pub(crate) fn fits(mut self, fits: fn(&ControllerSpec) -> Result<(), &'static str>) -> Self {
-        self.fits = fits;
-        self
-    }
-
-    pub(crate) fn avoidance(mut self, make: fn(&Arguments) -> Avoidance) -> Self {
-        self.make = Make::Law(make);
-        self
-    }
-
-    pub(crate) fn startup(mut self, make: fn(&Arguments) -> Startup) -> Self {
-        self.make = Make::Start(make);
-        self
-    }
-
-    pub(crate) fn shape(mut self, make: fn(&Arguments) -> Shape) -> Self {
-        self.make = Make::Shape(make);
-        self
-    }
-
-    pub(crate) fn idle(mut self, make: fn(&Arguments) -> Idle) -> Self {
-        self.make = Make::Idle(make);
-        self
-    }
-
-    pub(crate) fn loss(mut self, make: fn(&Arguments) -> Loss) -> Self {
-        self.make = Make::Loss(make);
-        self
-    }
-
-    pub(crate) fn ceiling(mut self, make: fn(&Arguments) -> Ceiling) -> Self {
-        self.make = Make::Ceiling(make);
-        self
-    }
-
-    /// The name in specs.
+    /// Its name in specs.
     pub const fn name(&self) -> &'static str {
-        self.name
+        self.description.name
     }
 
-    /// What it is.
+    /// Its place in specs.
     pub const fn kind(&self) -> Kind {
-        self.kind
+        match self.make {
+            Make::Algorithm(_) => Kind::Algorithm,
+            Make::Startup(_) => Kind::Component(Key::Start),
+            Make::Shaper(_) => Kind::Component(Key::Shape),
+            Make::Idle(_) => Kind::Component(Key::Idle),
+            Make::Loss(_) => Kind::Component(Key::Loss),
+            Make::Ceiling(_) => Kind::Component(Key::Ceiling),
+            Make::Custom(_) => Kind::Custom,
+        }
     }
 
     /// The key that it stands behind; `None` for what a spec begins with.
     pub const fn key(&self) -> Option<Key> {
-        match self.kind {
-            Kind::Part(key) => Some(key),
+        match self.kind() {
+            Kind::Component(key) => Some(key),
             _ => None,
         }
     }
 
-    /// What it does, in one line.
-    pub const fn summary(&self) -> &'static str {
-        self.summary
+    /// Returns true if a spec that begins with it may name components.
+    pub const fn takes_components(&self) -> bool {
+        matches!(self.make, Make::Algorithm(_))
     }
 
-    /// Where it is defined: RFC section, or paper and equation.
+    /// One line for listings; empty if it was registered without.
+    pub const fn summary(&self) -> &'static str {
+        self.description.summary
+    }
+
+    /// The RFC section, or paper and equation, that defines it.
     pub const fn source(&self) -> &'static str {
-        self.source
+        self.description.source
     }
 
     /// Its parameters, in the order in which they may be given without names.
     pub fn parameters(&self) -> &[Parameter] {
-        &self.parameters
+        &self.description.parameters
     }
 
-    /// Whether it sets the window outright instead of growing it by what is acknowledged.
+    /// Returns true if it sets the window outright instead of growing it by acknowledged bytes.
     pub const fn is_absolute(&self) -> bool {
-        self.absolute
+        self.description.absolute
     }
 
-    /// Whether a law answers losses itself.
-    pub fn answers_loss(&self) -> bool {
-        self.default_loss == "standard"
-    }
-
-    /// The part that a law has for `key` when a spec names none.
-    pub const fn default_part(&self, key: Key) -> &'static str {
+    /// The component that an algorithm has for `key` when a spec names none.
+    pub const fn default_component(&self, key: Key) -> &'static str {
         match key {
-            Key::Start => "standard",
+            Key::Loss if self.description.traits.holds_on_loss => "guard",
+            Key::Start | Key::Loss => "standard",
             Key::Shape | Key::Ceiling => "none",
             Key::Idle => "keep",
-            Key::Loss => self.default_loss,
         }
     }
 
-    pub(crate) fn check_fit(&self, spec: &ControllerSpec) -> Result<(), &'static str> {
-        (self.fits)(spec)
+    /// Puts what it makes into its place among `components`.
+    pub(super) fn add_to(&self, components: &mut Components, arguments: &Arguments) {
+        match self.make {
+            Make::Algorithm(make) => {
+                components.algorithm = make(arguments);
+                components.growth = Growth::from_arguments(arguments);
+            }
+            Make::Startup(make) => components.startup = make(arguments),
+            Make::Shaper(make) => components.shaper = make(arguments),
+            Make::Idle(make) => components.idle = make(arguments),
+            Make::Loss(make) => components.loss = make(arguments),
+            Make::Ceiling(make) => components.ceiling = make(arguments),
+            Make::Custom(_) => {}
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), RegisterError> {
         let bad = |problem| RegisterError::BadParameter {
-            entry: self.name,
+            entry: self.description.name,
             problem,
         };
-        for (index, parameter) in self.parameters.iter().enumerate() {
+        for (index, parameter) in self.description.parameters.iter().enumerate() {
             super::check_name(parameter.name)?;
-            let earlier = self.parameters.iter().take(index);
+            let earlier = self.description.parameters.iter().take(index);
             if earlier.into_iter().any(|other| other.name == parameter.name) {
-                return Err(bad(format!("two are called `{}`", parameter.name)));
+                return Err(bad(format!("two have the name `{}`", parameter.name)));
             }
             if !parameter.accepts(parameter.default) {
                 return Err(bad(format!(
-                    "the default of `{}` is not {}",
+                    "the default of `{}` is {}, which is not {}",
                     parameter.name,
+                    parameter.default,
                     parameter.expected()
                 )));
             }
@@ -290,9 +248,9 @@ impl Entry {
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry")
-            .field("name", &self.name)
-            .field("kind", &self.kind)
-            .field("parameters", &self.parameters)
+            .field("name", &self.description.name)
+            .field("kind", &self.kind())
+            .field("parameters", &self.description.parameters)
             .finish_non_exhaustive()
     }
 }

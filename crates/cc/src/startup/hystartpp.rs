@@ -1,13 +1,14 @@
-//! `hystartpp`: HyStart++ (RFC 9406), which leaves slow start when the RTT rises instead of waiting for a loss.
+//! `hystartpp`: HyStart++ (RFC 9406), which leaves slow start when the RTT rises instead of waiting for a
+//! loss.
 
 use crate::Reason;
-use crate::compose::{Batch, Core, Step};
-use crate::registry::{Entry, Key};
+use crate::component::{Component, Description, Step};
+use crate::state::{Batch, Core};
 
-use super::{Part, Startup, standard};
+use super::{AnyStartup, Startup, standard};
 
-// RFC 9406 §4.3 recommends these values. L, the limit on growth per ACK, is infinite for a sender that paces, and
-// quinn always does.
+// RFC 9406 §4.3 recommends these values. L, the limit on growth per ACK, is infinite for a sender that paces,
+// and quinn always does.
 /// Smallest rise of the RTT that counts: `MIN_RTT_THRESH`, 4 ms.
 const MIN_RTT_THRESH_NS: u64 = 4_000_000;
 /// Largest rise that is asked for: `MAX_RTT_THRESH`, 16 ms.
@@ -74,7 +75,7 @@ impl HyStartPp {
     }
 }
 
-impl Part for HyStartPp {
+impl Startup for HyStartPp {
     fn begin(&mut self, _core: &mut Core) {
         *self = Self::default();
     }
@@ -82,7 +83,7 @@ impl Part for HyStartPp {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
         // RFC 9406 §4.3: HyStart++ is for the initial slow start only.
         if core.ssthresh.is_some() {
-            return standard::grow(core, batch.credit);
+            return standard::grow(core, batch.allowance);
         }
         if batch.new_round {
             self.next_round();
@@ -91,12 +92,12 @@ impl Part for HyStartPp {
             core.ssthresh = Some(core.window());
             return Step::Leave {
                 reason: Reason::RttRose,
-                unused: batch.credit,
+                unused: batch.allowance,
             };
         }
         core.grow(match self.css {
-            None => batch.credit,
-            Some(_) => batch.credit / CSS_GROWTH_DIVISOR,
+            None => batch.allowance,
+            Some(_) => batch.allowance / CSS_GROWTH_DIVISOR,
         });
         if let Some(rtt) = batch.rtt_ns {
             self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
@@ -107,21 +108,20 @@ impl Part for HyStartPp {
     }
 }
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Start, "hystartpp")
-        .about(
-            "HyStart++: slow start that ends, by way of a slower phase, when the RTT rises",
-            "RFC 9406",
-        )
-        .startup(|_| Startup::HyStartPp(HyStartPp::default()))
+pub(crate) fn component() -> Component<AnyStartup> {
+    Description::new(
+        "hystartpp",
+        "HyStart++: slow start that ends, by way of a slower phase, when the RTT rises",
+        "RFC 9406",
+    )
+    .made_by(|_| AnyStartup::HyStartPp(HyStartPp::default()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::MS_IN_NS as MS;
     use rstest::rstest;
-
-    const MS: u64 = 1_000_000;
 
     // RFC 9406 §4.2: RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH)).
     #[rstest]

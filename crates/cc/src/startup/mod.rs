@@ -1,23 +1,25 @@
-//! Startup parts: slow start and its variants. They govern at the beginning of a connection, after persistent congestion
-//! and after idle (`core.phase()` tells which).
+//! Startup components: slow start and its variants. They govern at the beginning of a connection, after
+//! persistent congestion and after idle; `core.phase()` says which.
 //!
-//! A new one is a file here that implements [`Part`] and gives an `entry()`, an arm of [`Startup`], and a row in
-//! `registry/builtin.rs`. One that needs knowledge it does not have grows as [`standard`] until the knowledge comes.
+//! A new one is a file here that implements [`Startup`] and gives a `component()`; below it needs its `mod`
+//! line, a variant of [`AnyStartup`] and a row of [`components`]. One that lacks a fact of the video grows as
+//! [`standard`] until the fact is known.
 
-pub(crate) mod hystartpp;
-pub(crate) mod short;
+mod hystartpp;
+mod short;
 pub(crate) mod standard;
-pub(crate) mod video_rate;
+mod video_rate;
 
-use crate::compose::{Batch, Core, Needs, Step};
+use crate::component::{Component, Needs, Step, dispatch};
+use crate::events::Sent;
+use crate::state::{Batch, Core};
 use hystartpp::HyStartPp;
 use short::Short;
 use standard::Standard;
 use video_rate::{VideoRate, VideoSsthresh};
 
-/// What a startup part is asked.
-pub(crate) trait Part {
-    /// What it asks of its surroundings.
+/// A variant of slow start.
+pub(crate) trait Startup {
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -25,14 +27,17 @@ pub(crate) trait Part {
     /// Slow start begins, for the first time or again. `core.phase()`, window and ssthresh are set already.
     fn begin(&mut self, _core: &mut Core) {}
 
-    /// An ACK batch arrived in slow start. Sets the window, by `batch.credit` bytes (already zero where the sender was
-    /// limited), and says whether slow start goes on. A loss needs no answer: the law reduces and recovery begins.
+    /// A burst left, in any phase. Called if a component requires [every
+    /// burst](crate::component::Bursts::Every); `core` does not contain the burst yet.
+    fn on_sent(&mut self, _core: &mut Core, _event: &Sent) {}
+
+    /// An ACK frame arrived in slow start. Sets the window, by `batch.allowance` bytes (already zero where
+    /// the sender was limited). A loss needs no answer: the algorithm reduces the window and recovery begins.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
 }
 
-/// All startup parts.
 #[derive(Clone, Debug)]
-pub(crate) enum Startup {
+pub(crate) enum AnyStartup {
     Standard(Standard),
     HyStartPp(HyStartPp),
     Short(Short),
@@ -40,28 +45,21 @@ pub(crate) enum Startup {
     VideoSsthresh(VideoSsthresh),
 }
 
-macro_rules! each {
-    ($self:ident, $part:ident => $call:expr) => {
-        match $self {
-            Startup::Standard($part) => $call,
-            Startup::HyStartPp($part) => $call,
-            Startup::Short($part) => $call,
-            Startup::VideoRate($part) => $call,
-            Startup::VideoSsthresh($part) => $call,
-        }
-    };
+dispatch! {
+    impl AnyStartup { Standard, HyStartPp, Short, VideoRate, VideoSsthresh }
+    fn needs(&self) -> Needs;
+    fn begin(&mut self, core: &mut Core);
+    fn on_sent(&mut self, core: &mut Core, event: &Sent);
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
 }
 
-impl Startup {
-    pub(crate) fn needs(&self) -> Needs {
-        each!(self, part => part.needs())
-    }
-
-    pub(crate) fn begin(&mut self, core: &mut Core) {
-        each!(self, part => part.begin(core));
-    }
-
-    pub(crate) fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
-        each!(self, part => part.on_batch(core, batch))
-    }
+/// All startup components, the default first.
+pub(crate) fn components() -> Vec<Component<AnyStartup>> {
+    vec![
+        standard::component(),
+        hystartpp::component(),
+        short::component(),
+        video_rate::video_rate(),
+        video_rate::video_ssthresh(),
+    ]
 }

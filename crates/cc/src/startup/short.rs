@@ -1,21 +1,21 @@
 //! `short`: slow start that ends with the first estimate of the path's capacity (CCPSSS).
 
 use crate::Reason;
-use crate::compose::{Batch, Core, Needs, Step};
-use crate::registry::{Entry, Key};
+use crate::component::{Bursts, Component, Description, Needs, Step};
+use crate::state::{Batch, Core};
 
-use super::{Part, Startup, standard};
+use super::{AnyStartup, Startup, standard};
 
-/// CCPSSS: slow start until one packet train has told the capacity, or a loss, or ssthresh.
+/// CCPSSS: slow start until one packet train gives an estimate of the capacity, or a loss, or ssthresh.
 ///
 /// Slow start again, after persistent congestion or a pause, ends at once if the capacity is known by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Short;
 
-impl Part for Short {
+impl Startup for Short {
     fn needs(&self) -> Needs {
         Needs {
-            capacity: true,
+            bursts: Bursts::Capacity,
             ..Needs::default()
         }
     }
@@ -24,18 +24,18 @@ impl Part for Short {
         if core.early_capacity().is_some() {
             return Step::Leave {
                 reason: Reason::CapacityKnown,
-                unused: batch.credit,
+                unused: batch.allowance,
             };
         }
-        standard::grow(core, batch.credit)
+        standard::grow(core, batch.allowance)
     }
 }
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Start, "short")
-        .about(
-            "slow start until the first estimate of the path's capacity",
-            "Watanabe et al. 2014, CCPSSS",
-        )
-        .startup(|_| Startup::Short(Short))
+pub(crate) fn component() -> Component<AnyStartup> {
+    Description::new(
+        "short",
+        "slow start until the first estimate of the path's capacity",
+        "Watanabe et al. 2014, CCPSSS",
+    )
+    .made_by(|_| AnyStartup::Short(Short))
 }

@@ -1,46 +1,46 @@
 //! `standard`: slow start as RFC 9002 §7.3.1 has it.
 
 use crate::Reason;
-use crate::compose::{Batch, Core, Step};
-use crate::registry::{Entry, Key};
+use crate::component::{Component, Description, Step};
+use crate::state::{Batch, Core};
 
-use super::{Part, Startup};
+use super::{AnyStartup, Startup};
 
 /// Grows the window by what is acknowledged until it reaches ssthresh.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standard;
 
-impl Part for Standard {
+impl Startup for Standard {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
-        grow(core, batch.credit)
+        grow(core, batch.allowance)
     }
 }
 
-/// Grows the window by `credit` bytes, up to ssthresh.
-pub(crate) fn grow(core: &mut Core, credit: u64) -> Step {
+/// Grows the window by `allowance` bytes, up to ssthresh.
+pub(crate) fn grow(core: &mut Core, allowance: u64) -> Step {
     let room = core
         .ssthresh
         .map(|ssthresh| ssthresh.saturating_sub(core.window()));
     match room {
-        Some(room) if room <= credit => {
+        Some(room) if room <= allowance => {
             core.grow(room);
             Step::Leave {
                 reason: Reason::ReachedSsthresh,
-                unused: credit.saturating_sub(room),
+                unused: allowance.saturating_sub(room),
             }
         }
         _ => {
-            core.grow(credit);
+            core.grow(allowance);
             Step::Stay
         }
     }
 }
 
-pub(crate) fn entry() -> Entry {
-    Entry::part(Key::Start, "standard")
-        .about(
-            "the window grows by what is acknowledged until a loss or ssthresh",
-            "RFC 9002 §7.3.1",
-        )
-        .startup(|_| Startup::Standard(Standard))
+pub(crate) fn component() -> Component<AnyStartup> {
+    Description::new(
+        "standard",
+        "the window grows by what is acknowledged until a loss or ssthresh",
+        "RFC 9002 §7.3.1",
+    )
+    .made_by(|_| AnyStartup::Standard(Standard))
 }

@@ -1,28 +1,28 @@
 //! `video-rate` and `video-ssthresh`: slow start that knows the video's rate (CCPVS and CCPLSS).
 
 use crate::Facts;
-use crate::compose::{Batch, Core, Needs, Step};
-use crate::registry::{Entry, Key};
+use crate::component::{Component, Description, Needs, Step};
+use crate::state::{Batch, Core};
 
-use super::{Part, Startup, standard};
+use super::{AnyStartup, Startup, standard};
 
 /// CCPVS: the window is the one that carries the video's rate, at once.
 ///
-/// It follows the smoothed RTT down as well as up and stays until a loss. Once ssthresh is finite (after persistent
-/// congestion, after a pause) slow start goes on from there to ssthresh.
+/// It follows the smoothed RTT down as well as up and stays until a loss. Once ssthresh is finite (after
+/// persistent congestion, after a pause) slow start goes on from there to ssthresh.
 ///
 /// NOTE: the 2015 paper prints VR/rtt, which is no window; throughput = cwnd/rtt makes it VR·rtt.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VideoRate;
 
-impl Part for VideoRate {
+impl Startup for VideoRate {
     fn needs(&self) -> Needs {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
         let Some(window) = video_window(core) else {
-            return standard::grow(core, batch.credit);
+            return standard::grow(core, batch.allowance);
         };
         match core.ssthresh {
             None => {
@@ -31,7 +31,7 @@ impl Part for VideoRate {
             }
             Some(ssthresh) => {
                 core.set_window(core.window().max(window.min(ssthresh)));
-                standard::grow(core, batch.credit)
+                standard::grow(core, batch.allowance)
             }
         }
     }
@@ -41,7 +41,7 @@ impl Part for VideoRate {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VideoSsthresh;
 
-impl Part for VideoSsthresh {
+impl Startup for VideoSsthresh {
     fn needs(&self) -> Needs {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
@@ -50,7 +50,7 @@ impl Part for VideoSsthresh {
         if let Some(window) = video_window(core) {
             core.ssthresh = Some(window);
         }
-        standard::grow(core, batch.credit)
+        standard::grow(core, batch.allowance)
     }
 }
 
@@ -60,33 +60,31 @@ fn video_window(core: &Core) -> Option<u64> {
     Some(core.video_window(rtt)?.max(core.initial_window()))
 }
 
-pub(crate) fn video_rate() -> Entry {
-    Entry::part(Key::Start, "video-rate")
-        .about(
-            "start with the window that carries the video's average rate, until a loss",
-            "Watanabe et al. 2014, CCPVS",
-        )
-        .absolute()
-        .startup(|_| Startup::VideoRate(VideoRate))
+pub(crate) fn video_rate() -> Component<AnyStartup> {
+    Description::new(
+        "video-rate",
+        "start with the window that carries the video's average rate, until a loss",
+        "Watanabe et al. 2014, CCPVS",
+    )
+    .absolute()
+    .made_by(|_| AnyStartup::VideoRate(VideoRate))
 }
 
-pub(crate) fn video_ssthresh() -> Entry {
-    Entry::part(Key::Start, "video-ssthresh")
-        .about(
-            "slow start up to the window that carries the video's average rate",
-            "Watanabe et al. 2014, CCPLSS",
-        )
-        .startup(|_| Startup::VideoSsthresh(VideoSsthresh))
+pub(crate) fn video_ssthresh() -> Component<AnyStartup> {
+    Description::new(
+        "video-ssthresh",
+        "slow start up to the window that carries the video's average rate",
+        "Watanabe et al. 2014, CCPLSS",
+    )
+    .made_by(|_| AnyStartup::VideoSsthresh(VideoSsthresh))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::round_rtt::tests::batch;
+    use crate::tests::MTU;
     use crate::{Bitrate, Reason};
     use rstest::rstest;
-
-    const MTU: u64 = 1_200;
 
     fn core(window: u64, rtt_ms: u64) -> Core {
         let core = Core::sample(window, rtt_ms, rtt_ms);
@@ -104,7 +102,7 @@ mod tests {
         let mut core = core(12_000, rtt_ms);
         assert_eq!(video_window(&core), Some(bytes));
         assert_eq!(
-            VideoRate.on_batch(&mut core, &batch(2_000, rtt_ms, true)),
+            VideoRate.on_batch(&mut core, &Batch::sample(2_000, rtt_ms, true)),
             Step::Stay
         );
         assert_eq!(core.window(), bytes);
@@ -113,7 +111,7 @@ mod tests {
     #[test]
     fn the_window_follows_the_rtt_down() {
         let mut core = core(131_089, 100);
-        let _ = VideoRate.on_batch(&mut core, &batch(2_000, 100, true));
+        let _ = VideoRate.on_batch(&mut core, &Batch::sample(2_000, 100, true));
         assert_eq!(core.window(), 65_544);
     }
 
@@ -121,17 +119,14 @@ mod tests {
     fn a_restart_goes_on_from_the_videos_window_to_ssthresh() {
         let mut core = core(2 * MTU, 100);
         core.ssthresh = Some(70_000);
-        let credit = |bytes| Batch {
-            credit: bytes,
-            ..batch(2_000, 100, true)
-        };
-        assert_eq!(VideoRate.on_batch(&mut core, &credit(1_200)), Step::Stay);
+        let allowance = |bytes| Batch::sample(2_000, 100, true).with_allowance(bytes);
+        assert_eq!(VideoRate.on_batch(&mut core, &allowance(1_200)), Step::Stay);
         assert_eq!(core.window(), 66_744);
         let left = Step::Leave {
             reason: Reason::ReachedSsthresh,
             unused: 6_744,
         };
-        assert_eq!(VideoRate.on_batch(&mut core, &credit(10_000)), left);
+        assert_eq!(VideoRate.on_batch(&mut core, &allowance(10_000)), left);
     }
 
     // 12,000 → 24,000 → 48,000 → crosses 65,544 in the third round trip.
@@ -139,12 +134,12 @@ mod tests {
     fn limited_slow_start_doubles_until_it_carries_the_video() {
         let mut core = core(12_000, 100);
         for window in [24_000, 48_000] {
-            let credit = core.window();
+            let allowance = core.window();
             let step = VideoSsthresh.on_batch(
                 &mut core,
                 &Batch {
-                    credit,
-                    ..batch(2_000, 100, true)
+                    allowance,
+                    ..Batch::sample(2_000, 100, true)
                 },
             );
             assert_eq!((step, core.window()), (Step::Stay, window));
@@ -152,8 +147,8 @@ mod tests {
         let step = VideoSsthresh.on_batch(
             &mut core,
             &Batch {
-                credit: 48_000,
-                ..batch(2_000, 100, true)
+                allowance: 48_000,
+                ..Batch::sample(2_000, 100, true)
             },
         );
         assert!(
@@ -172,12 +167,12 @@ mod tests {
     #[test]
     fn an_unknown_rate_leaves_standard_slow_start() {
         let mut core = Core::sample(12_000, 100, 100);
-        let credit = Batch {
-            credit: 12_000,
-            ..batch(2_000, 100, true)
+        let allowance = Batch {
+            allowance: 12_000,
+            ..Batch::sample(2_000, 100, true)
         };
-        assert_eq!(VideoRate.on_batch(&mut core, &credit), Step::Stay);
-        assert_eq!(VideoSsthresh.on_batch(&mut core, &credit), Step::Stay);
+        assert_eq!(VideoRate.on_batch(&mut core, &allowance), Step::Stay);
+        assert_eq!(VideoSsthresh.on_batch(&mut core, &allowance), Step::Stay);
         assert_eq!((core.window(), core.ssthresh), (36_000, None));
     }
 }

@@ -1,79 +1,64 @@
 //! [`composition`]: a spec out of arbitrary bytes.
 
 use core::fmt::Write as _;
+use core::slice::Iter;
 use core::time::Duration;
 
-use crate::compose::floor_bytes;
-use crate::registry::{Entry, Key, Kind, Parameter, ParameterKind, Registry, Value};
+use crate::registry::{Entry, Key, Parameter, ParameterKind, Registry, Value};
+use crate::state::floor_bytes;
 use crate::{Bytes, ControllerSpec};
 
-/// Reads a spec of `registry` out of the first of `bytes` and returns it with the rest. Every input means something, and every composition
-/// that the registry accepts can come out.
+/// Reads a spec of `registry` out of the first of `bytes` and returns it with the rest. Every input means
+/// something, and every composition that the registry accepts can come out.
 ///
-/// One byte chooses the law or alias; then one for each key chooses the part, or none, and after each name two for each parameter
-/// say whether it is given and what it is. Parts that do not fit what came before are left out.
+/// One byte chooses the algorithm or alias; then one for each key chooses the component, or none, and after
+/// each name two for each parameter say whether it is given and what it is. Parts that do not fit what came
+/// before are left out.
 ///
 /// # Panics
 /// If `registry` can build no controller.
 pub fn composition<'a>(registry: &Registry, bytes: &'a [u8]) -> (ControllerSpec, &'a [u8]) {
-    let mut source = Source { bytes };
-    let heads: Vec<&str> = registry
-        .controllers()
-        .filter(|entry| entry.kind() != Kind::External)
-        .map(Entry::name)
-        .chain(registry.aliases().map(|alias| alias.name))
-        .collect();
-    let head = source.choose(&heads).copied().unwrap_or("reno");
-    let law = registry.controllers().find(|entry| entry.name() == head);
-    let mut text = match law {
-        Some(law) => term(law, &mut source),
+    let mut source = bytes.iter();
+    let heads = registry.controller_names();
+    let head = choose(&mut source, &heads).copied().unwrap_or("reno");
+    let algorithm = registry.controllers().find(|entry| entry.name() == head);
+    let mut text = match algorithm {
+        Some(algorithm) => term(algorithm, &mut source),
         None => head.to_owned(),
     };
     let mut spec = registry.parse(&text);
     for key in Key::ALL {
-        let parts: Vec<Option<&Entry>> = core::iter::once(None)
-            .chain(registry.parts(key).map(Some))
+        let components: Vec<Option<&Entry>> = core::iter::once(None)
+            .chain(registry.components(key).map(Some))
             .collect();
-        let Some(Some(part)) = source.choose(&parts) else {
+        let Some(Some(component)) = choose(&mut source, &components) else {
             continue;
         };
-        let longer = format!("{text}+{key}={}", term(part, &mut source));
+        let longer = format!("{text}+{key}={}", term(component, &mut source));
         if let Ok(fits) = registry.parse(&longer) {
             text = longer;
             spec = Ok(fits);
         }
     }
     let spec = spec.unwrap_or_else(|error| panic!("`{text}` is made of the registry's own names: {error}"));
-    (spec, source.bytes)
+    (spec, source.as_slice())
 }
 
-/// Bytes that run out into zeros.
-struct Source<'a> {
-    bytes: &'a [u8],
+/// The next byte; zero once they have run out.
+fn next(source: &mut Iter<'_, u8>) -> u8 {
+    source.next().copied().unwrap_or(0)
 }
 
-impl Source<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.bytes.split_first() {
-            Some((&first, rest)) => {
-                self.bytes = rest;
-                first
-            }
-            None => 0,
-        }
-    }
-
-    fn choose<'c, T>(&mut self, choices: &'c [T]) -> Option<&'c T> {
-        let index = usize::from(self.byte()).checked_rem(choices.len())?;
-        choices.get(index)
-    }
+fn choose<'c, T>(source: &mut Iter<'_, u8>, choices: &'c [T]) -> Option<&'c T> {
+    let index = usize::from(next(source)).checked_rem(choices.len())?;
+    choices.get(index)
 }
 
-/// `name(parameter=value,…)`.
-fn term(entry: &Entry, source: &mut Source<'_>) -> String {
+/// A term `name(parameter=value,…)` of a spec.
+fn term(entry: &Entry, source: &mut Iter<'_, u8>) -> String {
     let mut arguments = String::new();
     for parameter in entry.parameters() {
-        let (given, value) = (source.byte(), source.byte());
+        let (given, value) = (next(source), next(source));
         if given % 2 == 1 {
             let separator = if arguments.is_empty() { "" } else { "," };
             let value = argument(parameter, u16::from_be_bytes([given, value]));
@@ -111,7 +96,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_law_and_every_part_comes_out_of_some_bytes() {
+    fn every_algorithm_and_every_component_comes_out_of_some_bytes() {
         let registry = Registry::builtin();
         let mut state = 1_u64;
         let mut seen = BTreeSet::new();
@@ -124,9 +109,14 @@ mod tests {
             .collect();
             let (spec, rest) = composition(&registry, &bytes);
             assert!(rest.len() < bytes.len());
-            seen.insert((None, spec.law().name()));
-            let parts = Key::ALL.map(|key| (Some(key), spec.part(key).map_or("", |part| part.0.name())));
-            seen.extend(parts);
+            seen.insert((None, spec.algorithm().name()));
+            let components = Key::ALL.map(|key| {
+                (
+                    Some(key),
+                    spec.component(key).map_or("", |component| component.0.name()),
+                )
+            });
+            seen.extend(components);
         }
         for entry in registry.entries() {
             let name = entry.name();
@@ -135,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_are_the_first_law_with_its_defaults() {
+    fn no_bytes_are_the_first_algorithm_with_its_defaults() {
         let (spec, rest) = composition(&Registry::builtin(), &[]);
         assert_eq!((spec.to_string().as_str(), rest), ("reno", [].as_slice()));
     }

@@ -15,48 +15,30 @@ const MOST_IN_FLIGHT: usize = 4_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// How many were sent before it.
+    /// Number of packets that were sent before it.
     number: u64,
     sent: Timestamp,
     bytes: u64,
 }
 
-/// How the law's window may grow while the application is the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Growth {
-    /// Not at all (RFC 9002 §7.8).
-    None,
-    /// Up to what draft-ietf-ccwg-ratelimited-increase allows.
-    RateLimited,
-    /// The law or a part sets the window outright.
-    Any,
-}
-
-impl Growth {
-    fn of(spec: &ControllerSpec) -> Self {
-        if !spec.is_window_based() {
-            Self::Any
-        } else if spec.grows_while_limited() {
-            Self::RateLimited
-        } else {
-            Self::None
-        }
-    }
-}
-
-/// A connection whose congestion controller is under test, with a twin that is told the same in as few words as may be.
+/// A connection whose congestion controller is under test, with a second instance, the reference, that
+/// receives the same events in as few calls as possible.
 #[derive(Debug)]
 pub struct Connection {
     controller: Box<dyn CongestionController>,
-    twin: Box<dyn CongestionController>,
-    /// The last burst since the last ACK frame, if the twin was not told.
+    reference: Box<dyn CongestionController>,
+    /// The last burst since the last ACK frame, if the reference has not received it.
     unreported: Option<Sent>,
     /// Bytes in flight as of the last ACK frame, less those lost since.
     flight_known: u64,
-    growth: Growth,
-    /// Largest flight since congestion or a pause last reduced the law's window; at first the initial window.
+    /// The algorithm or a component sets the window outright, so that it may grow at any time.
+    absolute: bool,
+    /// The window may grow while the application is the limit (draft-ietf-ccwg-ratelimited-increase).
+    grows_while_limited: bool,
+    /// Largest flight since congestion or a pause last reduced the algorithm's window; at first the initial
+    /// window.
     max_flight: u64,
-    /// What is known of the video, shared with the controllers.
+    /// Facts of the video, shared with the controllers.
     pub known: Arc<VideoKnowledge>,
     now: Timestamp,
     mtu: u64,
@@ -82,10 +64,11 @@ impl Connection {
         Self {
             max_flight: controller.initial_window().as_u64(),
             controller,
-            twin: spec.build(path, Arc::clone(&known)),
+            reference: spec.build(path, Arc::clone(&known)),
             unreported: None,
             flight_known: 0,
-            growth: Growth::of(spec),
+            absolute: !spec.is_window_based(),
+            grows_while_limited: spec.grows_while_limited(),
             known,
             now: Timestamp::ZERO,
             mtu: path.mtu.as_u64(),
@@ -98,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// The controller.
+    /// The controller under test.
     pub fn controller(&self) -> &dyn CongestionController {
         &*self.controller
     }
@@ -108,14 +91,15 @@ impl Connection {
         self.controller.window().as_u64()
     }
 
-    /// The window before shaping, loss response and ceiling, bytes; a ceiling may let the published one rise at any time.
-    fn law_window(&self) -> u64 {
+    /// The window before shaping, loss policy and ceiling, bytes; a ceiling may let the published one rise at
+    /// any time.
+    fn algorithm_window(&self) -> u64 {
         self.snapshot()
-            .law_window
+            .algorithm_window
             .map_or_else(|| self.window(), Bytes::as_u64)
     }
 
-    /// What telemetry would see.
+    /// The controller's state for telemetry.
     pub fn snapshot(&self) -> Snapshot {
         self.controller.snapshot()
     }
@@ -125,12 +109,13 @@ impl Connection {
         self.now
     }
 
-    /// Bytes in flight.
+    /// Bytes that are in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Numbers and send times of the packets in flight, oldest first. Packets are numbered from 0 as they are sent.
+    /// Numbers and send times of the packets in flight, oldest first. Packets are numbered from 0 as they are
+    /// sent.
     pub fn flight(&self) -> impl Iterator<Item = (u64, Timestamp)> {
         self.flight.iter().map(|packet| (packet.number, packet.sent))
     }
@@ -140,7 +125,7 @@ impl Connection {
         self.mtu
     }
 
-    /// Packets in flight.
+    /// Packets that are in flight.
     pub fn packets_in_flight(&self) -> usize {
         self.flight.len()
     }
@@ -155,7 +140,7 @@ impl Connection {
         self.app_limited = limited;
     }
 
-    /// Time passes.
+    /// Lets `time` pass without an event.
     pub fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
     }
@@ -173,18 +158,19 @@ impl Connection {
         }
         let bytes = Bytes::from(packets) * size;
         self.in_flight += bytes.as_u64();
-        let event = Sent { now, bytes };
-        let before = self.law_window();
+        let event = Sent::new(now, bytes);
+        let before = self.algorithm_window();
         self.controller.on_sent(&event);
-        if self.flight_known > 0 && !self.twin.needs_every_burst() {
+        if self.flight_known > 0 && !self.reference.requires_every_burst() {
             self.unreported = Some(event);
         } else {
-            self.twin.on_sent(&event);
+            self.reference.on_sent(&event);
         }
         self.check_reduction(before);
     }
 
-    /// Sends what the window lets go of `wanted` packets, in bursts; a lone probe goes if nothing is in flight.
+    /// Sends what the window lets go of `wanted` packets, in bursts; a lone probe goes if nothing is in
+    /// flight.
     pub fn offer(&mut self, wanted: usize) {
         let mut left = wanted.min(MOST_IN_FLIGHT.saturating_sub(self.flight.len()));
         let mut blocked = false;
@@ -216,8 +202,8 @@ impl Connection {
         self.acknowledge(&acked);
     }
 
-    /// An ACK frame for the packets with these numbers, in ascending order, arrives; those not in flight are passed over.
-    /// Returns when the newest of them left.
+    /// An ACK frame for the packets with these numbers, in ascending order, arrives; those not in flight are
+    /// passed over. Returns when the newest of them left.
     pub fn ack_numbers(&mut self, numbers: &[u64]) -> Option<Timestamp> {
         let mut acked = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -237,22 +223,21 @@ impl Connection {
         let (now, app_limited) = (self.now, self.app_limited);
         self.max_flight = self.max_flight.max(self.in_flight().saturating_add(bytes));
         let most = self.most_while_limited();
-        let run = |packets: &[Packet]| Acked {
-            now,
-            sent: packets.first().map_or(now, |packet| packet.sent),
-            bytes: Bytes::new(packets.iter().map(|packet| packet.bytes).sum()),
-            packets: u32::try_from(packets.len()).unwrap_or(u32::MAX),
-            app_limited,
+        let run = |packets: &[Packet]| {
+            Acked::new(
+                now,
+                packets.first().map_or(now, |packet| packet.sent),
+                Bytes::new(packets.iter().map(|packet| packet.bytes).sum()),
+                u32::try_from(packets.len()).unwrap_or(u32::MAX),
+            )
+            .with_app_limited(app_limited)
         };
         for packet in acked {
             self.controller.on_acked(&run(core::slice::from_ref(packet)));
         }
-        let event = AckBatch {
-            now,
-            in_flight: Bytes::new(self.in_flight()),
-            app_limited,
-            smoothed_rtt: self.smoothed_rtt,
-        };
+        let event = AckBatch::new(now, Bytes::new(self.in_flight()))
+            .with_app_limited(app_limited)
+            .with_smoothed_rtt(self.smoothed_rtt);
         self.controller.on_ack_batch(&event);
         let mut runs = acked
             .chunk_by(|one, two| one.sent == two.sent)
@@ -260,16 +245,16 @@ impl Connection {
             .peekable();
         while let Some(run) = runs.next() {
             if runs.peek().is_some() {
-                self.twin.on_acked(&run);
+                self.reference.on_acked(&run);
             } else {
-                let window = self.twin.on_ack_frame(&run, &event);
-                assert_eq!(window, self.twin.window(), "the window after a frame");
+                let window = self.reference.on_ack_frame(&run, &event);
+                assert_eq!(window, self.reference.window(), "the window after a frame");
             }
         }
         (self.unreported, self.flight_known) = (None, self.in_flight);
         self.check();
         if app_limited {
-            let window = self.law_window();
+            let window = self.algorithm_window();
             assert!(
                 window <= most,
                 "grew while app-limited, to {window}; allowed is {most}"
@@ -277,16 +262,19 @@ impl Connection {
         }
     }
 
-    /// What the law's window may be after an ACK frame that finds the sender limited by the application.
+    /// Upper bound of the algorithm's window after an ACK frame that finds the sender limited by the
+    /// application: no growth (RFC 9002 §7.8) unless the spec allows it.
     fn most_while_limited(&self) -> u64 {
-        let before = self.law_window();
-        match self.growth {
-            Growth::None => before,
-            Growth::RateLimited => before.max(match self.snapshot().phase {
+        let before = self.algorithm_window();
+        if self.absolute {
+            u64::MAX
+        } else if self.grows_while_limited {
+            before.max(match self.snapshot().phase {
                 Phase::Avoidance | Phase::Recovery => self.max_flight.saturating_add(self.mtu),
                 _ => self.max_flight.saturating_mul(2),
-            }),
-            Growth::Any => u64::MAX,
+            })
+        } else {
+            before
         }
     }
 
@@ -295,7 +283,8 @@ impl Connection {
         self.declare_lost(packets, false);
     }
 
-    /// The oldest `packets` packets in flight are declared lost, and that spans the persistent congestion period.
+    /// The oldest `packets` packets in flight are declared lost, and that spans the persistent congestion
+    /// period.
     pub fn lose_persistently(&mut self, packets: usize) {
         self.declare_lost(packets, true);
     }
@@ -306,12 +295,8 @@ impl Connection {
         let Some(newest) = lost.last() else { return };
         let bytes = Bytes::new(lost.iter().map(|packet| packet.bytes).sum());
         self.in_flight -= bytes.as_u64();
-        let event = Congestion {
-            now: self.now,
-            newest_sent: newest.sent,
-            signal: Signal::Loss { bytes, persistent },
-        };
-        self.tell_of_congestion(&event);
+        let event = Congestion::new(self.now, newest.sent, Signal::Loss { bytes, persistent });
+        self.report_congestion(&event);
         self.flight_known = self.flight_known.saturating_sub(bytes.as_u64());
     }
 
@@ -320,20 +305,16 @@ impl Connection {
         let Some(newest_sent) = self.newest_acked else {
             return;
         };
-        let event = Congestion {
-            now: self.now,
-            newest_sent,
-            signal: Signal::EcnCe,
-        };
-        self.tell_of_congestion(&event);
+        let event = Congestion::new(self.now, newest_sent, Signal::EcnCe);
+        self.report_congestion(&event);
     }
 
     /// The path's MTU changes.
     pub fn change_mtu(&mut self, mtu: Bytes) {
         self.mtu = mtu.as_u64();
-        let event = MtuChange { mtu };
+        let event = MtuChange::new(mtu);
         self.controller.on_mtu_change(&event);
-        self.twin.on_mtu_change(&event);
+        self.reference.on_mtu_change(&event);
         self.check();
     }
 
@@ -346,9 +327,9 @@ impl Connection {
     /// Does `operations` one after the other.
     ///
     /// # Panics
-    /// If the controller breaks a promise: its window leaves its bounds, two instances that were told the same differ, or the law's
-    /// window of a window-based controller grows while the application is the limit (with `growth=ratelimited`: beyond the
-    /// bound of draft-ietf-ccwg-ratelimited-increase).
+    /// If the controller breaks a promise: its window leaves its bounds, two instances that received the same
+    /// events differ, or the algorithm's window of a window-based controller grows while the application is
+    /// the limit (with `growth=ratelimited`: beyond the bound of draft-ietf-ccwg-ratelimited-increase).
     pub fn run(&mut self, operations: &[Operation]) {
         for &operation in operations {
             self.apply(operation);
@@ -377,20 +358,20 @@ impl Connection {
         }
     }
 
-    fn tell_of_congestion(&mut self, event: &Congestion) {
-        let before = self.law_window();
+    fn report_congestion(&mut self, event: &Congestion) {
+        let before = self.algorithm_window();
         if let Some(burst) = self.unreported.take() {
-            self.twin.on_sent(&burst);
+            self.reference.on_sent(&burst);
         }
         self.controller.on_congestion(event);
-        self.twin.on_congestion(event);
+        self.reference.on_congestion(event);
         self.check_reduction(before);
     }
 
-    /// After what may have reduced the law's window, which was `before`.
+    /// After what may have reduced the algorithm's window, which was `before`.
     fn check_reduction(&mut self, before: u64) {
         self.check();
-        if self.law_window() < before {
+        if self.algorithm_window() < before {
             self.max_flight = 0;
         }
     }
@@ -401,10 +382,10 @@ impl Connection {
         assert!(least <= window, "window {window} below {least}");
         assert!(u32::try_from(window).is_ok(), "window {window} above u32::MAX");
         assert!(
-            self.snapshot() == self.twin.snapshot(),
-            "twins differ: {:?} and {:?}",
+            self.snapshot() == self.reference.snapshot(),
+            "controller and reference differ: {:?} and {:?}",
             self.snapshot(),
-            self.twin.snapshot()
+            self.reference.snapshot()
         );
     }
 }

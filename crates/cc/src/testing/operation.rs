@@ -8,7 +8,7 @@ use crate::{Bitrate, Bytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Time passes.
+    /// Time passes without an event.
     Pass(Duration),
     /// The application has this many packets to send; the window may let fewer go.
     Send(u16),
@@ -30,9 +30,9 @@ pub enum Operation {
     KnowRate(Option<Bitrate>),
     /// The size of the playout buffer becomes known or unknown.
     KnowPlayoutBuffer(Option<Bytes>),
-    /// How much the player holds becomes known or unknown.
+    /// The buffered playing time becomes known or unknown.
     KnowBuffered(Option<Duration>),
-    /// One of the twins is replaced by its clone.
+    /// The controller is replaced by its clone.
     Clone,
 }
 

@@ -2,21 +2,9 @@
 
 use core::time::Duration;
 
-use super::{MS, connection, spec};
+use super::{MS, WINDOW_BASED, busy, connection, spec};
 use crate::testing::Connection;
 use crate::{Bitrate, Bytes, Facts, Path};
-
-/// Round trips of 100 ms in which the application has more to send than the window lets go.
-fn busy(c: &mut Connection, rounds: usize) {
-    c.set_smoothed_rtt(Some(MS * 100));
-    for _ in 0..rounds {
-        c.offer(4_000);
-        c.pass(MS * 100);
-        while c.packets_in_flight() > 0 {
-            c.ack(2);
-        }
-    }
-}
 
 #[test]
 fn without_knowledge_there_is_no_ceiling_and_the_snapshot_says_so() {
@@ -39,27 +27,27 @@ fn without_knowledge_there_is_no_ceiling_and_the_snapshot_says_so() {
 // 3 · 2 Mbit/s · 100 ms = 75,000 B at an empty buffer, 37,500 B at a full one.
 #[test]
 fn the_ceiling_follows_the_players_buffer_while_the_connection_runs() {
-    for law in ["reno", "cubic", "compound", "vegas", "stream"] {
-        let mut c = connection(&format!("{law}+ceiling=pace"));
+    for algorithm in WINDOW_BASED {
+        let mut c = connection(&format!("{algorithm}+ceiling=pace"));
         c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
         c.known.set_playout_buffer(Some(Bytes::new(1_000_000)));
         c.known.set_buffered(Some(Duration::ZERO));
         busy(&mut c, 200);
         // Stream's own window stops near the video's rate.
-        let expected = if law == "stream" {
+        let expected = if algorithm == "stream" {
             c.window().min(75_000)
         } else {
             75_000
         };
-        assert_eq!(c.window(), expected, "{law}");
+        assert_eq!(c.window(), expected, "{algorithm}");
         c.known.set_buffered(Some(Duration::from_secs(4)));
         busy(&mut c, 1);
-        assert_eq!(c.window(), expected.min(37_500), "{law}");
+        assert_eq!(c.window(), expected.min(37_500), "{algorithm}");
     }
 }
 
-// A window that follows from a rate counts what packets and HTTP add, and the packet that quinn holds back of a window:
-// 3 · 2.08 Mbit/s · 100 ms + 1,200 B.
+// A window that follows from a rate counts what packets and HTTP add, and the packet that quinn holds back of
+// a window: 3 · 2.08 Mbit/s · 100 ms + 1,200 B.
 #[test]
 fn the_ceiling_carries_overhead_and_what_the_transport_holds_back() {
     let mut c = Connection::on(&Path::default().strict(), &spec("reno+ceiling=pace"));
@@ -70,12 +58,12 @@ fn the_ceiling_carries_overhead_and_what_the_transport_holds_back() {
 }
 
 #[test]
-fn under_the_ceiling_the_laws_window_stays_close_by() {
+fn under_the_ceiling_the_algorithms_window_stays_close_by() {
     let mut c = connection("reno+ceiling=pace");
     c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
     busy(&mut c, 50);
-    let law = c.snapshot().law_window.unwrap();
-    assert!(law <= Bytes::new(75_000 + 2_400), "{law}");
+    let algorithm = c.snapshot().algorithm_window.unwrap();
+    assert!(algorithm <= Bytes::new(75_000 + 2_400), "{algorithm}");
 }
 
 // A loss counts against the window that was in use, which is the ceiling's.
@@ -87,7 +75,7 @@ fn a_loss_under_the_ceiling_halves_the_ceiling() {
     c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
     busy(&mut c, 1);
     assert_eq!(c.window(), 75_000);
-    assert!(c.snapshot().law_window.unwrap() > Bytes::new(150_000));
+    assert!(c.snapshot().algorithm_window.unwrap() > Bytes::new(150_000));
     c.offer(4_000);
     c.pass(MS * 100);
     c.lose(1);
@@ -95,7 +83,7 @@ fn a_loss_under_the_ceiling_halves_the_ceiling() {
 }
 
 #[test]
-fn a_ceiling_that_is_lifted_lets_the_law_grow_again() {
+fn a_ceiling_that_is_lifted_lets_the_algorithm_grow_again() {
     let mut c = connection("reno+ceiling=pace");
     c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
     busy(&mut c, 20);

@@ -1,4 +1,4 @@
-//! `docs/controllers.md` tells all that the registry holds.
+//! `docs/controllers.md` describes all that the registry holds.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::testing::examples;
 
 const DOCS: &str = include_str!("../../../../docs/controllers.md");
 
-/// The section of a law or part: from its heading to the next.
+/// The section of an algorithm or component: from its heading to the next.
 fn section(entry: &Entry) -> &'static str {
     let name = entry.name();
     let heading = match entry.key() {
@@ -24,7 +24,7 @@ fn section(entry: &Entry) -> &'static str {
 }
 
 #[test]
-fn every_law_and_part_has_a_section_with_its_parameters_and_their_defaults() {
+fn every_algorithm_and_component_has_a_section_with_its_parameters_and_their_defaults() {
     for entry in Registry::builtin().entries() {
         let text = section(entry);
         let rows = text.lines().filter(|line| line.starts_with("| `")).count();
@@ -59,7 +59,7 @@ fn every_example_is_drawn_and_shown() {
     }
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -68,12 +68,12 @@ fn quoted(text: &str) -> Vec<&str> {
 fn the_combinations_that_are_refused_are_those_that_the_table_lists() {
     let registry = Registry::builtin();
     let mut refused = BTreeSet::new();
-    for law in registry.controllers().map(Entry::name) {
-        for part in registry.entries() {
-            let Some(key) = part.key() else { continue };
-            let part = format!("{key}={}", part.name());
-            if let Err(SpecError::Refused { .. }) = registry.parse(&format!("{law}+{part}")) {
-                refused.insert((law.to_owned(), part));
+    for algorithm in registry.controllers().map(Entry::name) {
+        for component in registry.entries() {
+            let Some(key) = component.key() else { continue };
+            let component = format!("{key}={}", component.name());
+            if let Err(SpecError::Refused { .. }) = registry.parse(&format!("{algorithm}+{component}")) {
+                refused.insert((algorithm.to_owned(), component));
             }
         }
     }
@@ -81,9 +81,14 @@ fn the_combinations_that_are_refused_are_those_that_the_table_lists() {
     let mut listed = BTreeSet::new();
     for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
         let names = quoted(row.split('|').nth(1).expect("a cell"));
-        let (parts, laws): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| name.contains('='));
-        for part in &parts {
-            listed.extend(laws.iter().map(|law| ((*law).to_owned(), (*part).to_owned())));
+        let (components, algorithms): (Vec<&str>, Vec<&str>) =
+            names.iter().partition(|name| name.contains('='));
+        for component in &components {
+            listed.extend(
+                algorithms
+                    .iter()
+                    .map(|algorithm| ((*algorithm).to_owned(), (*component).to_owned())),
+            );
         }
     }
     assert_eq!(listed, refused);

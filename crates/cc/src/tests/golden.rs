@@ -1,9 +1,11 @@
 //! Golden traces: what each controller does on one fixed path, to the byte.
 //!
-//! A change of a law shows here first. Look at the difference, redraw the figures (`cargo run --example controller_figures`), look
-//! at them too, and accept it with `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
+//! A change of an algorithm shows here first. Look at the difference, redraw the figures (`cargo run
+//! --example controller_figures`), look at them too, and accept it with `INSTA_UPDATE=always cargo test -p
+//! playrate-cc golden`.
 
-use crate::testing::{Demand, LINK, Trace, examples, trace};
+use super::trace::{LINK, Round, Trace, trace};
+use crate::testing::{Demand, examples};
 use crate::{ControllerSpec, Phase};
 use rstest::rstest;
 
@@ -13,7 +15,7 @@ fn run(text: &str) -> Trace {
 }
 
 /// Mean over the round trips that ended between `from` and `to` (seconds).
-fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&crate::testing::Round) -> u64) -> u64 {
+fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {
     let values: Vec<u64> = trace.within(from, to).map(of).collect();
     values.iter().sum::<u64>() / values.len() as u64
 }
@@ -56,7 +58,7 @@ fn the_same_run_gives_the_same_trace() {
     assert_eq!(run("cubic"), run("cubic"));
 }
 
-// Fixed points of the laws where the queue holds one bandwidth-delay product, B = 2·BDP = 500 kB:
+// Fixed points of the algorithms where the queue holds one bandwidth-delay product, B = 2·BDP = 500 kB:
 // CCP Kp·B/3, CCPD (B + BDP)/3, with POB/4 = 164 kB on top (Kp·(B + BDP) + 2·POB/4)/(3 + Kp).
 #[rstest]
 #[case("ccp", 166_667, 13_200)]
@@ -118,7 +120,8 @@ fn cubic_and_reno_fill_the_queue_and_back_off() {
     }
 }
 
-// Between α = 2 and β = 4 segments by Linux's arithmetic; what a burst of the pacer queues for a moment comes on top.
+// Between α = 2 and β = 4 segments by Linux's arithmetic; what a burst of the pacer queues for a moment comes
+// on top.
 #[test]
 fn vegas_keeps_a_few_packets_queued() {
     let trace = run("vegas");
@@ -127,7 +130,8 @@ fn vegas_keeps_a_few_packets_queued() {
     assert_eq!(lost(&trace, 2, 18), 0);
 }
 
-// N = ⌈5.24 Mbit/s · 100 ms⌉ = 55 segments, one more for a transport that blocks early; then one segment per round trip.
+// N = ⌈5.24 Mbit/s · 100 ms⌉ = 55 segments, one more for a transport that blocks early; then one segment per
+// round trip.
 #[test]
 fn stream_starts_at_the_videos_rate_and_takes_what_is_free_slowly() {
     let trace = run("stream");

@@ -1,38 +1,23 @@
 //! `growth=ratelimited` (draft-ietf-ccwg-ratelimited-increase) through whole connections. mtu 1200.
 
-use super::{MS, connection};
+use super::{MS, WINDOW_BASED, ack_in_twos, busy, connection, flight, fly, limited};
 use crate::Phase;
 use crate::testing::Connection;
-
-const LAWS: [&str; 5] = ["reno", "cubic", "compound", "vegas", "stream"];
-
-/// `rounds` round trips of 100 ms in which the application sends `packets` packets and no more.
-fn limited(c: &mut Connection, packets: usize, rounds: usize) {
-    c.set_smoothed_rtt(Some(MS * 100));
-    for _ in 0..rounds {
-        c.send(packets);
-        c.set_app_limited(true);
-        c.pass(MS * 100);
-        while c.packets_in_flight() > 0 {
-            c.ack(2);
-        }
-    }
-}
 
 // cwnd ≤ 2·maxFS in slow start. Before the first reduction maxFS is at least IW = 12,000 B.
 #[test]
 fn a_slow_start_that_is_not_used_in_full_stops_at_twice_the_largest_flight() {
-    for law in LAWS {
-        let mut c = connection(&format!("{law}(growth=ratelimited)"));
+    for algorithm in WINDOW_BASED {
+        let mut c = connection(&format!("{algorithm}(growth=ratelimited)"));
         limited(&mut c, 5, 50);
-        assert_eq!(c.window(), 24_000, "{law}: twice the initial window");
+        assert_eq!(c.window(), 24_000, "{algorithm}: twice the initial window");
         limited(&mut c, 18, 50);
-        assert_eq!(c.window(), 43_200, "{law}: twice 18 packets");
+        assert_eq!(c.window(), 43_200, "{algorithm}: twice 18 packets");
         limited(&mut c, 5, 50);
         assert_eq!(
             c.window(),
             43_200,
-            "{law}: the largest flight counts, not the last"
+            "{algorithm}: the largest flight counts, not the last"
         );
     }
 }
@@ -40,10 +25,10 @@ fn a_slow_start_that_is_not_used_in_full_stops_at_twice_the_largest_flight() {
 // RFC 9002 §7.8, the default.
 #[test]
 fn credit_does_not_grow_an_unused_window() {
-    for law in LAWS {
-        let mut c = connection(&format!("{law}(growth=credit)"));
+    for algorithm in WINDOW_BASED {
+        let mut c = connection(&format!("{algorithm}(growth=credit)"));
         limited(&mut c, 9, 50);
-        assert_eq!(c.window(), 12_000, "{law}");
+        assert_eq!(c.window(), 12_000, "{algorithm}");
     }
 }
 
@@ -51,12 +36,9 @@ fn credit_does_not_grow_an_unused_window() {
 fn after_a_loss(text: &str) -> Connection {
     let mut c = connection(text);
     c.set_smoothed_rtt(Some(MS * 100));
-    c.send(90);
-    c.pass(MS * 100);
-    c.ack(90);
+    flight(&mut c, 90);
     assert_eq!(c.window(), 120_000, "{text}");
-    c.send(10);
-    c.pass(MS * 100);
+    fly(&mut c, 10);
     c.lose(1);
     c.pass(MS);
     c.ack(9);
@@ -77,10 +59,10 @@ fn avoidance_that_is_not_used_in_full_stops_one_packet_above_the_largest_flight(
 
 #[test]
 fn credit_and_ratelimited_are_the_same_while_the_window_is_used_in_full() {
-    for law in LAWS {
+    for algorithm in WINDOW_BASED {
         let mut windows = Vec::new();
         for growth in ["credit", "ratelimited"] {
-            let mut c = connection(&format!("{law}(growth={growth})"));
+            let mut c = connection(&format!("{algorithm}(growth={growth})"));
             c.set_smoothed_rtt(Some(MS * 100));
             for round in 0..30 {
                 c.offer(4_000);
@@ -88,13 +70,11 @@ fn credit_and_ratelimited_are_the_same_while_the_window_is_used_in_full() {
                 if round == 5 {
                     c.lose(1);
                 }
-                while c.packets_in_flight() > 0 {
-                    c.ack(2);
-                }
+                ack_in_twos(&mut c);
             }
             windows.push(c.window());
         }
-        assert_eq!(windows[0], windows[1], "{law}");
+        assert_eq!(windows[0], windows[1], "{algorithm}");
     }
 }
 
@@ -113,23 +93,17 @@ fn cubic_does_not_leap_when_a_long_unused_window_is_used_again() {
     assert!(c.window() < start + 12 * 1_200, "{start} -> {}", c.window());
 }
 
-// A ceiling limits the sender like the application: the law's window grows to what the draft allows and no further.
+// A ceiling limits the sender like the application: the algorithm's window grows to what the draft allows and
+// no further.
 #[test]
 fn a_ceiling_counts_as_a_limit_in_either_mode() {
     for (growth, most) in [("credit", 60_000), ("ratelimited", 104_000)] {
         let mut c = connection(&format!("reno(growth={growth})+ceiling=pace"));
         c.known.set_average_rate(Some(crate::Bitrate::from_kbps(1_388)));
-        c.set_smoothed_rtt(Some(MS * 100));
-        for _ in 0..40 {
-            c.offer(4_000);
-            c.pass(MS * 100);
-            while c.packets_in_flight() > 0 {
-                c.ack(2);
-            }
-        }
+        busy(&mut c, 40);
         // 3 · 1,388 kbit/s · 100 ms.
         assert_eq!(c.window(), 52_050, "{growth}");
-        let law = c.snapshot().law_window.map_or(0, crate::Bytes::as_u64);
-        assert!((52_050..=most).contains(&law), "{growth}: {law}");
+        let algorithm = c.snapshot().algorithm_window.map_or(0, crate::Bytes::as_u64);
+        assert!((52_050..=most).contains(&algorithm), "{growth}: {algorithm}");
     }
 }

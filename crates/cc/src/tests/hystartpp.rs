@@ -1,7 +1,8 @@
 //! `start=hystartpp` against RFC 9406.
 
+use super::trace::{Link, Trace, trace_over};
 use super::{MS, connection};
-use crate::testing::{Connection, Demand, Link, Trace, trace_over};
+use crate::testing::{Connection, Demand};
 use crate::{Bitrate, Bytes, ControllerSpec, Phase, Reason};
 use core::time::Duration;
 
@@ -116,8 +117,8 @@ fn lost_at_start(trace: &Trace) -> u64 {
     trace.within(0, 2).map(|round| round.lost).max().unwrap_or(0)
 }
 
-// The packets of one round find the queue empty at first and full at last. The smallest RTT of the round that acknowledges them
-// is the first's, so it has not risen, and the loss comes before the next.
+// The packets of one round find the queue empty at first and full at last. The smallest RTT of the round that
+// acknowledges them is the first's, so it has not risen, and the loss comes before the next.
 #[test]
 fn a_queue_that_one_round_overflows_gives_no_warning() {
     let standard = start_over(24_000, "cubic");

@@ -1,10 +1,10 @@
-//! Idle parts through whole connections, with several laws.
+//! Idle components through whole connections, with several algorithms.
 
 use core::time::Duration;
 
-use super::{MS, connection};
+use super::{MS, WINDOW_BASED, busy, connection, round, ssthresh, state, train};
 use crate::testing::Connection;
-use crate::{Bytes, Phase, Reason};
+use crate::{Phase, Reason};
 use rstest::rstest;
 
 /// The RTT is 100 ms so steadily that the RTO is the smallest one, 200 ms.
@@ -35,60 +35,42 @@ fn steady(text: &str) -> Connection {
     c
 }
 
-/// Sends up to `packets` packets and gets them acknowledged after 100 ms, two at a time.
-fn round(c: &mut Connection, packets: usize) {
-    c.offer(packets);
-    c.pass(MS * 100);
-    while c.packets_in_flight() > 0 {
-        c.ack(2);
-    }
-}
-
-/// Nothing happens for `rtos` tenths of an RTO, then a packet leaves.
+/// Nothing happens for so many tenths of an RTO, then a packet leaves.
 fn pause(c: &mut Connection, tenths: u32) {
     c.set_app_limited(true);
     c.pass(RTO * tenths / 10);
     c.send(1);
 }
 
-fn ssthresh(c: &Connection) -> u64 {
-    c.snapshot().ssthresh.map_or(u64::MAX, Bytes::as_u64)
-}
-
-const LAWS: [&str; 5] = ["reno", "cubic", "compound", "vegas", "stream"];
-
 #[test]
-fn keep_and_new_cwv_keep_the_window_of_any_law_over_a_pause() {
-    for law in ["reno", "cubic", "vegas", "stream"] {
+fn keep_and_new_cwv_keep_the_window_of_any_algorithm_over_a_pause() {
+    for algorithm in ["reno", "cubic", "vegas", "stream"] {
         for idle in ["keep", "new-cwv"] {
-            let mut c = steady(&format!("{law}+idle={idle}"));
+            let mut c = steady(&format!("{algorithm}+idle={idle}"));
             let before = c.window();
             pause(&mut c, 35);
-            assert_eq!(c.window(), before, "{law} {idle}");
+            assert_eq!(c.window(), before, "{algorithm} {idle}");
         }
     }
 }
 
 // RFC 2861: three halvings in 3.5 RTO, ssthresh at least ¾ of what was, and slow start up to it.
 #[test]
-fn cwv_halves_the_window_of_any_law_three_times_in_three_and_a_half_rtos() {
-    for law in LAWS {
-        let mut c = steady(&format!("{law}+idle=cwv"));
+fn cwv_halves_the_window_of_any_algorithm_three_times_in_three_and_a_half_rtos() {
+    for algorithm in WINDOW_BASED {
+        let mut c = steady(&format!("{algorithm}+idle=cwv"));
         let before = c.window();
         let reached = ssthresh(&c).max(before * 3 / 4);
         pause(&mut c, 35);
         // Compound and Stream give up their delay window first; Compound's is empty without a queue measured.
-        assert_eq!(c.window(), (before / 8).max(12_000), "{law}");
-        assert_eq!(ssthresh(&c), reached, "{law}");
-        assert_eq!(
-            (c.snapshot().phase, c.snapshot().reason),
-            (Phase::AfterIdle, Reason::Idle),
-            "{law}"
-        );
+        assert_eq!(c.window(), (before / 8).max(12_000), "{algorithm}");
+        assert_eq!(ssthresh(&c), reached, "{algorithm}");
+        assert_eq!(state(&c), (Phase::AfterIdle, Reason::Idle), "{algorithm}");
     }
 }
 
-// Yanev et al. 2022, figure 2a: slow start after a pause goes on past the window from before it, until packets are lost.
+// Yanev et al. 2022, figure 2a: slow start after a pause goes on past the window from before it, until
+// packets are lost.
 #[test]
 fn cwv_that_forgot_ssthresh_starts_slowly_past_the_window_from_before() {
     let mut c = steady("reno+idle=cwv(forget_ssthresh=on)");
@@ -97,15 +79,13 @@ fn cwv_that_forgot_ssthresh_starts_slowly_past_the_window_from_before() {
     assert_eq!(c.snapshot().phase, Phase::AfterIdle);
     c.pass(MS * 100);
     c.ack(1);
-    for _ in 0..6 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 6);
     assert_eq!(c.snapshot().phase, Phase::AfterIdle);
     assert!(c.window() > 2 * before, "{} {before}", c.window());
 }
 
 #[test]
-fn a_pause_within_the_rto_costs_nothing_whatever_the_part() {
+fn a_pause_within_the_rto_costs_nothing_whatever_the_policy() {
     for idle in ["rfc5681", "cwv", "new-cwv", "new-cwv-restart"] {
         let mut c = steady(&format!("reno+idle={idle}"));
         let (before, reached) = (c.window(), ssthresh(&c));
@@ -128,7 +108,8 @@ fn only_the_first_burst_after_a_pause_costs() {
     }
 }
 
-// Yanev et al. 2022, figure 1b: slow start from the initial window ends at the window of before ("third flight" at 10·IW).
+// Yanev et al. 2022, figure 1b: slow start from the initial window ends at the window of before ("third
+// flight" at 10·IW).
 #[test]
 fn new_cwv_restart_is_back_at_its_window_after_four_flights() {
     let mut c = steady("reno-new-cwv-p21");
@@ -153,9 +134,7 @@ fn new_cwv_restart_is_back_at_its_window_after_four_flights() {
 #[test]
 fn rfc5681_returns_to_the_old_ssthresh_and_not_to_the_old_window() {
     let mut c = steady("reno+idle=rfc5681");
-    for _ in 0..20 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 20);
     let (before, reached) = (c.window(), ssthresh(&c));
     assert!(reached + 12_000 < before);
     c.pass(Duration::from_secs(3));
@@ -171,13 +150,12 @@ fn rfc5681_returns_to_the_old_ssthresh_and_not_to_the_old_window() {
     assert_eq!(ssthresh(&c), reached);
 }
 
-// RFC 9438 §4.2, §4.10 and RFC 2861: the window after the pause, not the time before it, begins cubic's next epoch.
+// RFC 9438 §4.2, §4.10 and RFC 2861: the window after the pause, not the time before it, begins cubic's next
+// epoch.
 #[test]
 fn cubic_begins_a_new_epoch_on_its_plateau_after_cwv_restarted_it() {
     let mut c = steady("cubic+idle=cwv");
-    for _ in 0..20 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 20);
     c.pass(Duration::from_secs(60));
     for _ in 0..10 {
         if c.snapshot().phase != Phase::Avoidance || c.snapshot().reason == Reason::RecoveryEnded {
@@ -188,9 +166,7 @@ fn cubic_begins_a_new_epoch_on_its_plateau_after_cwv_restarted_it() {
     let at_ssthresh = c.window();
     assert!(at_ssthresh.abs_diff(ssthresh(&c)) < 6_000, "{at_ssthresh}");
     // K = 0: growth over 3 round trips is that of Reno, not that of a curve 60 s on.
-    for _ in 0..3 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 3);
     assert!(
         c.window() - at_ssthresh < 4 * 1_200,
         "{at_ssthresh} -> {}",
@@ -198,14 +174,13 @@ fn cubic_begins_a_new_epoch_on_its_plateau_after_cwv_restarted_it() {
     );
 }
 
-// RFC 2861: halfway to what is used. 110,000 B of 120,000 stay above ssthresh = 90,000, so avoidance begins anew.
+// RFC 2861: halfway to what is used. 110,000 B of 120,000 stay above ssthresh = 90,000, so avoidance begins
+// anew.
 #[test]
 fn cubic_begins_a_new_epoch_when_cwv_lowers_an_unused_window() {
     let mut c = steady("cubic+idle=cwv");
     // Well above ssthresh, so that what cwv leaves is above it as well.
-    for _ in 0..60 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 60);
     let before = c.window();
     let packets = usize::try_from(before / 1_200 * 9 / 10).unwrap();
     for _ in 0..4 {
@@ -213,81 +188,61 @@ fn cubic_begins_a_new_epoch_when_cwv_lowers_an_unused_window() {
         c.set_app_limited(true);
     }
     assert!(c.window() < before, "{before}");
-    assert_eq!(
-        (c.snapshot().phase, c.snapshot().reason),
-        (Phase::Avoidance, Reason::Idle)
-    );
+    assert_eq!(state(&c), (Phase::Avoidance, Reason::Idle));
     let lowered = c.window();
-    for _ in 0..3 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 3);
     assert!(c.window() < lowered + 4 * 1_200, "{lowered} -> {}", c.window());
 }
 
-// The delay window rests on a stale RTT and goes first; what is left is halved. No combination ends below the restart window.
+// The delay window rests on a stale RTT and goes first; what is left is halved. No combination ends below the
+// restart window.
 #[rstest]
 #[case("rfc5681")]
 #[case("cwv")]
 #[case("new-cwv-restart")]
 fn compound_restarts_from_the_initial_window_and_grows_again(#[case] idle: &str) {
     let mut c = steady(&format!("compound+idle={idle}"));
-    for _ in 0..20 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 20);
     c.pass(Duration::from_secs(60));
     c.send(1);
     assert_eq!(c.window(), 12_000);
-    for _ in 0..3 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 3);
     assert!(c.window() > 48_000, "{}", c.window());
 }
 
-/// `ccp` in avoidance over a path of 20 Mbit/s and 100 ms, with nothing in flight. Losses do not give it an ssthresh.
+/// `ccp` in avoidance over a path of 20 Mbit/s and 100 ms, with nothing in flight. Losses do not give it an
+/// ssthresh.
 fn steady_ccp(idle: &str) -> Connection {
     let mut c = connection(&format!("ccp+loss=ignore+idle={idle}"));
     for _ in 0..12 {
-        train(&mut c);
+        train(&mut c, 4_000);
     }
     c.offer(4_000);
     c.pass(MS * 100);
     c.ack(2);
     c.lose(1);
     c.ack(4_000);
-    train(&mut c);
+    train(&mut c, 4_000);
     assert_eq!(c.snapshot().phase, Phase::Avoidance);
     assert_eq!(c.snapshot().ssthresh, None);
     c
 }
 
-/// A window of packets, acknowledged two at a time at 20 Mbit/s.
-fn train(c: &mut Connection) {
-    c.offer(4_000);
-    c.pass(MS * 100);
-    while c.packets_in_flight() > 0 {
-        c.pass(Duration::from_micros(960));
-        c.ack(2);
-    }
-}
-
-// A law that held its losses has no ssthresh. A pause must not make that an endless slow start.
+// An algorithm that held its losses has no ssthresh. A pause must not make that an endless slow start.
 #[test]
-fn a_law_without_a_threshold_governs_at_once_after_rfc5681_restarted_it() {
+fn an_algorithm_without_a_threshold_governs_at_once_after_rfc5681_restarted_it() {
     let mut c = steady_ccp("rfc5681");
     c.pass(Duration::from_secs(60));
     c.send(1);
     assert_eq!(c.window(), 12_000);
-    assert_eq!(
-        (c.snapshot().phase, c.snapshot().reason),
-        (Phase::Avoidance, Reason::Idle)
-    );
+    assert_eq!(state(&c), (Phase::Avoidance, Reason::Idle));
     c.pass(MS * 100);
     c.ack(1);
     assert!(c.window() > 24_000, "set outright: {}", c.window());
 }
 
 #[test]
-fn a_law_without_a_threshold_gets_three_quarters_as_one_from_cwv() {
+fn an_algorithm_without_a_threshold_gets_three_quarters_as_one_from_cwv() {
     let mut c = steady_ccp("cwv");
     let before = c.window();
     c.pass(Duration::from_secs(60));
@@ -313,16 +268,16 @@ fn unvalidated(text: &str) -> Connection {
 #[case("reno")]
 #[case("cubic")]
 #[case("compound")]
-fn a_loss_in_an_unvalidated_window_halves_what_was_in_use_and_takes_what_was_lost(#[case] law: &str) {
-    let mut c = unvalidated(&format!("{law}+idle=new-cwv"));
+fn a_loss_in_an_unvalidated_window_halves_what_was_in_use_and_takes_what_was_lost(#[case] algorithm: &str) {
+    let mut c = unvalidated(&format!("{algorithm}+idle=new-cwv"));
     c.offer(25);
     c.set_app_limited(true);
     c.pass(MS * 100);
     // An ACK frame shows what is in flight: 24 packets and this one.
     c.ack(1);
     c.lose(2);
-    assert_eq!(c.window(), 15_000, "{law}");
-    assert_eq!(ssthresh(&c), 15_000, "{law}");
+    assert_eq!(c.window(), 15_000, "{algorithm}");
+    assert_eq!(ssthresh(&c), 15_000, "{algorithm}");
     assert_eq!(c.snapshot().phase, Phase::Recovery);
     c.pass(MS);
     c.ack(22);
@@ -331,11 +286,11 @@ fn a_loss_in_an_unvalidated_window_halves_what_was_in_use_and_takes_what_was_los
     c.pass(MS * 100);
     c.ack(1);
     assert_eq!(c.snapshot().phase, Phase::Avoidance);
-    assert_eq!(c.window(), 13_800, "{law}");
-    assert_eq!(ssthresh(&c), 13_800, "{law}");
+    assert_eq!(c.window(), 13_800, "{algorithm}");
+    assert_eq!(ssthresh(&c), 13_800, "{algorithm}");
 }
 
-// As above: cubic's plateau is what was in use, so it does not climb back to a window that nobody had tested.
+// As above: cubic's plateau is what was in use, so it does not climb back to a window that was never tested.
 #[test]
 fn cubic_aims_at_what_was_in_use_after_a_loss_in_an_unvalidated_window() {
     let mut c = unvalidated("cubic+idle=new-cwv");
@@ -345,20 +300,17 @@ fn cubic_aims_at_what_was_in_use_after_a_loss_in_an_unvalidated_window() {
     c.lose(2);
     c.pass(MS);
     c.ack(4_000);
-    for _ in 0..40 {
-        round(&mut c, 4_000);
-    }
-    // 4 s on, Reno's friend is past the plateau at 30,000 B; with one at 168,000 B the curve would be at 150,000 B.
+    busy(&mut c, 40);
+    // 4 s on, Reno's friend is past the plateau at 30,000 B; with one at 168,000 B the curve would be at
+    // 150,000 B.
     assert!((30_000..60_000).contains(&c.window()), "{}", c.window());
 }
 
-// RFC 7661 §4.3: a validated window answers a loss by the law.
+// RFC 7661 §4.3: a validated window answers a loss by the algorithm.
 #[test]
-fn a_loss_in_a_validated_window_is_the_laws() {
+fn a_loss_in_a_validated_window_is_the_algorithms() {
     let mut c = steady("reno-new-cwv");
-    for _ in 0..12 {
-        round(&mut c, 4_000);
-    }
+    busy(&mut c, 12);
     let before = c.window();
     c.offer(4_000);
     c.pass(MS * 100);

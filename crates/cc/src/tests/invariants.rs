@@ -1,12 +1,13 @@
-//! What every controller in the registry promises. A new one joins by being registered.
+//! Promises of every controller in the registry. A new one joins by being registered.
 //!
-//! [`Connection`] itself checks after every event that the window is within its bounds, that two instances that were told the same
-//! agree, and that a window-based controller does not grow while the application is the limit.
+//! [`Connection`] itself checks after every event that the window is within its bounds, that two instances
+//! that received the same events agree, and that a window-based controller does not grow while the
+//! application is the limit.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::MS;
+use super::{MS, train};
 use crate::events::{AckBatch, Acked, Sent};
 use crate::registry::{Entry, Key, ParameterKind, Registry};
 use crate::testing::Connection;
@@ -28,29 +29,33 @@ fn variants(entry: &Entry) -> Vec<String> {
     texts
 }
 
-/// Every law in all its variants, each of them with every variant of each part, pauses under ceilings, and every alias, as far as
-/// they fit together.
-fn all() -> Vec<ControllerSpec> {
+/// Every algorithm in all its variants, each of them with every variant of each component, pauses under
+/// ceilings, and every alias, as far as they fit together.
+pub(super) fn all() -> Vec<ControllerSpec> {
     let registry = Registry::builtin();
     let mut texts: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
     for entry in registry.controllers() {
         texts.extend(variants(entry));
-        let law = entry.name();
+        let algorithm = entry.name();
         let growing = entry
             .parameters()
             .iter()
             .any(|parameter| parameter.name == "growth");
         for key in Key::ALL {
-            for part in registry.parts(key).flat_map(variants) {
+            for component in registry.components(key).flat_map(variants) {
                 if growing {
-                    texts.push(format!("{law}(growth=ratelimited)+{key}={part}"));
+                    texts.push(format!("{algorithm}(growth=ratelimited)+{key}={component}"));
                 }
-                texts.push(format!("{law}+{key}={part}"));
+                texts.push(format!("{algorithm}+{key}={component}"));
             }
         }
-        for idle in registry.parts(Key::Idle) {
-            for ceiling in registry.parts(Key::Ceiling) {
-                texts.push(format!("{law}+idle={}+ceiling={}", idle.name(), ceiling.name()));
+        for idle in registry.components(Key::Idle) {
+            for ceiling in registry.components(Key::Ceiling) {
+                texts.push(format!(
+                    "{algorithm}+idle={}+ceiling={}",
+                    idle.name(),
+                    ceiling.name()
+                ));
             }
         }
     }
@@ -80,31 +85,39 @@ fn for_all(check: impl Fn(&ControllerSpec, Connection)) {
     }
 }
 
-/// Windows of up to 500 packets, acknowledged two packets at a time at 20 Mbit/s behind 100 ms.
+/// Round trips with windows of up to 500 packets that arrive at 20 Mbit/s.
 fn stream(c: &mut Connection, rounds: usize) {
     for _ in 0..rounds {
-        c.offer(500);
-        c.pass(MS * 100);
-        while c.packets_in_flight() > 0 {
-            c.pass(Duration::from_micros(960));
-            c.ack(2);
-        }
+        train(c, 500);
     }
 }
 
+/// Runs `check` for every controller that answers a loss, on a connection that has filled its window and a round
+/// trip later is about to lose packets.
+fn for_loss_based(check: impl Fn(&ControllerSpec, Connection)) {
+    for_all(|spec, mut c| {
+        if loss_based(spec) {
+            stream(&mut c, 3);
+            c.offer(4_000);
+            c.pass(MS * 100);
+            check(spec, c);
+        }
+    });
+}
+
 fn loss_based(spec: &ControllerSpec) -> bool {
-    spec.law().answers_loss() && spec.is_window_based()
+    !spec.algorithm().description.traits.holds_on_loss && spec.is_window_based()
 }
 
 #[test]
-fn every_law_and_every_part_is_among_what_is_tested() {
+fn every_algorithm_and_every_component_is_among_what_is_tested() {
     let (registry, all) = (Registry::builtin(), all());
     for entry in registry.entries() {
         let tested = all.iter().any(|spec| match entry.key() {
-            None => spec.law().name() == entry.name(),
+            None => spec.algorithm().name() == entry.name(),
             Some(key) => spec
-                .part(key)
-                .is_some_and(|(part, _)| part.name() == entry.name()),
+                .component(key)
+                .is_some_and(|(component, _)| component.name() == entry.name()),
         });
         assert!(tested, "{} fits nothing", entry.name());
     }
@@ -142,13 +155,7 @@ fn no_window_based_controller_grows_while_app_limited() {
 
 #[test]
 fn a_loss_based_controller_gives_way_once_for_each_recovery() {
-    for_all(|spec, mut c| {
-        if !loss_based(spec) {
-            return;
-        }
-        stream(&mut c, 3);
-        c.offer(4_000);
-        c.pass(MS * 100);
+    for_loss_based(|spec, mut c| {
         let before = c.window();
         c.lose(1);
         let after = c.window();
@@ -163,13 +170,7 @@ fn a_loss_based_controller_gives_way_once_for_each_recovery() {
 
 #[test]
 fn acknowledgements_of_packets_sent_before_recovery_leave_a_loss_based_window_alone() {
-    for_all(|spec, mut c| {
-        if !loss_based(spec) {
-            return;
-        }
-        stream(&mut c, 3);
-        c.offer(4_000);
-        c.pass(MS * 100);
+    for_loss_based(|spec, mut c| {
         c.lose(1);
         let window = c.window();
         while c.packets_in_flight() > 0 {
@@ -234,25 +235,14 @@ fn no_window_exceeds_u32_max_however_long_nothing_is_lost() {
         let mut now = Timestamp::ZERO;
         for _ in 0..60 {
             let sent = now;
-            controller.on_sent(&Sent { now, bytes: flight });
+            controller.on_sent(&Sent::new(now, flight));
             now = now + MS * 100;
-            controller.on_acked(&Acked {
-                now,
-                sent,
-                bytes: flight,
-                packets: 4_000,
-                app_limited: false,
-            });
-            controller.on_ack_batch(&AckBatch {
-                now,
-                in_flight: Bytes::ZERO,
-                app_limited: false,
-                smoothed_rtt: None,
-            });
+            controller.on_acked(&Acked::new(now, sent, flight, 4_000));
+            controller.on_ack_batch(&AckBatch::new(now, Bytes::ZERO));
             let window = controller.window().as_u64();
             assert!(u32::try_from(window).is_ok(), "{spec}: {window}");
         }
-        let grown = spec.law().name() != "reno" || controller.window() == Bytes::new(u32::MAX.into());
+        let grown = spec.algorithm().name() != "reno" || controller.window() == Bytes::new(u32::MAX.into());
         assert!(grown, "{spec} does not reach the bound");
     }
 }

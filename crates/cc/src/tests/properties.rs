@@ -1,4 +1,5 @@
-//! Arbitrary events to arbitrary compositions: no panic, no window out of bounds, the same events give the same windows.
+//! Arbitrary events to arbitrary compositions: no panic, no window out of bounds, the same events give the
+//! same windows.
 
 use std::sync::Arc;
 
@@ -36,32 +37,25 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let smoothed = prop::option::of(any::<u64>().prop_map(Duration::from_nanos));
     prop_oneof![
-        (time(), bytes()).prop_map(|(now, bytes)| Event::Sent(Sent { now, bytes })),
+        (time(), bytes()).prop_map(|(now, bytes)| Event::Sent(Sent::new(now, bytes))),
         (time(), time(), bytes(), 1..20_u32, any::<bool>()).prop_map(
             |(now, sent, bytes, packets, app_limited)| {
-                Event::Acked(Acked {
-                    now,
-                    sent,
-                    bytes,
-                    packets,
-                    app_limited,
-                })
+                Event::Acked(Acked::new(now, sent, bytes, packets).with_app_limited(app_limited))
             }
         ),
         (time(), bytes(), any::<bool>(), smoothed).prop_map(|(now, in_flight, app_limited, smoothed_rtt)| {
-            Event::Batch(AckBatch {
-                now,
-                in_flight,
-                app_limited,
-                smoothed_rtt,
-            })
+            Event::Batch(
+                AckBatch::new(now, in_flight)
+                    .with_app_limited(app_limited)
+                    .with_smoothed_rtt(smoothed_rtt),
+            )
         }),
-        (time(), time(), signal).prop_map(|(now, newest_sent, signal)| Event::Congestion(Congestion {
+        (time(), time(), signal).prop_map(|(now, newest_sent, signal)| Event::Congestion(Congestion::new(
             now,
             newest_sent,
             signal
-        })),
-        (0..70_000_u64).prop_map(|mtu| Event::Mtu(MtuChange { mtu: Bytes::new(mtu) })),
+        ))),
+        (0..70_000_u64).prop_map(|mtu| Event::Mtu(MtuChange::new(Bytes::new(mtu)))),
     ]
 }
 

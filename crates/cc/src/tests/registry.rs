@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use rstest::rstest;
+
 use super::spec;
-use crate::registry::{Alias, Entry, Key, Kind, Parameter, RegisterError, Registry};
-use crate::{Bytes, Choice, Path, SpecError, VideoKnowledge};
+use crate::component::{Description, Traits};
+use crate::registry::{Alias, Entry, Key, Kind, Make, Parameter, RegisterError, Registry};
+use crate::startup::{AnyStartup, standard::Standard};
+use crate::{Bytes, Path, SpecError, VideoKnowledge};
 
 fn reno_of_my_own(name: &'static str) -> Entry {
     Entry::custom(name, |path, _, known| spec("reno").build(path, known))
@@ -25,8 +29,7 @@ fn a_registered_controller_is_built_with_its_arguments() {
     .with_parameters(&[Parameter::number(
         "jumbo",
         0.0,
-        0.0,
-        1.0,
+        0.0..=1.0,
         "whether packets are large",
     )]);
     registry.register(entry).expect("a free name");
@@ -40,7 +43,7 @@ fn a_registered_controller_is_built_with_its_arguments() {
 }
 
 #[test]
-fn a_registered_controller_takes_no_parts() {
+fn a_registered_controller_takes_no_components() {
     let mut registry = Registry::builtin();
     registry.register(reno_of_my_own("mine")).expect("a free name");
     let error = registry
@@ -48,40 +51,30 @@ fn a_registered_controller_takes_no_parts() {
         .expect_err("must not parse");
     assert_eq!(
         error.to_string(),
-        "`mine` is a whole controller and takes no parts; leave out `+start=hystartpp`"
+        "`mine` is a whole controller: leave out `+start=hystartpp`"
     );
 }
 
 #[test]
-fn an_external_controller_resolves_to_its_name_and_takes_nothing() {
-    let mut registry = Registry::builtin();
-    let entry = Entry::external("quinn-cubic").about("quinn's own", "quinn 0.11");
-    registry.register(entry).expect("a free name");
-    assert_eq!(
-        registry.resolve("quinn-cubic"),
-        Ok(Choice::External("quinn-cubic"))
-    );
-    assert_eq!(
-        registry.resolve("quinn-cubic").map(|c| c.to_string()),
-        Ok("quinn-cubic".into())
-    );
-    assert_eq!(registry.resolve("cubic"), Ok(Choice::Spec(spec("cubic"))));
-    assert!(matches!(
-        registry.parse("quinn-cubic"),
-        Err(SpecError::External { .. })
-    ));
-    assert!(matches!(
-        registry.resolve("quinn-cubic+idle=keep"),
-        Err(SpecError::TakesNoParts { .. })
-    ));
-    assert!(matches!(
-        registry.resolve("quinn-cubic(1)"),
-        Err(SpecError::TooManyArguments { .. })
-    ));
+fn names_that_a_caller_resolves_itself_are_offered_too() {
+    let registry = Registry::builtin();
+    let error = |text: &str| {
+        let error = registry.parse(text).expect_err("not a controller here");
+        error
+            .with_controllers(&["quinn-newreno", "quinn-cubic"])
+            .to_string()
+    };
     assert!(
-        "quinn-cubic".parse::<crate::ControllerSpec>().is_err(),
-        "not built in"
+        error("quinn-cubik").contains("did you mean `quinn-cubic`?"),
+        "{}",
+        error("quinn-cubik")
     );
+    assert!(
+        error("bbr").ends_with("reno-new-cwv-p21, quinn-newreno, quinn-cubic"),
+        "{}",
+        error("bbr")
+    );
+    assert!(!error("cubic+start=fast").contains("quinn"));
 }
 
 #[test]
@@ -97,12 +90,7 @@ fn names_are_unique_and_fit_the_grammar() {
             Err(RegisterError::BadName(bad))
         );
     }
-    let alias = |name, expansion| Alias {
-        name,
-        expansion,
-        summary: "",
-        source: "",
-    };
+    let alias = |name, expansion| Alias::new(name, expansion, "", "");
     assert_eq!(
         registry.register_alias(alias("reno", "cubic")),
         Err(RegisterError::NameTaken("reno"))
@@ -114,9 +102,27 @@ fn names_are_unique_and_fit_the_grammar() {
 }
 
 #[test]
+fn an_alias_may_stand_for_another_with_more_components() {
+    let mut registry = Registry::builtin();
+    let guarded = Alias::new("guarded", "ccp-lb+ceiling=pace", "", "");
+    registry.register_alias(guarded).expect("a free name");
+    let parse = |text: &str| registry.parse(text);
+    assert_eq!(parse("guarded"), parse("ccp-lb+ceiling=pace"));
+    assert_eq!(parse("guarded(4)"), parse("ccp-lb(4)+ceiling=pace"));
+    assert_eq!(
+        parse("guarded+shape=none"),
+        Err(SpecError::KeyTwice {
+            key: Key::Shape,
+            alias: Some("guarded".to_owned())
+        })
+    );
+    assert!(Key::ALL.is_sorted(), "specs print components in this order");
+}
+
+#[test]
 fn parameters_have_names_of_their_own_and_defaults_in_range() {
     let mut registry = Registry::builtin();
-    let number = |name, default| Parameter::number(name, default, 0.0, 1.0, "");
+    let number = |name, default| Parameter::number(name, default, 0.0..=1.0, "");
     for parameters in [&[number("a", 2.0)][..], &[number("a", 0.0), number("a", 1.0)]] {
         let entry = reno_of_my_own("mine").with_parameters(parameters);
         assert!(matches!(
@@ -126,40 +132,104 @@ fn parameters_have_names_of_their_own_and_defaults_in_range() {
     }
 }
 
-#[test]
-fn combinations_that_make_no_sense_are_refused_with_the_reason() {
+// The decision follows from what an algorithm does, not from its name.
+#[rstest]
+#[case("reno", "loss=guard", "answers losses itself")]
+#[case("cubic", "loss=ignore", "answers losses itself")]
+#[case("vegas", "shape=playout-buffer", "queue")]
+#[case("compound", "shape=playout-buffer", "queue")]
+#[case("stream", "shape=playout-buffer", "queue")]
+#[case("stream", "shape=rate-floor", "gives way")]
+#[case("cubic", "shape=playout-buffer", "answer losses")]
+#[case("ccp", "loss=standard", "take guard")]
+fn components_that_cannot_work_are_refused_with_the_reason_whatever_the_algorithm_is_called(
+    #[case] algorithm: &str,
+    #[case] component: &str,
+    #[case] says: &str,
+) {
     let mut registry = Registry::builtin();
-    let picky = Entry::part(Key::Start, "picky")
-        .fits(|spec| {
-            if spec.law().name() == "cubic" {
-                Ok(())
-            } else {
-                Err("picky only starts cubic")
-            }
-        })
-        .startup(|_| crate::startup::Startup::Standard(crate::startup::standard::Standard));
-    registry.register(picky).expect("a free name");
-    assert!(registry.parse("cubic+start=picky").is_ok());
-    let error = registry.parse("reno+start=picky").expect_err("must be refused");
+    let mut components = crate::algorithm::components().into_iter();
+    let mut renamed = components
+        .find(|other| other.description.name == algorithm)
+        .expect("it is there");
+    renamed.description.name = "renamed";
+    registry
+        .register(Entry::of(renamed, Make::Algorithm))
+        .expect("a free name");
+    let refusal = |name: &str| {
+        let error = registry.parse(&format!("{name}+{component}"));
+        error.expect_err("must be refused").to_string()
+    };
+    assert!(refusal(algorithm).contains(says), "{}", refusal(algorithm));
     assert_eq!(
-        error.to_string(),
-        "`reno+start=picky` makes no sense: picky only starts cubic"
+        refusal("renamed"),
+        refusal(algorithm).replace(algorithm, "renamed")
     );
 }
 
 #[test]
-fn the_registry_lists_laws_and_parts() {
+fn a_component_may_refuse_algorithms_with_a_reason() {
+    let mut registry = Registry::builtin();
+    let picky = Description::new("picky", "", "")
+        .fits(|algorithm: Traits| {
+            if algorithm.delay_based {
+                Ok(())
+            } else {
+                Err("picky only starts algorithms that look at the RTT")
+            }
+        })
+        .made_by(|_| AnyStartup::Standard(Standard));
+    registry
+        .register(Entry::of(picky, Make::Startup))
+        .expect("a free name");
+    assert!(registry.parse("vegas+start=picky").is_ok());
+    let error = registry.parse("reno+start=picky").expect_err("must be refused");
+    assert_eq!(
+        error.to_string(),
+        "`reno+start=picky` is refused: picky only starts algorithms that look at the RTT"
+    );
+}
+
+#[test]
+fn ccp_is_guarded_by_default() {
+    let of = |text: &str| {
+        let spec = spec(text);
+        spec.component(Key::Loss).map(|component| component.0.name())
+    };
+    assert_eq!(of("ccp"), Some("guard"));
+    assert_eq!(of("ccpd+loss=ignore"), Some("ignore"));
+}
+
+#[test]
+fn every_window_based_algorithm_has_a_choice_of_growth() {
+    for entry in Registry::builtin().controllers() {
+        let has = entry
+            .parameters()
+            .iter()
+            .any(|parameter| parameter.name == "growth");
+        assert_eq!(has, !entry.is_absolute(), "{}", entry.name());
+    }
+}
+
+#[test]
+fn the_registry_lists_algorithms_and_components() {
     let registry = Registry::builtin();
     assert!(registry.controllers().any(|entry| entry.name() == "cubic"));
-    assert!(registry.controllers().all(|entry| entry.kind() == Kind::Law));
+    assert!(
+        registry
+            .controllers()
+            .all(|entry| entry.kind() == Kind::Algorithm)
+    );
     for key in Key::ALL {
-        assert!(registry.parts(key).count() > 0, "{key}");
-        for law in registry.controllers() {
-            let default = law.default_part(key);
+        assert!(registry.components(key).count() > 0, "{key}");
+        for algorithm in registry.controllers() {
+            let default = algorithm.default_component(key);
             assert!(
-                registry.parts(key).any(|part| part.name() == default),
+                registry
+                    .components(key)
+                    .any(|component| component.name() == default),
                 "{}: {key}={default}",
-                law.name()
+                algorithm.name()
             );
         }
     }

@@ -1,24 +1,20 @@
 //! `reno` against RFC 9002 §7 and appendix B.
 
-use super::{MS, connection, with_mtu};
+use super::{MS, connection, flight, fly, ssthresh, state, with_mtu};
 use crate::testing::Connection;
 use crate::{Bytes, Phase, Reason};
 use rstest::rstest;
 
-/// `reno` in recovery with a window of 12,000 B = ssthresh: a flight of ten packets arrived and one of the next was lost.
-/// Ten more packets have left since, so that their acknowledgement ends recovery.
+/// `reno` in recovery with a window of 12,000 B = ssthresh: a flight of ten packets arrived and one of the
+/// next was lost. Ten more packets have left since, so that their acknowledgement ends recovery.
 fn after_a_loss() -> Connection {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
-    c.ack(10);
+    flight(&mut c, 10);
     assert_eq!(c.window(), 24_000);
-    c.send(1);
-    c.pass(MS * 100);
+    fly(&mut c, 1);
     c.lose(1);
     c.pass(MS);
-    c.send(10);
-    c.pass(MS * 100);
+    fly(&mut c, 10);
     c
 }
 
@@ -44,9 +40,7 @@ fn the_initial_window_is_ten_packets_but_at_most_14720_bytes_or_two_packets(
 #[test]
 fn slow_start_doubles_the_window_each_round_trip() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
-    c.ack(10);
+    flight(&mut c, 10);
     assert_eq!(c.window(), 24_000);
     assert_eq!(c.snapshot().phase, Phase::Startup);
     assert_eq!(c.snapshot().ssthresh, None);
@@ -67,18 +61,12 @@ fn an_app_limited_flight_does_not_grow_the_window() {
 #[test]
 fn a_loss_halves_the_window_once_for_each_recovery() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
-    c.ack(10);
-    c.send(10);
-    c.pass(MS * 100);
+    flight(&mut c, 10);
+    fly(&mut c, 10);
     c.lose(1);
     assert_eq!(c.window(), 12_000);
-    assert_eq!(c.snapshot().ssthresh, Some(Bytes::new(12_000)));
-    assert_eq!(
-        (c.snapshot().phase, c.snapshot().reason),
-        (Phase::Recovery, Reason::Loss)
-    );
+    assert_eq!(ssthresh(&c), 12_000);
+    assert_eq!(state(&c), (Phase::Recovery, Reason::Loss));
     c.pass(MS);
     c.lose(3);
     assert_eq!(c.window(), 12_000);
@@ -86,8 +74,8 @@ fn a_loss_halves_the_window_once_for_each_recovery() {
     assert_eq!((c.window(), c.snapshot().phase), (12_000, Phase::Recovery));
 }
 
-// RFC 9002 §7.3.2: recovery ends with the acknowledgement of a packet sent during it. §0.2 (a) of quinn's deviations: packets
-// sent at the very moment of construction count here.
+// RFC 9002 §7.3.2: recovery ends with the acknowledgement of a packet sent during it. Unlike in
+// quinn, packets sent at the very moment of construction count.
 #[test]
 fn packets_sent_at_the_moment_the_connection_began_can_be_lost_and_acknowledged() {
     let mut c = Connection::new(&super::spec("reno"));
@@ -127,8 +115,7 @@ fn bytes_beyond_a_window_count_towards_the_next_packet() {
 #[test]
 fn packets_sent_at_the_moment_recovery_began_belong_to_it() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
+    fly(&mut c, 10);
     c.ack(9);
     c.send(4);
     c.lose(1);
@@ -144,9 +131,7 @@ fn packets_sent_at_the_moment_recovery_began_belong_to_it() {
 #[test]
 fn an_ecn_mark_halves_the_window_as_a_loss_does() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
-    c.ack(10);
+    flight(&mut c, 10);
     c.ecn_ce();
     assert_eq!((c.window(), c.snapshot().reason), (12_000, Reason::EcnCe));
     c.ecn_ce();
@@ -157,26 +142,24 @@ fn an_ecn_mark_halves_the_window_as_a_loss_does() {
 #[test]
 fn persistent_congestion_with_a_fresh_loss_leaves_two_packets_and_half_the_window_as_ssthresh() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
+    fly(&mut c, 10);
     c.lose_persistently(10);
     assert_eq!(c.window(), 2_400);
-    assert_eq!(c.snapshot().ssthresh, Some(Bytes::new(6_000)));
+    assert_eq!(ssthresh(&c), 6_000);
     assert_eq!(c.snapshot().phase, Phase::AfterPersistentCongestion);
 }
 
-// RFC 9002 B.8 is unconditional; quinn (§0.2 (b)) ignores it within a recovery.
+// RFC 9002 B.8 is unconditional; quinn ignores it within a recovery.
 #[test]
 fn persistent_congestion_within_a_recovery_counts_and_ends_it() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
+    fly(&mut c, 10);
     c.lose(1);
     assert_eq!(c.window(), 6_000);
     c.pass(MS);
     c.lose_persistently(4);
     assert_eq!(c.window(), 2_400);
-    assert_eq!(c.snapshot().ssthresh, Some(Bytes::new(6_000)));
+    assert_eq!(ssthresh(&c), 6_000);
     // No recovery is going on: packets sent before the loss grow the window again.
     c.ack(1);
     assert_eq!(c.window(), 3_600);
@@ -186,17 +169,13 @@ fn persistent_congestion_within_a_recovery_counts_and_ends_it() {
 #[test]
 fn slow_start_after_persistent_congestion_ends_at_ssthresh_and_hands_the_rest_to_avoidance() {
     let mut c = connection("reno");
-    c.send(10);
-    c.pass(MS * 100);
+    fly(&mut c, 10);
     c.lose_persistently(10);
     c.pass(MS);
-    c.send(4);
-    c.pass(MS * 100);
-    c.ack(4);
+    flight(&mut c, 4);
     assert_eq!((c.window(), c.snapshot().phase), (6_000, Phase::Avoidance));
     assert_eq!(c.snapshot().reason, Reason::ReachedSsthresh);
-    c.send(4);
-    c.pass(MS * 100);
+    fly(&mut c, 4);
     c.ack(3);
     assert_eq!(c.window(), 6_000);
     c.ack(1);
@@ -216,7 +195,8 @@ fn losses_never_shrink_the_window_below_two_packets() {
     assert_eq!(c.window(), 2_400);
 }
 
-// RFC 9002 §7.2: "the congestion window SHOULD be set to the new initial congestion window" on a smaller MTU during the handshake.
+// RFC 9002 §7.2: "the congestion window SHOULD be set to the new initial congestion window" on a smaller MTU
+// during the handshake.
 #[test]
 fn a_smaller_mtu_before_anything_is_acknowledged_sets_the_new_initial_window() {
     let mut c = with_mtu("reno", 1_452);

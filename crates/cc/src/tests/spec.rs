@@ -1,8 +1,8 @@
-//! Specs as text.
+//! Specs in their text form.
 
 use super::spec;
-use crate::registry::{Alias, Key, Parameter, ParameterKind, Registry, Value};
-use crate::{Choice, ControllerSpec, SpecError};
+use crate::registry::{Alias, Key, Parameter, ParameterKind, Registry, Value, split_list};
+use crate::{ControllerSpec, SpecError};
 use playrate_units::{Bytes, Duration};
 use proptest::prelude::*;
 use rstest::rstest;
@@ -29,27 +29,30 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
 }
 
 #[rstest]
-#[case("", "`` where|nothing where a controller's name")]
-#[case("reno+", "nothing behind a `+`")]
-#[case("bbr", "no controller `bbr`; there are reno, cubic")]
+#[case("", "expected the name of a controller at the beginning")]
+#[case("reno+", "expected a component after every `+`")]
+#[case("bbr", "unknown controller `bbr`; expected one of: reno, cubic")]
 #[case("cubik", "did you mean `cubic`")]
 #[case("reno+hystartpp", "write `start=hystartpp`")]
 #[case("reno+nonsense", "KEY one of start, shape, idle, loss, ceiling")]
 #[case("reno+strat=standard", "did you mean `start`")]
 #[case("reno+start=hystart++", "did you mean `hystartpp`")]
-#[case("reno+start=fast", "`start` is one of standard, hystartpp")]
+#[case("reno+start=fast", "expected one of: standard, hystartpp")]
 #[case("reno+start=standard+start=hystartpp", "`start=` is given twice")]
-#[case("reno(1)", "`growth=1` is not possible: write credit or ratelimited")]
-#[case("reno+idle=keep(1)", "`1` is one argument too many; it has none")]
+#[case("reno(1)", "invalid value `growth=1`: write credit or ratelimited")]
+#[case("reno+idle=keep(1)", "leave out `1`; it takes none")]
 #[case("cubic(fast=off)", "did you mean `fast_convergence`")]
-#[case("cubic(speed=1)", "no parameter `speed`; it has fast_convergence")]
-#[case("cubic(maybe)", "`fast_convergence=maybe` is not possible: write on or off")]
-#[case("cubic(on,credit,off)", "`off` is one argument too many")]
+#[case(
+    "cubic(speed=1)",
+    "unknown parameter `speed` of `cubic`; it takes fast_convergence"
+)]
+#[case("cubic(maybe)", "invalid value `fast_convergence=maybe`: write on or off")]
+#[case("cubic(on,credit,off)", "too many arguments for `cubic`: leave out `off`")]
 #[case(
     "cubic(fast_convergence=on,fast_convergence=off)",
     "`fast_convergence` is given twice"
 )]
-#[case("cubic(fast_convergence=on,off)", "`off` needs its name")]
+#[case("cubic(fast_convergence=on,off)", "`off` follows a named argument")]
 #[case("cubic(", "matching parentheses")]
 #[case("cubic)", "matching parentheses")]
 #[case("cubic(on)x", "matching parentheses")]
@@ -60,31 +63,29 @@ fn a_bad_spec_says_which_part_is_wrong_and_what_is_allowed(#[case] text: &str, #
         .expect_err("must not parse")
         .to_string();
     assert!(
-        message.split('|').any(|part| error.contains(part)),
+        message.split('|').any(|component| error.contains(component)),
         "{error:?} lacks {message:?}"
     );
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::number("kp", 1.0, 0.0, 100.0, "gain"),
+    Parameter::number("kp", 1.0, 0.0..=100.0, "gain"),
     Parameter::time(
         "kd",
         Duration::from_millis(2),
-        Duration::ZERO,
-        Duration::from_secs(1),
+        Duration::ZERO..=Duration::from_secs(1),
         "derivative time",
     ),
     Parameter::size(
         "buffer",
         Bytes::from_kb(656),
-        Bytes::ZERO,
-        Bytes::from_mib(64),
+        Bytes::ZERO..=Bytes::from_mib(64),
         "buffer",
     ),
     Parameter::word("mode", "a", &["a", "b"], "mode"),
 ];
 
-/// The built-in registry and a law with one parameter of each kind.
+/// The built-in registry and an algorithm with one parameter of each kind.
 fn registry() -> Registry {
     let mut registry = Registry::builtin();
     let entry = crate::registry::Entry::custom("many", |path, _, known| spec("reno").build(path, known))
@@ -124,7 +125,7 @@ fn a_value_out_of_range_is_refused_with_the_range(#[case] text: &str, #[case] ex
     match registry().parse(text) {
         Err(error @ SpecError::BadValue { .. }) => assert!(error.to_string().contains(expected), "{error}"),
         Ok(spec) => assert_eq!(
-            (expected, spec.law_arguments().time("kd")),
+            (expected, spec.algorithm_arguments().time("kd")),
             ("", Duration::from_micros(2))
         ),
         Err(other) => panic!("{other}"),
@@ -133,32 +134,33 @@ fn a_value_out_of_range_is_refused_with_the_range(#[case] text: &str, #[case] ex
 
 #[test]
 fn a_list_splits_at_commas_outside_parentheses() {
-    let specs = registry()
-        .parse_list("reno, many(1,2000us) ,cubic+start=hystartpp")
-        .expect("valid specs");
-    let shown: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    let registry = registry();
+    let specs = split_list("reno, many(1,2000us) ,cubic+start=hystartpp");
+    let shown: Vec<String> = specs
+        .map(|text| registry.parse(text).expect("a valid spec").to_string())
+        .collect();
     assert_eq!(shown, ["reno", "many", "cubic+start=hystartpp"]);
+    let empty = split_list("reno,,cubic").map(|text| registry.parse(text));
     assert!(matches!(
-        registry().parse_list("reno,,cubic"),
+        empty.collect::<Result<Vec<_>, _>>(),
         Err(SpecError::Empty { .. })
     ));
-    assert!(matches!(registry().parse_list(""), Err(SpecError::Empty { .. })));
 }
 
 #[test]
 fn an_alias_expands_and_may_be_extended() {
     let mut registry = registry();
-    let alias = Alias {
-        name: "modern",
-        expansion: "cubic+start=hystartpp",
-        summary: "cubic as most stacks have it",
-        source: "RFC 9438, RFC 9406",
-    };
+    let alias = Alias::new(
+        "modern",
+        "cubic+start=hystartpp",
+        "cubic as most stacks have it",
+        "RFC 9438, RFC 9406",
+    );
     registry.register_alias(alias.clone()).expect("a free name");
     let shown = |text: &str| registry.parse(text).map(|spec| spec.to_string());
     assert_eq!(shown("modern"), Ok("cubic+start=hystartpp".into()));
     assert_eq!(shown("modern+idle=keep"), Ok("cubic+start=hystartpp".into()));
-    // Arguments go to the alias's parts, then to its law.
+    // Arguments go to the alias's components, then to its algorithm.
     assert_eq!(
         shown("modern(off)"),
         Ok("cubic(fast_convergence=off)+start=hystartpp".into())
@@ -174,10 +176,15 @@ fn an_alias_expands_and_may_be_extended() {
 }
 
 #[test]
-fn a_spec_tells_its_parts() {
+fn a_spec_tells_its_components() {
     let spec = spec("cubic+start=hystartpp");
-    assert_eq!(spec.law().name(), "cubic");
-    let names = Key::ALL.map(|key| spec.part(key).expect("laws have all parts").0.name());
+    assert_eq!(spec.algorithm().name(), "cubic");
+    let names = Key::ALL.map(|key| {
+        spec.component(key)
+            .expect("algorithms have all components")
+            .0
+            .name()
+    });
     assert_eq!(names, ["hystartpp", "none", "keep", "standard", "none"]);
 }
 
@@ -219,20 +226,23 @@ fn term(name: &'static str, parameters: &[Parameter]) -> BoxedStrategy<String> {
 /// Specs that [`registry`] has, in every composition; some of them may be refused.
 pub(crate) fn any_spec() -> BoxedStrategy<String> {
     let registry = registry();
-    let laws: Vec<_> = registry
+    let algorithms: Vec<_> = registry
         .controllers()
         .filter(|entry| entry.name() != "many")
-        .map(|law| term(law.name(), law.parameters()))
+        .map(|algorithm| term(algorithm.name(), algorithm.parameters()))
         .collect();
-    let parts = Key::ALL.map(|key| {
-        let parts: Vec<_> = registry
-            .parts(key)
-            .map(|part| term(part.name(), part.parameters()))
+    let components = Key::ALL.map(|key| {
+        let components: Vec<_> = registry
+            .components(key)
+            .map(|component| term(component.name(), component.parameters()))
             .collect();
-        prop::option::of(proptest::strategy::Union::new(parts).prop_map(move |part| format!("+{key}={part}")))
+        prop::option::of(
+            proptest::strategy::Union::new(components)
+                .prop_map(move |component| format!("+{key}={component}")),
+        )
     });
-    (proptest::strategy::Union::new(laws), parts.to_vec())
-        .prop_map(|(law, parts)| law + &parts.into_iter().flatten().collect::<String>())
+    (proptest::strategy::Union::new(algorithms), components.to_vec())
+        .prop_map(|(algorithm, components)| algorithm + &components.into_iter().flatten().collect::<String>())
         .boxed()
 }
 
@@ -254,7 +264,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_parser_panic(text in "[a-z0-9+=(), .]{0,40}") {
-        if let Ok(Choice::Spec(spec)) = registry().resolve(&text) {
+        if let Ok(spec) = registry().parse(&text) {
             prop_assert_eq!(registry().parse(&spec.to_string()), Ok(spec));
         }
     }

@@ -1,111 +1,73 @@
-//! `lab claims`: the claims of all scenarios, held against the results in a directory.
+//! `lab claims`: decides the claims of all scenarios by the results in a directory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use thiserror::Error;
 
-use super::contract::{CONTRACT, ContractRow};
-use super::judge::{ClaimResult, Outcome, judge};
-use super::results::Results;
-use crate::run::{IDEAL, Row, read_directory};
-use crate::scenario::{self, BUILT_IN, Changes, ScenarioClaims, ScenarioError};
+use super::judge::{ClaimResult, Verdict, judge};
+use super::papers::{PAPER_ROWS, PaperRow};
+use super::read::read;
+use crate::error::CommandError;
+use crate::result::{IDEAL, ResultSet, Row, read_directory};
+use crate::scenario::{BUILT_IN, Changes, Document, ScenarioError, ScenarioSource};
 
-/// What `lab claims` is told.
+/// Arguments of `lab claims`.
 #[derive(Args, Clone, Debug)]
-pub struct ClaimsArgs {
-    /// Directory of `lab run`
+pub(crate) struct ClaimsArgs {
+    /// Directory with the results of `lab run`
     #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
+    pub(crate) directory: PathBuf,
 
-    /// Print JSON instead of a table
+    /// Print the report as JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+
+    /// Print the report as a Markdown page
     #[arg(long)]
-    pub json: bool,
+    pub(crate) markdown: bool,
 
-    /// Only claims whose id begins with this, such as P13 or P13-4; all if not given
+    /// Report only claims whose id begins with this, such as P13 or P13-4
     #[arg(long, value_name = "ID")]
-    pub only: Vec<String>,
+    pub(crate) only: Vec<String>,
 
-    /// A scenario file of your own whose claims are wanted too
+    /// Report the claims of this scenario file too
     #[arg(long = "scenario", value_name = "FILE")]
-    pub scenarios: Vec<String>,
+    pub(crate) scenarios: Vec<String>,
 }
 
-/// Why there is no answer.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ClaimsFailure {
-    /// A scenario is no good.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// The results cannot be read.
-    #[error("cannot read the results of `lab run` in {}: {error}", .directory.display())]
-    Results {
-        /// Where.
-        directory: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// No claim begins so.
-    #[error("no claim begins with `{0}`; there are P12-3a, P13-4 and so on: `lab claims DIR` has them all")]
-    NoSuchClaim(String),
-}
-
-impl ClaimsFailure {
-    /// Whether the user asked for something that cannot be.
-    pub fn is_bad_input(&self) -> bool {
-        match self {
-            Self::Scenario(_) | Self::NoSuchClaim(_) => true,
-            Self::Results { error, .. } => error.kind() == io::ErrorKind::NotFound,
-        }
-    }
-}
-
-/// What results say of all claims.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// The rows of the papers' claims, each with the claims of scenarios about it.
-    pub rows: Vec<RowReport>,
-    /// Claims of scenarios that are about none of them.
-    pub others: Vec<ClaimResult>,
-    /// What was run of each scenario that has claims.
-    pub runs: BTreeMap<String, RunsOf>,
-    /// What else has to be known.
-    pub notes: Vec<String>,
+pub(crate) struct ClaimsReport {
+    pub(crate) rows: Vec<RowReport>,
+    /// Claims of scenarios that belong to no row.
+    pub(crate) others: Vec<ClaimResult>,
+    /// Runs of each scenario that has claims.
+    pub(crate) runs: BTreeMap<String, RunsOf>,
+    /// Results that were ignored, in words.
+    pub(crate) notes: Vec<String>,
 }
 
-/// A row of the papers' claims.
 #[derive(Clone, Debug)]
-pub struct RowReport {
-    /// The row.
-    pub row: ContractRow,
-    /// It holds if all claims about it hold.
-    pub outcome: Outcome,
-    /// These claims; none if no scenario decides it.
-    pub claims: Vec<ClaimResult>,
+pub(crate) struct RowReport {
+    pub(crate) row: PaperRow,
+    /// A row holds if all its claims hold.
+    pub(crate) verdict: Verdict,
+    /// Empty if no scenario decides the row.
+    pub(crate) claims: Vec<ClaimResult>,
 }
 
-/// What was run of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunsOf {
+pub(crate) struct RunsOf {
     /// Trials of the controller that has most.
-    pub trials: usize,
-    /// Whether it was run with `--quick`.
-    pub quick: bool,
+    pub(crate) trials: usize,
+    /// True for runs of `--quick`.
+    pub(crate) quick: bool,
 }
 
-/// The claims that `args` ask for, held against the results that they name.
-///
-/// # Errors
-/// See [`ClaimsFailure`].
-pub fn claims(args: &ClaimsArgs) -> Result<Report, ClaimsFailure> {
-    let rows = read_directory(&args.directory).map_err(|error| ClaimsFailure::Results {
-        directory: args.directory.clone(),
-        error,
-    })?;
-    let mut all = report(rows, &args.scenarios)?;
+/// Decides the chosen claims by the results in a directory.
+pub(crate) fn claims(args: &ClaimsArgs) -> Result<ClaimsReport, CommandError> {
+    let rows = read_directory(&args.directory).map_err(|error| CommandError::read(&args.directory, error))?;
+    let mut all = report(&rows, &args.scenarios)?;
     let wanted =
         |id: &str| args.only.is_empty() || args.only.iter().any(|only| id.starts_with(only.as_str()));
     for only in &args.only {
@@ -117,7 +79,9 @@ pub fn claims(args: &ClaimsArgs) -> Result<Report, ClaimsFailure> {
             .map(|claim| claim.claim.id.as_str());
         let mut ids = all.rows.iter().map(|row| row.row.id).chain(others).chain(parts);
         if !ids.any(|id| id.starts_with(only.as_str())) {
-            return Err(ClaimsFailure::NoSuchClaim(only.clone()));
+            return Err(CommandError::BadInput(format!(
+                "no claim begins with `{only}`; expected an id such as P13, P13-4 or P13-4/discards"
+            )));
         }
     }
     all.rows.retain_mut(|row| {
@@ -129,37 +93,36 @@ pub fn claims(args: &ClaimsArgs) -> Result<Report, ClaimsFailure> {
     Ok(all)
 }
 
-/// Every claim of the scenarios that come with the lab, and of `scenarios` by file, held against `rows`.
-///
-/// # Errors
-/// If a scenario is no good.
-pub fn report(rows: Vec<Row>, scenarios: &[String]) -> Result<Report, ScenarioError> {
-    let mut report = Report::default();
-    let mut by_scenario: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+/// Decides every claim of the built-in scenarios, and of the files `scenarios`, by `rows`.
+pub(crate) fn report(rows: &[Row], scenarios: &[String]) -> Result<ClaimsReport, ScenarioError> {
+    let mut report = ClaimsReport::default();
+    let mut by_scenario: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in rows {
-        by_scenario.entry(row.key.scenario.clone()).or_default().push(row);
+        by_scenario.entry(&row.key.scenario).or_default().push(row);
     }
     let names = BUILT_IN.iter().map(|(name, _)| *name);
     let (mut made, mut kept) = (Vec::new(), Vec::new());
     for name in names.chain(scenarios.iter().map(String::as_str)) {
-        let claims: ScenarioClaims = scenario::claims(name)?;
-        if let Some(rows) = by_scenario.remove(&claims.scenario) {
-            kept.extend(current(name, &rows, &mut report)?);
+        let source = ScenarioSource::find(name)?;
+        let document = source.document()?;
+        let claims = read(&document)?;
+        if let Some(rows) = by_scenario.remove(claims.scenario.as_str()) {
+            kept.extend(current(&document, &rows, &mut report)?);
         }
         made.push(claims);
     }
-    let results = Results::of(kept);
+    let results = ResultSet::of(kept);
     let mut judged = Vec::new();
     for made in &made {
         let claims = made.claims.iter();
         judged.extend(claims.map(|claim| judge(claim, &made.beside, &results)));
     }
-    for row in CONTRACT {
+    for row in PAPER_ROWS {
         let mine = judged.extract_if(.., |claim| claim.claim.row() == row.id);
         let claims: Vec<ClaimResult> = mine.collect();
         report.rows.push(RowReport {
             row: *row,
-            outcome: Outcome::of_all(claims.iter().map(|claim| claim.outcome)),
+            verdict: Verdict::of_all(claims.iter().map(|claim| claim.verdict)),
             claims,
         });
     }
@@ -167,29 +130,34 @@ pub fn report(rows: Vec<Row>, scenarios: &[String]) -> Result<Report, ScenarioEr
     Ok(report)
 }
 
-/// Those of `rows` that are of the scenario as it is now: in full if there are such, or else of `--quick`.
-fn current(name: &str, rows: &[Row], report: &mut Report) -> Result<Vec<Row>, ScenarioError> {
+/// The rows of the scenario's present version: those of full runs if there are any, otherwise those of `--quick`.
+fn current<'r>(
+    document: &Document<'_>,
+    rows: &[&'r Row],
+    report: &mut ClaimsReport,
+) -> Result<Vec<&'r Row>, ScenarioError> {
     let hashes = |quick| -> Result<BTreeSet<(String, String)>, ScenarioError> {
         let changes = Changes {
             quick,
             ..Changes::default()
         };
-        let cases = scenario::open(name, &changes)?;
+        let cases = document.scenarios(&changes)?;
         Ok(cases.into_iter().map(|case| (case.case, case.hash)).collect())
     };
     let all = rows.len();
-    let of = |rows: &[Row], hashes: &BTreeSet<(String, String)>| -> Vec<Row> {
-        let known = |row: &&Row| hashes.contains(&(row.key.case.clone(), row.key.scenario_hash.clone()));
-        rows.iter().filter(known).cloned().collect()
+    let of = |hashes: &BTreeSet<(String, String)>| -> Vec<&'r Row> {
+        let known = |row: &&&Row| hashes.contains(&(row.key.case.clone(), row.key.scenario_hash.clone()));
+        rows.iter().filter(known).copied().collect()
     };
-    let (mut kept, mut quick) = (of(rows, &hashes(false)?), false);
+    let (mut kept, mut quick) = (of(&hashes(false)?), false);
     if kept.is_empty() {
-        (kept, quick) = (of(rows, &hashes(true)?), true);
+        (kept, quick) = (of(&hashes(true)?), true);
     }
     if kept.len() < all {
         report.notes.push(format!(
-            "{} of {all} results of {name} are of other settings than these claims are judged by, and were passed over",
-            all - kept.len()
+            "{} of {all} results of {} were ignored: they are of another version of the scenario or of other settings",
+            all - kept.len(),
+            document.name()
         ));
     }
     let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();

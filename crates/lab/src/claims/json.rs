@@ -3,17 +3,16 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::command::{Report, RunsOf};
-use super::judge::{CheckResult, ClaimResult, Outcome};
+use super::command::{ClaimsReport, RunsOf};
+use super::judge::{CheckResult, ClaimResult, Verdict};
 use crate::statistics::Interval;
 
-/// Name of the format.
-pub const FORMAT: &str = "lab-claims";
-/// Its version: within one, fields are added, never renamed or removed.
-pub const VERSION: u32 = 1;
+const FORMAT: &str = "lab-claims";
+/// Version of the format: within one, fields are added, never renamed or removed.
+const VERSION: u32 = 1;
 
-/// Everything that `lab claims` knows, with a line break after it.
-pub fn to_json(report: &Report) -> String {
+/// The whole report, with a line break at the end.
+pub(crate) fn to_json(report: &ClaimsReport) -> String {
     let of = |claim: &ClaimResult| claim_json(claim, report.runs.get(&claim.claim.scenario));
     let rows: Vec<Value> = report
         .rows
@@ -23,7 +22,7 @@ pub fn to_json(report: &Report) -> String {
                 "id": row.row.id,
                 "paper": row.row.paper(),
                 "says": row.row.says,
-                "outcome": row.outcome,
+                "outcome": row.verdict,
                 "claims": row.claims.iter().map(of).collect::<Vec<_>>(),
             })
         })
@@ -40,13 +39,13 @@ pub fn to_json(report: &Report) -> String {
     format!("{whole:#}\n")
 }
 
-impl Serialize for Outcome {
+impl Serialize for Verdict {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-/// One claim; `runs` says what was run of its scenario.
+/// One claim; `runs` are the runs of its scenario.
 pub(crate) fn claim_json(result: &ClaimResult, runs: Option<&RunsOf>) -> Value {
     let claim = &result.claim;
     let beside: Vec<Value> = result
@@ -55,7 +54,7 @@ pub(crate) fn claim_json(result: &ClaimResult, runs: Option<&RunsOf>) -> Value {
         .map(|other| {
             json!({
                 "name": other.name,
-                "outcome": other.outcome,
+                "outcome": other.verdict,
                 "checks": other.checks.iter().map(check_json).collect::<Vec<_>>(),
             })
         })
@@ -68,7 +67,7 @@ pub(crate) fn claim_json(result: &ClaimResult, runs: Option<&RunsOf>) -> Value {
         "why": claim.why,
         "note": claim.note,
         "any": claim.any,
-        "outcome": result.outcome,
+        "outcome": result.verdict,
         "trials": runs.map(|runs| runs.trials),
         "quick": runs.map(|runs| runs.quick),
         "checks": result.checks.iter().map(check_json).collect::<Vec<_>>(),
@@ -88,7 +87,7 @@ fn check_json(result: &CheckResult) -> Value {
     });
     json!({
         "check": result.check.to_string(),
-        "outcome": result.outcome,
+        "outcome": result.verdict,
         "reason": result.reason,
         "trials": numbers.map(|numbers| numbers.trials),
         "left": numbers.map(|numbers| interval_json(&numbers.left)),
@@ -99,7 +98,7 @@ fn check_json(result: &CheckResult) -> Value {
     })
 }
 
-/// Ends that are not there are null.
+/// Infinite ends are null.
 fn interval_json(interval: &Interval) -> Value {
     json!({
         "mean": short(interval.mean),
@@ -109,7 +108,7 @@ fn interval_json(interval: &Interval) -> Value {
     })
 }
 
-/// Six digits that count; null if there is no such number.
+/// Six significant digits; null for infinity.
 fn short(value: f64) -> Value {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
     json!(rounded)

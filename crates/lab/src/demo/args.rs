@@ -1,4 +1,4 @@
-//! The command line of `lab demo`, and what it asks for once it is read.
+//! The command line of `lab demo`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,14 +10,14 @@ use playrate_netsim::QueueLimit;
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes, Probability, duration};
 
-/// What `lab demo` is told.
+/// Command line of `lab demo`.
 ///
-/// The default path is a little faster than the title and has a short queue, as cheap routers have: a window cut to
-/// half leaves it idle for long, one cut less deep does not. It loses nothing at random, so that what is shown is the
-/// controllers' doing and not luck.
+/// The default path is a little faster than the title and has a short queue, as cheap routers have: after a window is
+/// halved it is idle for long, after a smaller cut it is not. There is no random loss, so that the differences are the
+/// controllers' and not chance.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
-    /// Controllers to compare: specs separated by commas, each gets a server, a path and a viewer of its own
+    /// Controllers to compare: specs separated by commas, each with a server, a path and a viewer of its own
     #[arg(long, value_name = "SPECS", default_value = "reno,cubic")]
     pub controllers: Controllers,
 
@@ -25,19 +25,19 @@ pub struct DemoArgs {
     #[arg(long, value_name = "RATE", default_value = "3.1Mbit/s")]
     pub rate: Bitrate,
 
-    /// Propagation delay there and back, without queueing
+    /// Propagation RTT, without queueing
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse)]
     pub rtt: Duration,
 
-    /// What the queue before the bottleneck holds: bytes, packets, or a multiple of rate × RTT
+    /// Size of the queue before the bottleneck: bytes, packets, or a multiple of rate × RTT (such as 0.5bdp)
     #[arg(long, value_name = "SIZE", default_value = "0.3bdp")]
     pub queue: QueueLimit,
 
-    /// How likely a packet towards the viewer is lost at random
+    /// Probability that a packet towards the viewer is lost at random
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub loss: Probability,
 
-    /// Playout buffer of the viewers; they play when it is full
+    /// Size of the viewers' playout buffer; playback begins when it is full
     #[arg(long, value_name = "SIZE", default_value = "655.872kB")]
     pub playout_buffer: Bytes,
 
@@ -45,7 +45,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Where report, figures and records go; made if need be
+    /// Directory for results and report
     #[arg(long, value_name = "DIR", default_value = "playrate-demo")]
     pub out: PathBuf,
 
@@ -69,25 +69,12 @@ impl FromStr for Controllers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::samples::arguments;
     use rstest::rstest;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        demo: DemoArgs,
-    }
-
-    fn read(line: &str) -> Result<DemoArgs, String> {
-        let words = std::iter::once("demo").chain(line.split_whitespace());
-        Line::try_parse_from(words)
-            .map(|line| line.demo)
-            .map_err(|error| error.to_string())
-    }
 
     #[test]
     fn the_defaults_compare_reno_and_cubic() {
-        let args = read("").unwrap();
+        let args: DemoArgs = arguments("").unwrap();
         let specs: Vec<String> = args.controllers.0.iter().map(ToString::to_string).collect();
         assert_eq!(specs, ["reno", "cubic"]);
         assert_eq!(
@@ -99,8 +86,8 @@ mod tests {
 
     #[test]
     fn commas_in_parentheses_belong_to_their_spec() {
-        let args =
-            read("--controllers reno,cubic(fast_convergence=off)+start=hystartpp,quinn-cubic").unwrap();
+        let line = "--controllers reno,cubic(fast_convergence=off)+start=hystartpp,quinn-cubic";
+        let args: DemoArgs = arguments(line).unwrap();
         assert_eq!(args.controllers.0.len(), 3);
     }
 
@@ -112,8 +99,8 @@ mod tests {
     #[case("--playout-buffer 656", "`656` is not a")]
     #[case("--controllers reno,qubic", "qubic")]
     #[case("--seed x", "--seed")]
-    fn what_cannot_be_read_is_named(#[case] line: &str, #[case] named: &str) {
-        let error = read(line).unwrap_err();
+    fn an_invalid_argument_is_named(#[case] line: &str, #[case] named: &str) {
+        let error = arguments::<DemoArgs>(line).unwrap_err();
         assert!(error.contains(named), "{error}");
     }
 }

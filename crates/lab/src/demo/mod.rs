@@ -1,189 +1,174 @@
-//! `lab demo`: one title, one path, several controllers side by side, over real UDP.
+//! `lab demo`: one title over one path under several controllers, side by side over real UDP.
 //!
-//! For every controller a `video-server`, a relay that is the path, and a `video-client` run in this process and talk
-//! over loopback sockets, all at once. What comes out is a [`Comparison`].
+//! Every controller has a `video-server`, a relay as its path and a `video-client` of its own; all run in this
+//! process at once and talk over loopback sockets. The results are an ordinary directory of results with one trial
+//! of the scenario `demo`: rows, time series, the scenario's text and the page of `lab report`, with the explanation
+//! beside them.
 
 mod args;
-mod error;
+mod explain;
 mod output;
 mod progress;
+mod scenario;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::{MediaSource, assets};
-use playrate_netsim::{PathConfig, QueueLimit, Seed};
-use playrate_units::Bytes;
 use tokio::task::JoinSet;
-use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 
 pub use args::{Controllers, DemoArgs};
-pub use error::DemoError;
 
-use crate::record::{Comparison, Outcome, PathFacts, RunRecord, TitleFacts};
-use crate::sim::{self, LiveOptions, Played, Seat, Setup, Viewer, Watch};
-use progress::Display;
+use crate::error::CommandError;
+use crate::report::{self, EXPLANATION, ReportArgs};
+use crate::result::{Row, SessionOutcome, Store, series_files};
+use crate::run::{Job, plan};
+use crate::scenario::Scenario;
+use crate::sim::{self, LiveOptions, RunHandle, SimError, Simulated, StatusCell};
+use explain::Explanation;
+use progress::SessionsDisplay;
+use scenario::DemoPath;
 
-/// How often progress is shown.
-const REFRESH: Duration = Duration::from_millis(120);
+/// Advice on a directory that holds results of other runs.
+const ADVICE: &str = "choose another directory with --out";
 
-/// No session goes on for longer than this; a slow path may take forever.
+/// Longest session. On a slow path the title might take forever.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Plays the embedded title as `args` say, shows progress on stderr and writes report and files. The results go to
-/// `out`, as a table or as JSON. Ctrl-C stops the sessions early; what was seen is still reported.
-///
-/// # Errors
-/// If the path cannot be, something cannot be set up, or the results cannot be written. A session that breaks off is
-/// part of the results.
-pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<Comparison, DemoError> {
-    output::prepare(&args.out)?;
-    let source = assets::title().map_err(|error| DemoError::setup("the embedded title", &error))?;
-    let comparison = compare(args, Arc::new(source), assets::TITLE_NAME).await?;
-    let report = output::save(&comparison, &args.out)?;
-    let printed = if args.json {
-        output::print_json(&comparison, &report, out)
-    } else {
-        output::print(&comparison, out)
-            .and_then(|()| writeln!(out, "\nThe full report, with curves: {}", report.display()))
-    };
-    printed.map_err(DemoError::Print)?;
-    Ok(comparison)
+/// Results of the demo.
+#[derive(Debug)]
+pub struct DemoReport {
+    scenario: Arc<Scenario>,
+    path: DemoPath,
+    /// One run for each controller, in the order of the arguments.
+    runs: Vec<DemoRun>,
 }
 
-/// Plays `source` over every path at once.
-async fn compare(args: &DemoArgs, source: Arc<dyn MediaSource>, name: &str) -> Result<Comparison, DemoError> {
-    let path_config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
-    let path = facts(args, &path_config)?;
-    let specs: Vec<String> = args.controllers.0.iter().map(ToString::to_string).collect();
-    let seats: Vec<Seat> = specs.iter().map(|_| Seat::default()).collect();
-    let watch = Arc::new(Watch::default());
+/// Results of one controller.
+#[derive(Debug)]
+struct DemoRun {
+    row: Row,
+    run: Simulated,
+    /// Largest lateness of a packet at the relay.
+    lateness: Duration,
+    /// Reasons why the path was not as requested; empty if it was.
+    flaws: Vec<String>,
+}
 
-    let mut sessions = JoinSet::new();
-    let played = Played::mp4(name, Arc::clone(&source));
-    for ((index, choice), seat) in args.controllers.0.iter().enumerate().zip(&seats) {
-        let mut viewer = Viewer::new(choice.clone(), played.clone());
-        viewer.playout = PlayoutConfig::new(args.playout_buffer, Clock::CatchUp(CatchUp::default()));
-        let setup = Setup::new(path_config.clone(), Seed::new(args.seed)).with_viewer(viewer);
-        let (seat, watch) = (seat.clone(), Arc::clone(&watch));
-        sessions.spawn(async move { (index, play(&setup, seat, &watch).await) });
-    }
-
-    let title = describe(source.as_ref(), name);
-    if !args.json {
-        announce(&title, &path, &specs);
-    }
-    let mut display = Display::new(specs.into_iter().zip(seats).collect(), args.json);
-    let mut runs = Vec::new();
-    let mut tick = tokio::time::interval(REFRESH);
-    let deadline = tokio::time::sleep(LONGEST);
-    tokio::pin!(deadline);
-    loop {
-        tokio::select! {
-            biased;
-            ended = sessions.join_next() => match ended {
-                Some(Ok((index, run))) => runs.push((index, run?)),
-                Some(Err(error)) => return Err(DemoError::setup("a session", &error)),
-                None => break,
-            },
-            _ = tokio::signal::ctrl_c() => watch.stop(),
-            () = &mut deadline, if !watch.is_stopped() => watch.stop(),
-            _ = tick.tick() => display.refresh(),
+impl DemoRun {
+    /// The end of the session in a word.
+    fn outcome(&self) -> &'static str {
+        match self.row.outcome {
+            SessionOutcome::Complete => "complete",
+            SessionOutcome::Stopped => "stopped",
+            SessionOutcome::Failed => "FAILED",
         }
     }
-    display.finish();
-    runs.sort_by_key(|(index, _)| *index);
-    Ok(Comparison {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        title,
-        path,
-        playout_buffer: args.playout_buffer,
-        runs: runs.into_iter().map(|(_, run)| run).collect(),
-    })
 }
 
-/// Plays the title once.
-async fn play(setup: &Setup, seat: Seat, watch: &Arc<Watch>) -> Result<RunRecord, DemoError> {
-    let options = LiveOptions {
-        seats: vec![seat],
-        ..LiveOptions::default()
-    };
-    let live = sim::run_live(setup, options, watch).await?;
-    let viewer = live.run.viewers.into_iter().next();
-    viewer
-        .map(|viewer| viewer.record)
-        .ok_or_else(|| DemoError::setup("a session", &"it has no viewer"))
-}
-
-/// Whether every session went to its end or was stopped on purpose.
-pub fn succeeded(comparison: &Comparison) -> bool {
-    comparison
-        .runs
-        .iter()
-        .all(|run| !matches!(run.viewer.outcome, Outcome::Failed(_)))
-}
-
-/// What the path is in numbers, once it is known that it can be.
-fn facts(args: &DemoArgs, config: &PathConfig) -> Result<PathFacts, DemoError> {
-    let built = config.build(Seed::new(args.seed))?;
-    let queue = match args.queue {
-        QueueLimit::Packets(packets) => config.forward.mtu * u64::from(packets),
-        _ => built.forward.queue_limit().unwrap_or(Bytes::MAX),
-    };
-    Ok(PathFacts {
-        rate: args.rate,
-        rtt: args.rtt,
-        queue,
-        loss: args.loss,
-        seed: args.seed,
-    })
-}
-
-fn describe(source: &dyn MediaSource, name: &str) -> TitleFacts {
-    let title = source.title();
-    let info = title.info();
-    let pictures = title.frames().len() as u64;
-    let codec = if info.codecs.starts_with("avc1") {
-        "H.264"
-    } else {
-        info.codecs.as_str()
-    };
-    let fps = pictures as f64 / title.duration().as_secs_f64().max(1e-9);
-    TitleFacts {
-        name: name.to_owned(),
-        format: format!("{codec}, {}×{}, {fps:.0} frames/s", info.width, info.height),
-        size: title.file_size(),
-        duration: title.duration(),
-        average_rate: title.average_rate(),
-        pictures,
+impl DemoReport {
+    /// Returns true if every session ran to its end or was stopped on purpose.
+    pub fn succeeded(&self) -> bool {
+        self.runs
+            .iter()
+            .all(|run| run.row.outcome != SessionOutcome::Failed)
     }
 }
 
-/// Says on stderr what is about to happen.
-fn announce(title: &TitleFacts, path: &PathFacts, specs: &[String]) {
-    use crate::words::{percent, rate, size, time};
-    let loss = match path.loss.as_f64() {
-        0.0 => "no random loss".to_owned(),
-        loss => format!("{} random loss", percent(loss)),
+/// Plays the embedded title as `args` say, shows progress on stderr, writes the results and prints them to `out` as a
+/// table or as JSON. Ctrl-C ends the sessions early; what they have measured so far is reported.
+///
+/// # Errors
+/// If the path cannot be built, a component cannot be set up, or the results cannot be written. A session that breaks
+/// off is part of the results.
+pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, CommandError> {
+    let path = DemoPath::of(args)?;
+    let scenario = Arc::new(scenario::scenario(args)?);
+    // Before anything is run whose results would be lost.
+    let save_error = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CommandError::store(&args.out, error, ADVICE),
+        _ => CommandError::cannot_write(&args.out, &error),
     };
-    // Nobody is left to be told if stderr is closed.
-    let _ = writeln!(
-        std::io::stderr(),
-        "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a {} queue, {loss}: {}, about {} to go\n",
-        title.name,
-        title.format,
-        rate(title.average_rate),
-        time(title.duration),
-        rate(path.rate),
-        time(path.rtt),
-        size(path.queue),
-        specs.join(" and "),
-        time(expected(title, path)),
-    );
+    Store::check_replaceable(&args.out, &scenario.name).map_err(save_error)?;
+    let runs = play_all(&scenario, &path, args.json).await?;
+    let store = Store::replace(&args.out, &scenario.name).map_err(save_error)?;
+    let demo = DemoReport { scenario, path, runs };
+    let explanation = Explanation::of(&demo);
+    save(&demo, &explanation, store).map_err(save_error)?;
+    let page = report::write(&ReportArgs {
+        directory: args.out.clone(),
+        out: None,
+    })?;
+    let printed = if args.json {
+        output::print_json(&demo, &explanation, &page, out)
+    } else {
+        output::print(&demo, &explanation, out)
+            .and_then(|()| writeln!(out, "\nThe full report, with curves: {}", page.display()))
+    };
+    printed.map_err(CommandError::Print)?;
+    Ok(demo)
 }
 
-/// How long a session will take at least: until the title is in.
-fn expected(title: &TitleFacts, path: &PathFacts) -> Duration {
-    path.rate.time_for(title.size).unwrap_or(LONGEST).min(LONGEST)
+/// Writes rows, time series, scenario and explanation.
+fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::Result<()> {
+    store.add_scenario(&demo.scenario)?;
+    store.add_text(EXPLANATION, &explanation.text())?;
+    for run in &demo.runs {
+        store.add(vec![run.row.clone()])?;
+        for (name, text) in series_files(&run.row.key, &run.run) {
+            store.add_series(&name, &text)?;
+        }
+    }
+    store.finish(demo.runs.iter().map(|run| &run.row.key))?;
+    Ok(())
+}
+
+/// Plays the title under every controller at once; `quiet` shows no progress.
+async fn play_all(
+    scenario: &Arc<Scenario>,
+    path: &DemoPath,
+    quiet: bool,
+) -> Result<Vec<DemoRun>, CommandError> {
+    let jobs = plan(&[Arc::clone(scenario)]);
+    let statuses: Vec<StatusCell> = jobs.iter().map(|_| StatusCell::default()).collect();
+    let specs: Vec<String> = jobs.iter().map(|job| job.key.controller.clone()).collect();
+    let handle = Arc::new(RunHandle::default());
+    let mut sessions = JoinSet::new();
+    for (index, (job, status)) in jobs.into_iter().zip(&statuses).enumerate() {
+        let (status, handle) = (status.clone(), Arc::clone(&handle));
+        sessions.spawn(async move { (index, play(job, status, &handle).await) });
+    }
+    if !quiet {
+        output::announce(scenario, path, &specs);
+    }
+    let mut display = SessionsDisplay::new(specs.into_iter().zip(statuses).collect(), quiet);
+    let interruption = tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            handle.stop();
+        }
+    });
+    let runs = sim::join_all(&mut sessions, || display.refresh()).await;
+    interruption.abort();
+    display.finish();
+    Ok(runs?)
+}
+
+/// Plays the title under the controller of `job`.
+async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<DemoRun, SimError> {
+    let options = LiveOptions {
+        statuses: vec![status],
+        ..LiveOptions::default()
+    };
+    let controller = job.controller.as_ref();
+    let controller = controller.ok_or_else(|| SimError::setup("a session", &"it has no controller"))?;
+    let setup = job.scenario.setup(controller, job.key.seed);
+    let live = sim::run_live(&setup, options, handle).await?;
+    let row = Row::of_run(&job.scenario, &job.key, &live.run).into_iter().next();
+    let row = row.ok_or_else(|| SimError::setup("a session", &"it has no viewer"))?;
+    Ok(DemoRun {
+        row,
+        lateness: live.relay.totals.lateness.max,
+        flaws: live.flaws(),
+        run: live.run,
+    })
 }

@@ -1,88 +1,121 @@
-//! What the demo leaves: a table on stdout, and files.
+//! The demo on a terminal: an announcement, a table, the explanation; or one JSON object.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::DemoError;
-use crate::experience::{Group, rows};
-use crate::explain::Explanation;
-use crate::record::{Comparison, LinkCounts, PathFacts, RunRecord, Sender, TitleFacts, Viewer};
-use crate::report;
+use super::explain::{Explanation, text};
+use super::scenario::DemoPath;
+use super::{DemoReport, DemoRun, LONGEST};
+use crate::metric::{Better, Metric};
+use crate::result::SessionOutcome;
+use crate::scenario::Scenario;
+use crate::sim::Span;
+use crate::words::{percent, rate, size, time};
 
-/// Name of the report in the output directory.
-pub(super) const REPORT: &str = "report.html";
-/// Length of a line of text on stdout.
-const LINE: usize = 100;
-/// Name of the records in the output directory.
-pub(super) const RECORDS: &str = "demo.json";
+/// Width of a line of text on stdout.
+const WIDTH: usize = 100;
 
-/// Makes the output directory, before anything is run whose results would be lost.
-pub(super) fn prepare(directory: &Path) -> Result<(), DemoError> {
-    std::fs::create_dir_all(directory).map_err(|source| DemoError::Directory {
-        path: directory.to_owned(),
-        source,
-    })
+/// The sections of the table with their metrics.
+const TABLE: [(&str, &[&str]); 2] = [
+    (
+        "THE VIEWER",
+        &[
+            "impaired_share",
+            "startup_delay_s",
+            "underflow_events",
+            "frozen_s",
+            "frames_discarded",
+            "ended_s",
+        ],
+    ),
+    (
+        "THE NETWORK",
+        &[
+            "throughput_bps",
+            "window_mean_bytes",
+            "rtt_p50_s",
+            "rtt_p95_s",
+            "lost_packets",
+            "loss_ratio",
+            "congestion_events",
+        ],
+    ),
+];
+
+/// Announces the sessions on stderr.
+pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
+    let loss = match path.loss.as_f64() {
+        0.0 => "no random loss".to_owned(),
+        loss => format!("{} random loss", percent(loss)),
+    };
+    let title = scenario.title.source().title();
+    let expected = path
+        .rate
+        .time_for(title.file_size())
+        .unwrap_or(LONGEST)
+        .min(LONGEST);
+    // A closed stderr is no error.
+    let _ = writeln!(
+        io::stderr(),
+        "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a queue of {}, {loss}: {}, about {} to go\n",
+        scenario.title.name(),
+        format_of(scenario),
+        rate(title.average_rate()),
+        time(title.duration()),
+        rate(path.rate),
+        time(path.rtt),
+        size(path.queue),
+        specs.join(" and "),
+        time(expected),
+    );
 }
 
-/// Writes report, records and figures into `directory`. Gives the report's path.
-pub(super) fn save(comparison: &Comparison, directory: &Path) -> Result<PathBuf, DemoError> {
-    let write = |name: &str, text: &str| {
-        let path = directory.join(name);
-        match std::fs::write(&path, text) {
-            Ok(()) => Ok(path),
-            Err(source) => Err(DemoError::Save { path, source }),
-        }
+/// Codec, frame size and frame rate of the title: `H.264, 1280×720, 30 frames/s`.
+fn format_of(scenario: &Scenario) -> String {
+    let title = scenario.title.source().title();
+    let info = title.info();
+    let codec = match info.codecs.as_str() {
+        codecs if codecs.starts_with("avc1") => "H.264",
+        codecs => codecs,
     };
-    write(RECORDS, &serde_json::to_string(comparison)?)?;
-    for (name, svg) in report::figures(comparison)? {
-        write(&name, &svg)?;
-    }
-    write(REPORT, &report::html(comparison)?)
+    let fps = title.frames().len() as f64 / title.duration().as_secs_f64().max(1e-9);
+    format!("{codec}, {}×{}, {fps:.0} frames/s", info.width, info.height)
 }
 
 /// Prints the table and the explanation.
-pub(super) fn print(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
-    let explanation = Explanation::of(comparison);
-    for line in table(comparison).lines() {
+pub(super) fn print(report: &DemoReport, explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    for line in table(&report.runs).to_string().lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
-    writeln!(
-        out,
-        "\n* the better value, where they differ\n\n{}\n",
-        wrap(&explanation.headline, "", LINE)
-    )?;
+    let headline = wrap(&explanation.headline, "", WIDTH);
+    writeln!(out, "\n* the better value, where they differ\n\n{headline}\n")?;
     for reason in &explanation.reasons {
-        writeln!(out, "{}", wrap(reason, "- ", LINE))?;
+        writeln!(out, "{}", wrap(reason, "- ", WIDTH))?;
     }
     if let Some(warning) = &explanation.warning {
-        writeln!(out, "\n{}", wrap(warning, "WARNING: ", LINE))?;
+        writeln!(out, "\n{}", wrap(warning, "WARNING: ", WIDTH))?;
     }
     Ok(())
 }
 
-fn table(comparison: &Comparison) -> Table {
+fn table(runs: &[DemoRun]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    let specs = comparison.runs.iter().map(|run| run.spec.clone());
-    table.set_header(std::iter::once(String::new()).chain(specs));
-    let rows = rows(comparison);
-    for group in [Group::Viewer, Group::Transport] {
-        table.add_row(vec![String::new()]);
-        table.add_row(vec![group.title().to_uppercase()]);
-        for row in rows.iter().filter(|row| row.group == group) {
-            let values = row.values.iter().enumerate().map(|(i, value)| {
-                let mark = if row.best.get(i).copied().unwrap_or(false) {
-                    "* "
-                } else {
-                    ""
-                };
-                format!("{mark}{value}")
-            });
-            table.add_row(std::iter::once(row.label.to_owned()).chain(values));
+    let specs = runs.iter().map(|run| run.row.key.controller.as_str());
+    table.set_header(std::iter::once("").chain(specs));
+    for (section, metrics) in TABLE {
+        table.add_row([""]);
+        table.add_row([section]);
+        if section == TABLE[0].0 {
+            table.add_row(std::iter::once("Outcome").chain(runs.iter().map(DemoRun::outcome)));
+        }
+        for metric in metrics.iter().filter_map(|name| Metric::find(name)) {
+            table.add_row(std::iter::once(metric.label.to_owned()).chain(values(metric, runs)));
         }
     }
     for column in table.column_iter_mut().skip(1) {
@@ -91,8 +124,32 @@ fn table(comparison: &Comparison) -> Table {
     table
 }
 
-/// `lead` and `text`, broken between words into lines of at most `width` characters where words allow it; later lines
-/// are indented as far as `lead` goes.
+/// The values of a metric as text, the best ones marked where texts differ.
+fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
+    let numbers: Vec<Option<f64>> = runs.iter().map(|run| metric.value(&run.row)).collect();
+    let texts: Vec<String> = runs.iter().map(|run| text(&run.row, metric.name)).collect();
+    let known = numbers.iter().flatten().copied();
+    let best = match metric.better {
+        Better::Lower => known.reduce(f64::min),
+        Better::Higher => known.reduce(f64::max),
+        Better::Neither => None,
+    };
+    let differ = texts.iter().any(|text| Some(text) != texts.first());
+    let mark = |number: Option<f64>| {
+        if differ && number.is_some() && number == best {
+            "* "
+        } else {
+            ""
+        }
+    };
+    let marked = numbers.into_iter().zip(&texts);
+    marked
+        .map(|(number, text)| format!("{}{text}", mark(number)))
+        .collect()
+}
+
+/// Breaks `text` between words into lines of at most `width` characters where words allow it. The first line begins
+/// with `lead`, the others are indented as far.
 fn wrap(text: &str, lead: &str, width: usize) -> String {
     let indent = " ".repeat(lead.chars().count());
     let mut lines = vec![lead.to_owned()];
@@ -112,117 +169,108 @@ fn wrap(text: &str, lead: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// What `--json` prints: everything but the time series. Times are seconds, sizes bytes, rates bit/s.
-#[derive(Serialize)]
-struct Summary<'a> {
-    version: &'a str,
-    title: &'a TitleFacts,
-    path: &'a PathFacts,
-    playout_buffer: playrate_units::Bytes,
-    headline: String,
-    reasons: Vec<String>,
-    warning: Option<String>,
-    runs: Vec<RunSummary<'a>>,
-    report: String,
+/// Prints the results as one JSON object, without time series. Times are seconds, sizes bytes, rates bit/s; the loss
+/// is in parts per billion.
+pub(super) fn print_json(
+    report: &DemoReport,
+    explanation: &Explanation,
+    page: &Path,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let (scenario, path) = (&report.scenario, &report.path);
+    let title = scenario.title.source().title();
+    let runs: Vec<Value> = report.runs.iter().map(run_json).collect::<io::Result<_>>()?;
+    let summary = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "title": {
+            "name": scenario.title.name(),
+            "format": format_of(scenario),
+            "size": title.file_size(),
+            "duration": title.duration().as_secs_f64(),
+            "average_rate": title.average_rate(),
+            "pictures": title.frames().len(),
+        },
+        "path": {
+            "rate": path.rate,
+            "rtt": path.rtt.as_secs_f64(),
+            "queue": path.queue,
+            "loss": path.loss,
+            "seed": path.seed,
+        },
+        "playout_buffer": scenario.playout.playout_buffer,
+        "headline": explanation.headline,
+        "reasons": explanation.reasons,
+        "warning": explanation.warning,
+        "runs": runs,
+        "report": page.display().to_string(),
+    });
+    writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)
 }
 
-#[derive(Serialize)]
-struct RunSummary<'a> {
-    spec: &'a str,
-    valid: bool,
-    throughput: playrate_units::Bitrate,
-    viewer: &'a Viewer,
-    sender: &'a Sender,
-    link: &'a LinkCounts,
-}
-
-impl<'a> RunSummary<'a> {
-    fn of(run: &'a RunRecord) -> Self {
-        Self {
-            spec: &run.spec,
-            valid: run.link.is_valid(),
-            throughput: run.viewer.throughput(),
-            viewer: &run.viewer,
-            sender: &run.sender,
-            link: &run.link,
-        }
-    }
-}
-
-/// Prints the comparison as one JSON object.
-pub(super) fn print_json(comparison: &Comparison, report: &Path, out: &mut impl Write) -> io::Result<()> {
-    let Explanation {
-        headline,
-        reasons,
-        warning,
-    } = Explanation::of(comparison);
-    let summary = Summary {
-        version: &comparison.version,
-        title: &comparison.title,
-        path: &comparison.path,
-        playout_buffer: comparison.playout_buffer,
-        headline,
-        reasons,
-        warning,
-        runs: comparison.runs.iter().map(RunSummary::of).collect(),
-        report: report.display().to_string(),
+/// One run, under the names of the object's first version, with its row of `runs.jsonl`.
+fn run_json(run: &DemoRun) -> io::Result<Value> {
+    let row = &run.row;
+    let viewer = run.run.viewers.first();
+    let spans = |spans: &[Span]| -> Vec<Value> {
+        let json = |span: &Span| json!({ "from": span.from.as_secs_f64(), "to": span.to.as_secs_f64() });
+        spans.iter().map(json).collect()
     };
-    writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?;
-    Ok(())
+    let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect();
+    let (freezes, discard_times): (_, Vec<f64>) = viewer.map_or_else(Default::default, |viewer| {
+        (spans(&viewer.spans.stalls), seconds(&viewer.spans.discard_times))
+    });
+    let playback = &row.playback;
+    let outcome = match (row.outcome, &row.error) {
+        (SessionOutcome::Complete, _) => json!("played"),
+        (SessionOutcome::Stopped, _) => json!("stopped"),
+        (SessionOutcome::Failed, reason) => json!({ "failed": reason }),
+    };
+    let forward = &run.run.forward;
+    Ok(json!({
+        "spec": run.row.key.controller,
+        "valid": run.flaws.is_empty(),
+        "throughput": row.throughput_bps.unwrap_or_default(),
+        "viewer": {
+            "startup": playback.startup_delay.map(|delay| delay.as_secs_f64()),
+            "pictures": playback.frames,
+            "discarded": playback.frames_discarded,
+            "underflows": playback.underflow_events,
+            "frozen": playback.stalled_time.as_secs_f64(),
+            "freezes": freezes,
+            "discard_times": discard_times,
+            "rebases": playback.rebases,
+            "delivered": row.received_bytes,
+            "receiving": row.download_s,
+            "length": playback.ended.map_or(row.download_s, |ended| ended.as_secs_f64()),
+            "outcome": outcome,
+        },
+        "sender": {
+            "packets": row.sender.as_ref().map_or(0, |sender| sender.sent_packets),
+            "lost": row.sender.as_ref().map_or(0, |sender| sender.lost_packets),
+        },
+        "link": {
+            "forwarded": forward.delivered.packets,
+            "overflowed": forward.dropped.queue_full.packets,
+            "lost": forward.dropped.loss.packets + forward.dropped.retries.packets,
+            "lateness": run.lateness.as_secs_f64(),
+            "flaws": run.flaws,
+        },
+        "row": serde_json::to_value(row)?,
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::explain::tests::{impaired, smooth};
     use super::*;
-    use crate::samples::comparison;
 
     #[test]
     fn the_table_has_a_column_for_each_run_and_marks_the_better_value() {
-        let text = table(&comparison()).to_string();
-        let freezes = text.lines().find(|line| line.contains("Freezes")).unwrap();
-        assert!(freezes.contains('3') && freezes.contains("* 0"), "{text}");
-        assert!(
-            text.lines()
-                .next()
-                .is_some_and(|head| head.contains("reno") && head.contains("cubic")),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn saved_records_read_back_to_the_same() {
-        let directory = tempfile::tempdir().unwrap();
-        let directory = directory.path().join("new/deep");
-        prepare(&directory).unwrap();
-        let report = save(&comparison(), &directory).unwrap();
-        assert!(std::fs::read_to_string(&report).unwrap().contains("</html>"));
-        let records = std::fs::read_to_string(report.with_file_name(RECORDS)).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Comparison>(&records).unwrap(),
-            comparison()
-        );
-        assert!(report.with_file_name("rtt.svg").exists());
-    }
-
-    #[test]
-    fn a_directory_that_cannot_be_made_is_named() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("taken");
-        std::fs::write(&file, "").unwrap();
-        let error = prepare(&file.join("out")).unwrap_err();
-        assert!(error.to_string().contains("taken/out"), "{error}");
-        assert!(error.is_bad_input());
-    }
-
-    #[test]
-    fn json_has_both_runs_and_no_series() {
-        let mut text = Vec::new();
-        print_json(&comparison(), Path::new("x/report.html"), &mut text).unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
-        assert_eq!(value["runs"][0]["spec"], "reno");
-        assert_eq!(value["runs"][0]["viewer"]["frozen"], 5.5);
-        assert_eq!(value["path"]["rtt"], 0.2);
-        assert!(value["runs"][0].get("transport").is_none());
+        let text = table(&[impaired("reno", 0.5), smooth("cubic", 0.8)]).to_string();
+        let head = text.lines().next().unwrap();
+        assert!(head.contains("reno") && head.contains("cubic"), "{text}");
+        let underflows = text.lines().find(|line| line.contains("Underflows")).unwrap();
+        assert!(underflows.contains('2') && underflows.contains("* 0"), "{text}");
     }
 
     #[test]

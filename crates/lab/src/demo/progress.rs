@@ -1,4 +1,4 @@
-//! What the viewers see while they see it: live bars on a terminal, plain lines elsewhere. On stderr.
+//! [`SessionsDisplay`]: the sessions while they go on, as bars on a terminal, plain lines elsewhere. On stderr.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use playrate_units::Bitrate;
 
-use crate::sim::{Moment, Seat, Sight};
+use crate::sim::{LiveStatus, StatusCell, ViewerState};
 use crate::words::{count, rate, size};
 
-/// Distance of plain lines where there is no terminal.
+/// Interval of plain lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// A full bar.
+/// Playing time ahead that fills a bar.
 const BAR: Duration = Duration::from_secs(8);
 
-/// Shows all sessions. The owner calls [`Display::refresh`] several times a second.
-pub(super) struct Display {
-    sessions: Vec<Shown>,
+/// Shows all sessions. The owner calls [`SessionsDisplay::refresh`] several times a second.
+pub(super) struct SessionsDisplay {
+    sessions: Vec<ShownSession>,
     style: Style,
 }
 
-struct Shown {
+struct ShownSession {
     spec: String,
-    seat: Seat,
-    before: Moment,
+    status: StatusCell,
+    before: LiveStatus,
     rate: Bitrate,
 }
 
@@ -34,9 +34,9 @@ enum Style {
     Silent,
 }
 
-impl Display {
-    /// For sessions named by their specs. `quiet` shows nothing.
-    pub(super) fn new(sessions: Vec<(String, Seat)>, quiet: bool) -> Self {
+impl SessionsDisplay {
+    /// A display of sessions named by their specs; `quiet` shows nothing.
+    pub(super) fn new(sessions: Vec<(String, StatusCell)>, quiet: bool) -> Self {
         let style = if quiet {
             Style::Silent
         } else if stderr().is_terminal() {
@@ -44,10 +44,10 @@ impl Display {
         } else {
             Style::Lines { next: LINE_EVERY }
         };
-        let shown = |(spec, seat)| Shown {
+        let shown = |(spec, status)| ShownSession {
             spec,
-            seat,
-            before: Moment::default(),
+            status,
+            before: LiveStatus::default(),
             rate: Bitrate::ZERO,
         };
         Self {
@@ -56,18 +56,18 @@ impl Display {
         }
     }
 
-    /// Looks at every session and shows what is new.
+    /// Shows the latest status of every session.
     pub(super) fn refresh(&mut self) {
         let due = match self.style {
-            Style::Lines { next } => self.sessions.iter().any(|shown| shown.seat.get().at >= next),
+            Style::Lines { next } => self.sessions.iter().any(|shown| shown.status.get().at >= next),
             _ => false,
         };
         for (i, shown) in self.sessions.iter_mut().enumerate() {
-            let now = shown.seat.get();
+            let now = shown.status.get();
             let span = now.at.saturating_sub(shown.before.at);
             let enough = Duration::from_millis(if due { 1 } else { 700 });
             if span >= enough {
-                let bytes = now.delivered - shown.before.delivered;
+                let bytes = now.received - shown.before.received;
                 shown.rate = bytes.per(span).unwrap_or(Bitrate::ZERO);
                 if !matches!(self.style, Style::Lines { .. }) || due {
                     shown.before = now;
@@ -82,7 +82,7 @@ impl Display {
                     }
                 }
                 Style::Lines { .. } if due => {
-                    // Nobody is left to be told if stderr is closed.
+                    // A closed stderr is no error.
                     let _ = writeln!(
                         stderr(),
                         "{:>5.1} s  {}: {text}",
@@ -98,7 +98,7 @@ impl Display {
         }
     }
 
-    /// Leaves the last state on the screen.
+    /// Shows the last status and leaves it on the screen.
     pub(super) fn finish(mut self) {
         self.refresh();
         if let Style::Bars(bars) = &self.style {
@@ -109,7 +109,7 @@ impl Display {
     }
 }
 
-fn bars(sessions: &[(String, Seat)]) -> Vec<ProgressBar> {
+fn bars(sessions: &[(String, StatusCell)]) -> Vec<ProgressBar> {
     let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
     let width = sessions
         .iter()
@@ -132,23 +132,23 @@ fn bars(sessions: &[(String, Seat)]) -> Vec<ProgressBar> {
         .collect()
 }
 
-/// A session in a line.
-fn describe(moment: &Moment, rate_now: Bitrate) -> String {
+/// The status of a session in a line.
+fn describe(status: &LiveStatus, rate_now: Bitrate) -> String {
     let seen = format!(
         "{}, {} discarded",
-        count(moment.freezes, "freeze", "freezes"),
-        moment.discarded
+        count(status.underflows, "underflow", "underflows"),
+        status.discarded
     );
-    if moment.sight == Sight::Ended {
-        return format!("{:<7} {seen}", moment.sight.name());
+    if status.state == ViewerState::Ended {
+        return format!("{:<7} {seen}", status.state.name());
     }
-    let window = moment
+    let window = status
         .window
         .map_or_else(String::new, |window| format!(", cwnd {}", size(window)));
     format!(
         "{:<7} {:>4.1} s buffered, {:>11}{window}, {seen}",
-        moment.sight.name(),
-        moment.ahead.as_secs_f64(),
+        status.state.name(),
+        status.ahead.as_secs_f64(),
         rate(rate_now),
     )
 }
@@ -159,19 +159,19 @@ mod tests {
     use playrate_units::Bytes;
 
     #[test]
-    fn a_line_says_what_the_viewer_sees() {
-        let moment = Moment {
+    fn a_line_has_the_viewers_state_and_the_counts_so_far() {
+        let status = LiveStatus {
             at: Duration::from_secs(12),
-            sight: Sight::Frozen,
+            state: ViewerState::Stalled,
             ahead: Duration::ZERO,
-            delivered: Bytes::from_kb(3_000),
+            received: Bytes::from_kb(3_000),
             window: Some(Bytes::from_kb(42)),
-            freezes: 1,
+            underflows: 1,
             discarded: 7,
         };
         assert_eq!(
-            describe(&moment, Bitrate::from_kbps(1_250)),
-            "FROZEN   0.0 s buffered, 1.25 Mbit/s, cwnd 42 kB, 1 freeze, 7 discarded"
+            describe(&status, Bitrate::from_kbps(1_250)),
+            "STALLED  0.0 s buffered, 1.25 Mbit/s, cwnd 42 kB, 1 underflow, 7 discarded"
         );
     }
 }

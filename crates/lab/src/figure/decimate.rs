@@ -1,8 +1,8 @@
-//! Fewer points for the same picture.
+//! Fewer points for a line that looks the same.
 
-/// At most about `4 × buckets` of `points` that draw the same line: of every bucket of equal width in x the first,
-/// lowest, highest and last point stay, so that no spike is lost. `points` are in order of x.
-pub fn decimate(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
+/// At most about `4 × buckets` of `points` that draw the same line: the first, lowest, highest and last point of every
+/// bucket of equal width in x, so that no spike is lost. `points` are in order of x.
+pub(super) fn decimate(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
     };
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_stay_as_they_are() {
+    fn few_points_are_kept_unchanged() {
         let points = saw(40);
         assert_eq!(decimate(&points, 10), points);
         assert_eq!(decimate(&[], 10), []);

@@ -1,51 +1,44 @@
 //! One quantity over cases: bars in groups, or points joined by lines, with a colour for each controller.
 
-use super::axis::Axis;
-use super::canvas::text_width;
 use super::legend::{self, Entry};
-use super::pen::{AXIS, Anchor, FAINT, GRID, INK, Pen, Stroke, Type};
-use super::{Style, WIDTH_PX};
+use super::{Style, WIDTH_PX, spread, whiskers};
 use crate::statistics::Spread;
+use crate::svg::{AXIS, Anchor, Axis, FAINT, GRID, INK, Label, Stroke, SvgWriter, widest};
 
 /// A quantity over cases.
 #[derive(Clone, Debug, Default)]
-pub struct Grouped {
-    /// What is shown.
-    pub title: String,
+pub(crate) struct Grouped {
+    pub(crate) title: String,
     /// Unit of the values.
-    pub unit: String,
-    /// What the cases are.
-    pub cases_are: String,
+    pub(crate) unit: String,
+    /// Name of the cases' axis.
+    pub(crate) cases_name: String,
     /// The cases, from the left.
-    pub cases: Vec<String>,
-    /// The controllers.
-    pub series: Vec<GroupedSeries>,
-    /// Whether points joined by lines are drawn instead of bars.
-    pub joined: bool,
-    /// Whether the values' axis is logarithmic. Zeros are then left out.
-    pub log: bool,
+    pub(crate) cases: Vec<String>,
+    pub(crate) series: Vec<GroupedSeries>,
+    /// Draws points joined by lines instead of bars.
+    pub(crate) joined: bool,
+    /// Draws a logarithmic axis of values, without zeros.
+    pub(crate) log: bool,
 }
 
-/// One controller's values.
+/// The values of one controller.
 #[derive(Clone, Debug)]
-pub struct GroupedSeries {
-    /// Its name.
-    pub name: String,
-    /// How it is drawn.
-    pub style: Style,
-    /// For each case the value of every trial.
-    pub trials: Vec<Vec<f64>>,
+pub(crate) struct GroupedSeries {
+    pub(crate) name: String,
+    pub(crate) style: Style,
+    /// For each case the values of its trials.
+    pub(crate) trials: Vec<Vec<f64>>,
 }
 
 const TOP: f64 = 34.0;
 const PLOT: f64 = 220.0;
+const BASE: f64 = TOP + PLOT;
 const LEFT: f64 = 66.0;
-const RIGHT: f64 = 14.0;
+const WIDTH: f64 = WIDTH_PX - LEFT - 14.0;
 
 impl Grouped {
-    /// The figure as SVG.
-    pub fn svg(&self) -> String {
-        let width = WIDTH_PX - LEFT - RIGHT;
+    pub(crate) fn svg(&self) -> String {
         let entries: Vec<Entry> = self
             .series
             .iter()
@@ -54,156 +47,135 @@ impl Grouped {
                 entry(series.name.clone(), series.style)
             })
             .collect();
-        let slot = width / self.cases.len().max(1) as f64;
-        let turned = self.cases.iter().any(|case| text_width(case, 11.5) > slot - 6.0);
+        let cases = || self.cases.iter().map(String::as_str);
+        let turned = widest(cases(), 11.5, 0.0) > self.slot() - 6.0;
         let names = if turned {
-            let widest = self
-                .cases
-                .iter()
-                .map(|case| text_width(case, 11.0))
-                .fold(0.0, f64::max);
-            widest * 0.62 + 16.0
+            widest(cases(), 11.0, 0.0) * 0.62 + 16.0
         } else {
             20.0
         };
-        let below = names + if self.cases_are.is_empty() { 4.0 } else { 20.0 };
-        let height = TOP + PLOT + below + legend::height(&entries, width) + 8.0;
-        let label = format!("{} ({}) over {}", self.title, self.unit, self.cases_are);
-        let mut pen = Pen::new(WIDTH_PX, height, &label);
-        pen.heading(&self.title, &self.unit);
+        let below = names + if self.cases_name.is_empty() { 4.0 } else { 20.0 };
+        let height = BASE + below + legend::height(&entries, WIDTH) + 8.0;
+        let label = format!("{} ({}) over {}", self.title, self.unit, self.cases_name);
+        let mut svg = SvgWriter::new((WIDTH_PX, height), &label);
+        svg.heading(&self.title, &self.unit);
         let axis = self.axis();
         for (value, text) in axis.ticks() {
-            let y = TOP + PLOT * (1.0 - axis.place(value));
-            pen.line((LEFT, y), (LEFT + width, y), Stroke::solid(GRID, 1.0));
-            pen.text((LEFT - 7.0, y), Type::new(11.0, FAINT, Anchor::End), &text);
+            let y = BASE - PLOT * axis.place(value);
+            svg.line((LEFT, y), (LEFT + WIDTH, y), Stroke::solid(GRID, 1.0));
+            svg.text((LEFT - 7.0, y), Label::new(11.0, FAINT, Anchor::End), &text);
         }
-        pen.line(
-            (LEFT, TOP + PLOT),
-            (LEFT + width, TOP + PLOT),
-            Stroke::solid(AXIS, 1.0),
-        );
+        svg.line((LEFT, BASE), (LEFT + WIDTH, BASE), Stroke::solid(AXIS, 1.0));
         for (index, case) in self.cases.iter().enumerate() {
-            let x = LEFT + slot * (index as f64 + 0.5);
-            let y = TOP + PLOT + 13.0;
+            let x = self.middle(index);
             if turned {
-                pen.turned((x, y - 4.0), -38.0, Type::new(11.0, INK, Anchor::End), case);
+                let label = Label::new(11.0, INK, Anchor::End).rotated(-38.0);
+                svg.text((x, BASE + 9.0), label, case);
             } else {
-                pen.text((x, y), Type::new(11.5, INK, Anchor::Middle), case);
+                svg.text((x, BASE + 13.0), Label::new(11.5, INK, Anchor::Middle), case);
             }
         }
-        if !self.cases_are.is_empty() {
-            let at = (LEFT + width / 2.0, TOP + PLOT + names + 6.0);
-            pen.text(at, Type::new(11.0, FAINT, Anchor::Middle), &self.cases_are);
+        if !self.cases_name.is_empty() {
+            let at = (LEFT + WIDTH / 2.0, BASE + names + 6.0);
+            svg.text(at, Label::new(11.0, FAINT, Anchor::Middle), &self.cases_name);
         }
-        if self.joined {
-            self.lines(&mut pen, &axis, slot);
-        } else {
-            self.bars(&mut pen, &axis, slot);
+        for number in 0..self.series.len() {
+            if self.joined {
+                self.line(&mut svg, &axis, number);
+            } else {
+                self.bars(&mut svg, &axis, number);
+            }
         }
-        legend::draw(&mut pen, &entries, (LEFT, TOP + PLOT + below), width);
-        pen.finish()
+        legend::draw(&mut svg, &entries, (LEFT, BASE + below), WIDTH);
+        svg.finish()
     }
 
-    fn spreads(&self) -> impl Iterator<Item = Spread> {
-        let trials = self.series.iter().flat_map(|series| &series.trials);
-        trials.filter_map(|trials| Spread::of(trials.iter().copied().filter(|value| value.is_finite())))
+    /// Width of one case.
+    fn slot(&self) -> f64 {
+        WIDTH / self.cases.len().max(1) as f64
+    }
+
+    fn middle(&self, case: usize) -> f64 {
+        LEFT + self.slot() * (case as f64 + 0.5)
     }
 
     fn axis(&self) -> Axis {
+        let trials = || self.series.iter().flat_map(|series| &series.trials);
+        let spreads = || trials().filter_map(|trials| spread(trials));
         if self.log {
-            let least = self
-                .spreads()
-                .map(|spread| spread.mean)
-                .filter(|mean| *mean > 0.0)
-                .fold(f64::INFINITY, f64::min);
-            let most = self.spreads().map(|spread| spread.max).fold(0.0, f64::max);
+            let means = spreads().map(|s| s.mean).filter(|mean| *mean > 0.0);
+            let least = means.fold(f64::INFINITY, f64::min);
+            let most = spreads().map(|s| s.max).fold(0.0, f64::max);
             return Axis::log(if least.is_finite() { least * 0.8 } else { 0.1 }, most.max(1e-9));
         }
-        let most = self
-            .spreads()
-            .map(|s| s.max.max(s.mean + s.sd))
-            .fold(0.0, f64::max);
-        let least = self.spreads().map(|s| s.min).fold(0.0, f64::min);
+        let most = spreads().map(|s| s.max.max(s.mean + s.sd)).fold(0.0, f64::max);
+        let least = spreads().map(|s| s.min).fold(0.0, f64::min);
         Axis::linear(least, most, 5.0)
     }
 
-    fn bars(&self, pen: &mut Pen, axis: &Axis, slot: f64) {
-        let count = self.series.len().max(1) as f64;
-        let wide = (slot * 0.82 / count).min(46.0);
-        let place = |value: f64| TOP + PLOT * (1.0 - axis.place(value));
-        let base = if self.log { TOP + PLOT } else { place(0.0) };
-        for (number, series) in self.series.iter().enumerate() {
-            for (case, trials) in series.trials.iter().enumerate() {
-                let Some(spread) = Spread::of(trials.iter().copied().filter(|value| value.is_finite()))
-                else {
-                    continue;
-                };
-                if self.log && spread.mean <= 0.0 {
-                    continue;
-                }
-                let middle = LEFT + slot * (case as f64 + 0.5) + wide * (number as f64 - (count - 1.0) / 2.0);
-                let end = place(spread.mean);
-                let at = (middle - wide * 0.42, end.min(base));
-                legend::block(pen, at, (wide * 0.84, (base - end).abs().max(0.7)), series.style);
-                whiskers(pen, middle, spread, place, self.log);
-                // Dots of single trials, where there is room for them.
-                if wide >= 14.0 && spread.max > spread.min {
-                    for &value in trials.iter().filter(|value| !self.log || **value > 0.0) {
-                        pen.dot((middle + wide * 0.24, place(value)), 1.4, INK, 0.55);
-                    }
+    /// Case, spread and trials of a controller, wherever it has trials.
+    fn measured(&self, number: usize) -> impl Iterator<Item = (usize, Spread, &[f64])> {
+        let cases = self.series[number].trials.iter().enumerate();
+        cases.filter_map(|(case, trials)| Some((case, spread(trials)?, trials.as_slice())))
+    }
+
+    /// Position of the controller `number` from the middle of a case, if each takes `width`.
+    fn aside(&self, number: usize, width: f64) -> f64 {
+        width * (number as f64 - (self.series.len() as f64 - 1.0) / 2.0)
+    }
+
+    fn whiskers(&self, svg: &mut SvgWriter, x: f64, (axis, spread): (&Axis, Spread)) {
+        let least = if self.log { spread.min } else { f64::NEG_INFINITY };
+        whiskers(svg, spread, (3.0, 0.0), |value| {
+            (x, BASE - PLOT * axis.place(value.max(least)))
+        });
+    }
+
+    fn bars(&self, svg: &mut SvgWriter, axis: &Axis, number: usize) {
+        let wide = (self.slot() * 0.82 / self.series.len() as f64).min(46.0);
+        let place = |value: f64| BASE - PLOT * axis.place(value);
+        let base = if self.log { BASE } else { place(0.0) };
+        for (case, spread, trials) in self.measured(number) {
+            if self.log && spread.mean <= 0.0 {
+                continue;
+            }
+            let middle = self.middle(case) + self.aside(number, wide);
+            let end = place(spread.mean);
+            let size = (wide * 0.84, (base - end).abs().max(0.7));
+            let at = (middle - wide * 0.42, end.min(base));
+            legend::block(svg, at, size, self.series[number].style);
+            self.whiskers(svg, middle, (axis, spread));
+            // Dots of single trials, if there is room for them.
+            if wide >= 14.0 && spread.max > spread.min {
+                for &value in trials.iter().filter(|value| !self.log || **value > 0.0) {
+                    svg.dot((middle + wide * 0.24, place(value)), 1.4, INK.with_opacity(0.55));
                 }
             }
         }
     }
 
-    fn lines(&self, pen: &mut Pen, axis: &Axis, slot: f64) {
-        let count = self.series.len().max(1) as f64;
-        let place = |value: f64| TOP + PLOT * (1.0 - axis.place(value));
-        for (number, series) in self.series.iter().enumerate() {
-            // Side by side, so that one's whiskers do not hide another's.
-            let aside = (number as f64 - (count - 1.0) / 2.0) * (slot * 0.3 / count).min(9.0);
-            let mut points = Vec::new();
-            for (case, trials) in series.trials.iter().enumerate() {
-                let Some(spread) = Spread::of(trials.iter().copied().filter(|value| value.is_finite()))
-                else {
-                    continue;
-                };
-                let x = LEFT + slot * (case as f64 + 0.5) + aside;
-                whiskers(pen, x, spread, place, self.log);
-                points.push((x, place(spread.mean)));
-            }
-            let stroke = Stroke::dashed(series.style.colour, 2.0, series.style.dashes());
-            pen.path(points.iter().copied(), stroke);
-            for point in points {
-                pen.dot(point, 3.6, series.style.colour, 1.0);
-            }
+    fn line(&self, svg: &mut SvgWriter, axis: &Axis, number: usize) {
+        let style = self.series[number].style;
+        // Side by side, so that whiskers of controllers do not hide each other.
+        let aside = self.aside(number, (self.slot() * 0.3 / self.series.len() as f64).min(9.0));
+        let mut points = Vec::new();
+        for (case, spread, _) in self.measured(number) {
+            let x = self.middle(case) + aside;
+            self.whiskers(svg, x, (axis, spread));
+            points.push((x, BASE - PLOT * axis.place(spread.mean)));
+        }
+        svg.path(points.iter().copied(), style.stroke(2.0));
+        for point in points {
+            svg.dot(point, 3.6, style.colour);
         }
     }
-}
-
-/// Smallest to largest thin, one standard deviation thick.
-fn whiskers(pen: &mut Pen, x: f64, spread: Spread, place: impl Fn(f64) -> f64, log: bool) {
-    if spread.max <= spread.min {
-        return;
-    }
-    let (low, high) = (place(spread.min), place(spread.max));
-    pen.line((x, low), (x, high), Stroke::solid(INK, 0.9));
-    for y in [low, high] {
-        pen.line((x - 3.0, y), (x + 3.0, y), Stroke::solid(INK, 0.9));
-    }
-    let least = spread.mean - spread.sd;
-    let least = if log { least.max(spread.min) } else { least };
-    pen.line(
-        (x, place(least)),
-        (x, place(spread.mean + spread.sd)),
-        Stroke::solid(INK, 2.4),
-    );
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::figure::styles;
+    use crate::samples::assert_has;
 
     fn grouped(joined: bool, log: bool) -> Grouped {
         let names = ["reno", "stream"];
@@ -218,7 +190,7 @@ mod tests {
         Grouped {
             title: "Throughput".into(),
             unit: "Mbit/s".into(),
-            cases_are: "bulk flows".into(),
+            cases_name: "bulk flows".into(),
             cases: vec!["0".into(), "5".into(), "10".into()],
             series: series.collect(),
             joined,
@@ -230,18 +202,10 @@ mod tests {
     fn axes_have_units_and_every_controller_stands_in_the_legend() {
         for figure in [grouped(false, false), grouped(true, false), grouped(false, true)] {
             let svg = figure.svg();
-            for words in [
-                "Throughput",
-                "Mbit/s",
-                "bulk flows",
-                ">reno<",
-                ">stream<",
-                ">10<",
-                "#0072B2",
-                "#222222",
-            ] {
-                assert!(svg.contains(words), "{words} is missing in {svg}");
-            }
+            assert_has(
+                &svg,
+                "Throughput|Mbit/s|bulk flows|>reno<|>stream<|>10<|#0072B2|#D55E00",
+            );
             assert_eq!(svg, figure.svg());
         }
     }

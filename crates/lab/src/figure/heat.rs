@@ -1,39 +1,36 @@
 //! A heat map with its numbers in the cells.
 
-use super::canvas::text_width;
-use super::pen::{Anchor, FAINT, INK, PAPER, Pen, Stroke, Type};
-use super::{Colour, WIDTH_PX};
+use super::WIDTH_PX;
+use crate::svg::{Anchor, Colour, FAINT, INK, Label, PAPER, Point, Stroke, SvgWriter, text_width, widest};
 
-/// A table whose cells are coloured by how good they are.
+/// A table whose cells are coloured from best to worst.
 #[derive(Clone, Debug, Default)]
-pub struct HeatMap {
-    /// What is shown.
-    pub title: String,
-    /// What the numbers in the cells are.
-    pub unit: String,
+pub(crate) struct HeatMap {
+    pub(crate) title: String,
+    /// Unit and meaning of the numbers in the cells.
+    pub(crate) unit: String,
     /// Rows from the top.
-    pub rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     /// Columns from the left.
-    pub columns: Vec<String>,
-    /// Cells by row; `None` where nothing was measured.
-    pub cells: Vec<Vec<Option<HeatCell>>>,
-    /// What the scale's lower and upper end mean.
-    pub ends: (String, String),
-    /// After how many columns a gap is left, as between an overall column and the rest.
-    pub apart: usize,
+    pub(crate) columns: Vec<String>,
+    /// Cells by row; `None` if nothing was measured.
+    pub(crate) cells: Vec<Vec<Option<HeatCell>>>,
+    /// Names of the scale's best and worst end.
+    pub(crate) ends: (String, String),
+    /// Number of columns before a gap, as between an overall column and the others; 0 for no gap.
+    pub(crate) gap_after: usize,
 }
 
-/// One cell.
+/// One cell of a [`HeatMap`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct HeatCell {
+pub(crate) struct HeatCell {
     /// From 0, best, to 1, worst.
-    pub shade: f64,
-    /// What stands in it.
-    pub text: String,
+    pub(crate) shade: f64,
+    pub(crate) text: String,
 }
 
-/// matplotlib's cividis (Nuñez, Anderton and Renslow 2018) at nine places, made to look the same with a colour vision
-/// deficiency; from its light end.
+/// matplotlib's cividis (Nuñez, Anderton and Renslow 2018) at nine places from its light end, made to look the same
+/// with a colour vision deficiency.
 const SCALE: [Colour; 9] = [
     Colour(0xFE, 0xE8, 0x38),
     Colour(0xE1, 0xCC, 0x55),
@@ -46,13 +43,13 @@ const SCALE: [Colour; 9] = [
     Colour(0x00, 0x22, 0x4E),
 ];
 
-/// The colour of a shade from 0 to 1.
+/// The colour of a shade from 0 to 1; the worst one for a shade that is not a number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "between 0 and 255, and an index of a short list"
 )]
-pub fn heat_colour(shade: f64) -> Colour {
+fn heat_colour(shade: f64) -> Colour {
     let shade = if shade.is_finite() {
         shade.clamp(0.0, 1.0)
     } else {
@@ -60,8 +57,8 @@ pub fn heat_colour(shade: f64) -> Colour {
     };
     let at = shade * (SCALE.len() - 1) as f64;
     let low = (at as usize).min(SCALE.len() - 2);
-    let (below, above, part) = (SCALE[low], SCALE[low + 1], at - low as f64);
-    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * part).round() as u8;
+    let (below, above, weight) = (SCALE[low], SCALE[low + 1], at - low as f64);
+    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * weight).round() as u8;
     Colour(
         mix(below.0, above.0),
         mix(below.1, above.1),
@@ -69,9 +66,9 @@ pub fn heat_colour(shade: f64) -> Colour {
     )
 }
 
-/// Black or white, whichever can be read on `ground`.
-pub fn text_on(ground: Colour) -> Colour {
-    // Where both contrasts are equal (WCAG 2, relative luminance).
+/// Black or white, whichever is legible on `ground`.
+fn text_on(ground: Colour) -> Colour {
+    // The luminance at which both contrasts are equal (WCAG 2).
     if luminance(ground) > 0.179 {
         Colour(0, 0, 0)
     } else {
@@ -81,117 +78,123 @@ pub fn text_on(ground: Colour) -> Colour {
 
 /// Relative luminance of an sRGB colour, 0 to 1.
 fn luminance(colour: Colour) -> f64 {
-    let linear = |part: u8| {
-        let part = f64::from(part) / 255.0;
-        if part <= 0.04045 {
-            part / 12.92
+    let linear = |channel: u8| {
+        let channel = f64::from(channel) / 255.0;
+        if channel <= 0.04045 {
+            channel / 12.92
         } else {
-            ((part + 0.055) / 1.055).powf(2.4)
+            ((channel + 0.055) / 1.055).powf(2.4)
         }
     };
     0.2126 * linear(colour.0) + 0.7152 * linear(colour.1) + 0.0722 * linear(colour.2)
 }
 
 const ROW: f64 = 24.0;
-const APART: f64 = 10.0;
+const GAP: f64 = 10.0;
 
-impl HeatMap {
-    /// The figure as SVG; as wide as it must be.
-    pub fn svg(&self) -> String {
-        let widest = |names: &[String]| {
-            names
-                .iter()
-                .map(|name| text_width(name, 11.5))
-                .fold(40.0, f64::max)
-                * 1.06
-        };
-        let left = widest(&self.rows) + 16.0;
-        let head = widest(&self.columns) * 0.72 + 14.0;
-        let columns = self.columns.len().max(1) as f64;
-        let cell_text = self.cells.iter().flatten().flatten();
-        let need = cell_text
-            .map(|cell| text_width(&cell.text, 11.0))
-            .fold(24.0, f64::max)
-            * 1.05
-            + 10.0;
-        // The last column's turned name sticks out at the right.
+/// Positions of rows and columns.
+struct Layout {
+    left: f64,
+    top: f64,
+    /// Width of a column.
+    wide: f64,
+    size: Point,
+    gap_after: usize,
+}
+
+impl Layout {
+    fn of(map: &HeatMap) -> Self {
+        let names = |names: &[String]| widest(names.iter().map(String::as_str), 11.5, 40.0) * 1.06;
+        let left = names(&map.rows) + 16.0;
+        let head = names(&map.columns) * 0.72 + 14.0;
+        let columns = map.columns.len().max(1) as f64;
+        let texts = map
+            .cells
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|cell| cell.text.as_str());
+        let need = widest(texts, 11.0, 24.0) * 1.05 + 10.0;
+        // The rotated name of the last column sticks out at the right.
         let right = head * 0.8;
         let wide = ((WIDTH_PX - left - right) / columns).clamp(need, 80.0_f64.max(need));
         let top = 36.0 + head;
-        let size = (
-            (left + wide * columns + APART + right).max(WIDTH_PX * 0.6),
-            top + ROW * self.rows.len() as f64 + 52.0,
-        );
-        let label = format!(
-            "{}: {} rows by {} columns",
-            self.title,
-            self.rows.len(),
-            self.columns.len()
-        );
-        let mut pen = Pen::new(size.0, size.1, &label);
-        pen.heading(&self.title, &self.unit);
-        let x_of = |column: usize| {
-            let gap = if self.apart > 0 && column >= self.apart {
-                APART
-            } else {
-                0.0
-            };
-            left + wide * column as f64 + gap
-        };
+        let width = (left + wide * columns + GAP + right).max(WIDTH_PX * 0.6);
+        Self {
+            left,
+            top,
+            wide,
+            size: (width, top + ROW * map.rows.len() as f64 + 52.0),
+            gap_after: map.gap_after,
+        }
+    }
+
+    fn x(&self, column: usize) -> f64 {
+        let has_gap = self.gap_after > 0 && column >= self.gap_after;
+        self.left + self.wide * column as f64 + if has_gap { GAP } else { 0.0 }
+    }
+
+    fn y(&self, row: usize) -> f64 {
+        self.top + ROW * row as f64
+    }
+}
+
+impl HeatMap {
+    /// Draws the figure, as wide as its columns need.
+    pub(crate) fn svg(&self) -> String {
+        let layout = Layout::of(self);
+        let (rows, columns) = (self.rows.len(), self.columns.len());
+        let label = format!("{}: {rows} rows by {columns} columns", self.title);
+        let mut svg = SvgWriter::new(layout.size, &label);
+        svg.heading(&self.title, &self.unit);
         for (column, name) in self.columns.iter().enumerate() {
-            let at = (x_of(column) + wide / 2.0, top - 8.0);
-            pen.turned(at, -42.0, Type::new(11.5, INK, Anchor::Start), name);
+            let at = (layout.x(column) + layout.wide / 2.0, layout.top - 8.0);
+            svg.text(at, Label::new(11.5, INK, Anchor::Start).rotated(-42.0), name);
         }
         for (row, name) in self.rows.iter().enumerate() {
-            let y = top + ROW * row as f64;
-            pen.text(
-                (left - 8.0, y + ROW / 2.0),
-                Type::new(11.5, INK, Anchor::End),
-                name,
-            );
+            let at = (layout.left - 8.0, layout.y(row) + ROW / 2.0);
+            svg.text(at, Label::new(11.5, INK, Anchor::End), name);
             let cells = self.cells.get(row).map(Vec::as_slice).unwrap_or_default();
             for (column, cell) in cells.iter().enumerate() {
-                let at = (x_of(column) + 0.5, y + 0.5);
-                let middle = (x_of(column) + wide / 2.0, y + ROW / 2.0);
+                let (x, y) = (layout.x(column), layout.y(row));
+                let middle = (x + layout.wide / 2.0, y + ROW / 2.0);
                 match cell {
                     Some(cell) => {
                         let ground = heat_colour(cell.shade);
-                        pen.rect(at, (wide - 1.0, ROW - 1.0), ground, 1.0);
-                        pen.text(
-                            middle,
-                            Type::new(11.0, text_on(ground), Anchor::Middle),
-                            &cell.text,
-                        );
+                        svg.rect((x + 0.5, y + 0.5), (layout.wide - 1.0, ROW - 1.0), ground);
+                        let label = Label::new(11.0, text_on(ground), Anchor::Middle);
+                        svg.text(middle, label, &cell.text);
                     }
-                    None => pen.text(middle, Type::new(11.0, FAINT, Anchor::Middle), "–"),
+                    None => svg.text(middle, Label::new(11.0, FAINT, Anchor::Middle), "–"),
                 }
             }
         }
-        self.key(&mut pen, (left, top + ROW * self.rows.len() as f64 + 18.0));
-        pen.finish()
+        self.key(&mut svg, (layout.left, layout.y(rows) + 18.0));
+        svg.finish()
     }
 
-    /// What the colours mean.
-    fn key(&self, pen: &mut Pen, at: (f64, f64)) {
-        let faint = |anchor| Type::new(11.0, FAINT, anchor);
+    /// Draws the scale of colours with the names of its ends.
+    fn key(&self, svg: &mut SvgWriter, at: Point) {
+        let label = Label::new(11.0, FAINT, Anchor::Start);
         let (low, high) = &self.ends;
-        pen.text((at.0, at.1 + 7.0), faint(Anchor::Start), low);
+        svg.text((at.0, at.1 + 7.0), label, low);
         let from = at.0 + text_width(low, 11.0) * 1.08 + 10.0;
         let (steps, wide) = (32_u32, 5.0);
         for step in 0..steps {
             let shade = f64::from(step) / f64::from(steps - 1);
             let x = from + wide * f64::from(step);
-            pen.rect((x, at.1), (wide + 0.3, 14.0), heat_colour(shade), 1.0);
+            svg.rect((x, at.1), (wide + 0.3, 14.0), heat_colour(shade));
         }
         let length = wide * f64::from(steps);
-        pen.frame((from, at.1), (length, 14.0), Stroke::solid(FAINT, 0.6));
-        pen.text((from + length + 10.0, at.1 + 7.0), faint(Anchor::Start), high);
+        svg.outline((from, at.1), (length, 14.0), Stroke::solid(FAINT, 0.6));
+        svg.text((from + length + 10.0, at.1 + 7.0), label, high);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::assert_has;
 
     fn map() -> HeatMap {
         let cell = |shade, text: &str| {
@@ -210,27 +213,14 @@ mod tests {
                 vec![cell(1.0, "2.0"), cell(0.5, "2"), cell(0.0, "1")],
             ],
             ends: ("best".into(), "worst".into()),
-            apart: 1,
+            gap_after: 1,
         }
     }
 
     #[test]
     fn rows_columns_cells_and_the_key_are_all_there() {
         let svg = map().svg();
-        for words in [
-            "Rank",
-            "1 is best",
-            "cubic",
-            "reno",
-            "overall",
-            "p13-9",
-            ">1.0<",
-            "–",
-            "best",
-            "worst",
-        ] {
-            assert!(svg.contains(words), "{words} is missing in {svg}");
-        }
+        assert_has(&svg, "Rank|1 is best|cubic|reno|overall|p13-9|>1.0<|–|best|worst");
         assert!(svg.contains("fill=\"#FEE838\"") && svg.contains("fill=\"#00224E\""));
         assert_eq!(svg, map().svg());
     }
@@ -246,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shade_that_is_no_number_is_the_worst() {
+    fn a_shade_that_is_not_a_number_counts_as_the_worst() {
         assert_eq!(heat_colour(f64::NAN), heat_colour(1.0));
     }
 }

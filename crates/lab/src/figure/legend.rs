@@ -1,17 +1,16 @@
-//! Names of colours and dashes, in lines below a figure: outside the data, however many there are.
+//! Names of colours and dashes in lines below a figure, where they hide no data however many there are.
 
 use super::Style;
-use super::canvas::text_width;
-use super::pen::{Anchor, FAINT, INK, Pen, Stroke, Type};
+use crate::svg::{Anchor, FAINT, INK, Label, Point, Stroke, SvgWriter, text_width};
 
-/// One entry.
+/// One entry of a legend.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Entry {
     /// A line of a controller.
     Line(String, Style),
     /// A block of a controller.
     Block(String, Style),
-    /// A line that data is compared with; the number chooses its dashes.
+    /// A line to compare data with; the number chooses its dashes.
     Guide(String, usize),
 }
 
@@ -31,7 +30,7 @@ impl Entry {
     }
 }
 
-/// How a guide is drawn.
+/// The look of the guide `number`.
 pub(super) const fn guide_stroke(number: usize) -> Stroke {
     let dash: &[f64] = match number % 3 {
         0 => &[4.0, 3.0],
@@ -41,7 +40,7 @@ pub(super) const fn guide_stroke(number: usize) -> Stroke {
     Stroke::dashed(FAINT, 1.1, dash)
 }
 
-/// Which entries stand in which line.
+/// Breaks the entries into lines of at most `width`.
 fn lines(entries: &[Entry], width: f64) -> Vec<&[Entry]> {
     let mut lines = Vec::new();
     let mut rest = entries;
@@ -68,33 +67,30 @@ pub(super) fn height(entries: &[Entry], width: f64) -> f64 {
 }
 
 /// Draws the legend with its top left corner at `at`.
-pub(super) fn draw(pen: &mut Pen, entries: &[Entry], at: (f64, f64), width: f64) {
+pub(super) fn draw(svg: &mut SvgWriter, entries: &[Entry], at: Point, width: f64) {
     for (number, line) in lines(entries, width).into_iter().enumerate() {
         let y = at.1 + LINE * (number as f64 + 0.5);
         let mut x = at.0;
         for entry in line {
             match entry {
-                Entry::Line(_, style) => {
-                    let stroke = Stroke::dashed(style.colour, 2.4, style.dashes());
-                    pen.line((x, y), (x + SAMPLE, y), stroke);
-                }
-                Entry::Block(_, style) => block(pen, (x + 6.0, y - 6.0), (14.0, 12.0), *style),
-                Entry::Guide(_, number) => pen.line((x, y), (x + SAMPLE, y), guide_stroke(*number)),
+                Entry::Line(_, style) => svg.line((x, y), (x + SAMPLE, y), style.stroke(2.4)),
+                Entry::Block(_, style) => block(svg, (x + 6.0, y - 6.0), (14.0, 12.0), *style),
+                Entry::Guide(_, number) => svg.line((x, y), (x + SAMPLE, y), guide_stroke(*number)),
             }
-            let kind = Type::new(11.5, INK, Anchor::Start);
-            pen.text((x + SAMPLE + 6.0, y), kind, entry.name());
+            let label = Label::new(11.5, INK, Anchor::Start);
+            svg.text((x + SAMPLE + 6.0, y), label, entry.name());
             x += entry.width();
         }
     }
 }
 
 /// A filled box; that of a dashed style is pale with an outline.
-pub(super) fn block(pen: &mut Pen, at: (f64, f64), size: (f64, f64), style: Style) {
+pub(super) fn block(svg: &mut SvgWriter, at: Point, size: Point, style: Style) {
     if style.dash == 0 {
-        pen.rect(at, size, style.colour, 0.85);
+        svg.rect(at, size, style.colour.with_opacity(0.85));
     } else {
-        pen.rect(at, size, style.colour, 0.3);
-        pen.frame(at, size, Stroke::dashed(style.colour, 1.2, style.dashes()));
+        svg.rect(at, size, style.colour.with_opacity(0.3));
+        svg.outline(at, size, style.stroke(1.2));
     }
 }
 

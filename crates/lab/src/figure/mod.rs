@@ -1,35 +1,47 @@
-//! Figures as SVG: a small chart toolkit with one style for every figure of the lab.
+//! The kinds of figures: each turns plain numbers into one SVG.
 //!
-//! What belongs here: turning plain numbers into pictures. What does not: deciding what to show, which is the
-//! report's. The same input gives the same bytes. Needs no font at run time: the viewer's own is used.
+//! The choice of numbers is made elsewhere (`report`, `matrix`, `scenario`).
 
-mod axis;
 mod bars;
-mod canvas;
-mod chart;
 mod decimate;
-mod diagram;
 mod grouped;
 mod heat;
 mod legend;
-mod palette;
 mod panels;
-mod pen;
+mod path_diagram;
 mod style;
 mod timeline;
 
-pub use bars::{BarColumn, Bars};
-pub use canvas::FigureError;
-pub(crate) use canvas::escape;
-pub use chart::{Band, Chart, Guide, Mark, Series};
-pub use decimate::decimate;
-pub use diagram::{PathDiagram, path_diagram};
-pub use grouped::{Grouped, GroupedSeries};
-pub use heat::{HeatCell, HeatMap, heat_colour, text_on};
-pub use palette::{Colour, colours};
-pub use panels::{Line, Panel, Panels, distribution};
-pub use style::{IDEAL_STYLE, Style, short_name, styles};
-pub use timeline::{Lane, Part, PartKind, timeline};
+pub(crate) use bars::{BarColumn, Bars};
+pub(crate) use grouped::{Grouped, GroupedSeries};
+pub(crate) use heat::{HeatCell, HeatMap};
+pub(crate) use panels::{Line, Panel, Panels, distribution};
+pub(crate) use path_diagram::PathDiagram;
+pub(crate) use style::{IDEAL_STYLE, Style, short_name, styles};
+pub(crate) use timeline::{Lane, Span, SpanKind, Timeline};
+
+use crate::statistics::Spread;
+use crate::svg::{INK, Point, Stroke, SvgWriter};
 
 /// Width of every figure in CSS pixels; the page scales it.
-const WIDTH_PX: f64 = canvas::WIDTH as f64;
+const WIDTH_PX: f64 = 960.0;
+
+/// Mean and spread of the trials that have a value.
+fn spread(trials: &[f64]) -> Option<Spread> {
+    Spread::of(trials.iter().copied().filter(|value| value.is_finite()))
+}
+
+/// Smallest to largest as a thin line with ends, one standard deviation as a thick one. `place` gives the position of
+/// a value, `across` is half of the line at each end. Nothing is drawn if all trials have the same value.
+fn whiskers(svg: &mut SvgWriter, spread: Spread, across: Point, place: impl Fn(f64) -> Point) {
+    if spread.max <= spread.min {
+        return;
+    }
+    svg.line(place(spread.min), place(spread.max), Stroke::solid(INK, 0.9));
+    for (x, y) in [place(spread.min), place(spread.max)] {
+        let ends = ((x - across.0, y - across.1), (x + across.0, y + across.1));
+        svg.line(ends.0, ends.1, Stroke::solid(INK, 0.9));
+    }
+    let deviation = (place(spread.mean - spread.sd), place(spread.mean + spread.sd));
+    svg.line(deviation.0, deviation.1, Stroke::solid(INK, 2.4));
+}

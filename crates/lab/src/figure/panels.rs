@@ -1,65 +1,59 @@
-//! Small charts side by side with the same axes: one for each controller or case, so that many can be compared.
+//! Small charts side by side with the same axes, one for each controller or case, for comparison.
 
-use super::axis::Axis;
-use super::canvas::text_width;
+use super::decimate::decimate;
 use super::legend::{self, Entry, guide_stroke};
-use super::pen::{AXIS, Anchor, FAINT, GRID, INK, Pen, Stroke, Type};
-use super::{Style, WIDTH_PX, decimate};
+use super::{Style, WIDTH_PX};
+use crate::svg::{AXIS, Anchor, Axis, FAINT, GRID, INK, Label, Point, Stroke, SvgWriter};
 
 /// Small charts with the same axes.
 #[derive(Clone, Debug, Default)]
-pub struct Panels {
-    /// What is shown.
-    pub title: String,
-    /// What the x axis is, with its unit.
-    pub x_name: String,
-    /// What the y axis is, with its unit.
-    pub y_name: String,
-    /// From and to on the x axis; by default what the data needs.
-    pub x: Option<(f64, f64)>,
-    /// Lowest value of the y axis; by default zero.
-    pub y_from: f64,
-    /// Highest value of the y axis; by default what the data needs.
-    pub y_to: Option<f64>,
+pub(crate) struct Panels {
+    pub(crate) title: String,
+    /// Name of the x axis with its unit.
+    pub(crate) x_name: String,
+    /// Name of the y axis with its unit.
+    pub(crate) y_name: String,
+    /// From and to on the x axis; `None` for the range of the data.
+    pub(crate) x: Option<(f64, f64)>,
+    /// Lowest value of the y axis.
+    pub(crate) y_from: f64,
+    /// Highest value of the y axis; `None` for the largest of the data.
+    pub(crate) y_to: Option<f64>,
     /// Horizontal lines in every panel: value and name.
-    pub guides: Vec<(f64, String)>,
-    /// The charts.
-    pub panels: Vec<Panel>,
-    /// How many buckets each line is reduced to, each with its first, lowest, highest and last point; 0 for one in every two
-    /// pixels.
-    pub buckets: usize,
+    pub(crate) guides: Vec<(f64, String)>,
+    pub(crate) charts: Vec<Panel>,
+    /// Number of buckets that each line is reduced to, each with its first, lowest, highest and last point; 0 for one
+    /// bucket per two pixels.
+    pub(crate) buckets: usize,
 }
 
-/// One small chart.
+/// One of several small charts.
 #[derive(Clone, Debug)]
-pub struct Panel {
-    /// Its name.
-    pub name: String,
-    /// Its lines.
-    pub lines: Vec<Line>,
+pub(crate) struct Panel {
+    pub(crate) name: String,
+    pub(crate) lines: Vec<Line>,
 }
 
-/// One line.
+/// One line of a panel.
 #[derive(Clone, Debug)]
-pub struct Line {
-    /// Its name in the legend, which stands there if a panel has more than one line.
-    pub name: String,
-    /// How it is drawn.
-    pub style: Style,
+pub(crate) struct Line {
+    /// Name in the legend; a line with its panel's name is not repeated there.
+    pub(crate) name: String,
+    pub(crate) style: Style,
     /// x and y, in order of x. Values that are not finite interrupt the line.
-    pub points: Vec<(f64, f64)>,
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 const TOP: f64 = 34.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 8.0;
 const GAP: f64 = 18.0;
-/// Room for a panel's name.
+/// Height of a panel's name.
 const HEAD: f64 = 20.0;
-/// Room for the x axis's numbers.
+/// Height of the x axis's numbers.
 const FOOT: f64 = 22.0;
 
-/// Where panels stand.
+/// Positions of the panels.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     columns: usize,
@@ -88,7 +82,7 @@ impl Grid {
         }
     }
 
-    fn corner(&self, index: usize) -> (f64, f64) {
+    fn corner(&self, index: usize) -> Point {
         let (row, column) = (index / self.columns, index % self.columns);
         (
             LEFT + (self.width + GAP) * column as f64,
@@ -101,35 +95,61 @@ impl Grid {
     }
 }
 
+/// Axes and corner of one panel.
+struct View {
+    x: Axis,
+    y: Axis,
+    grid: Grid,
+    corner: Point,
+}
+
+impl View {
+    fn place(&self, point: Point) -> Point {
+        (
+            self.corner.0 + self.grid.width * self.x.place(point.0),
+            self.corner.1 + self.grid.height * (1.0 - self.y.place(point.1)),
+        )
+    }
+
+    /// Draws a line across the panel at `value`.
+    fn across(&self, svg: &mut SvgWriter, value: f64, stroke: Stroke) {
+        let (left, y) = self.place((self.x.from(), value));
+        svg.line((left, y), (left + self.grid.width, y), stroke);
+    }
+}
+
 impl Panels {
-    /// The figure as SVG.
-    pub fn svg(&self) -> String {
-        let grid = Grid::of(self.panels.len());
+    pub(crate) fn svg(&self) -> String {
+        let grid = Grid::of(self.charts.len());
         let entries = self.entries();
         let width = WIDTH_PX - LEFT - RIGHT;
         let height = grid.bottom() + 16.0 + legend::height(&entries, width) + 6.0;
-        let names: Vec<&str> = self.panels.iter().map(|panel| panel.name.as_str()).collect();
-        let label = format!(
-            "{}: {} over {}; {}",
-            self.title,
-            self.y_name,
-            self.x_name,
-            names.join(", ")
-        );
-        let mut pen = Pen::new(WIDTH_PX, height, &label);
-        pen.heading(&self.title, &self.y_name);
-        let axes = (self.x_axis(), self.y_axis());
-        for (index, panel) in self.panels.iter().enumerate() {
-            self.panel(&mut pen, panel, &axes, (index, grid));
+        let names: Vec<&str> = self.charts.iter().map(|panel| panel.name.as_str()).collect();
+        let (title, over) = (&self.title, &self.x_name);
+        let label = format!("{title}: {} over {over}; {}", self.y_name, names.join(", "));
+        let mut svg = SvgWriter::new((WIDTH_PX, height), &label);
+        svg.heading(&self.title, &self.y_name);
+        for (index, panel) in self.charts.iter().enumerate() {
+            let view = View {
+                x: self.x_axis(),
+                y: self.y_axis(),
+                grid,
+                corner: grid.corner(index),
+            };
+            self.frame(&mut svg, &view, index.is_multiple_of(grid.columns));
+            let name = Label::new(12.0, INK, Anchor::Start).bold();
+            let at = (view.corner.0, view.corner.1 - 9.0);
+            svg.text(at, name.fitted(&panel.name, grid.width), &panel.name);
+            self.lines(&mut svg, &view, panel);
         }
         let middle = (LEFT + width / 2.0, grid.bottom() + 5.0);
-        pen.text(middle, Type::new(11.0, FAINT, Anchor::Middle), &self.x_name);
-        legend::draw(&mut pen, &entries, (LEFT, grid.bottom() + 16.0), width);
-        pen.finish()
+        svg.text(middle, Label::new(11.0, FAINT, Anchor::Middle), &self.x_name);
+        legend::draw(&mut svg, &entries, (LEFT, grid.bottom() + 16.0), width);
+        svg.finish()
     }
 
-    fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        let lines = self.panels.iter().flat_map(|panel| &panel.lines);
+    fn points(&self) -> impl Iterator<Item = Point> {
+        let lines = self.charts.iter().flat_map(|panel| &panel.lines);
         let points = lines.flat_map(|line| line.points.iter().copied());
         points.filter(|point| point.0.is_finite() && point.1.is_finite())
     }
@@ -145,18 +165,18 @@ impl Panels {
     fn y_axis(&self) -> Axis {
         let to = self.y_to.unwrap_or_else(|| {
             let x = self.x.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-            let seen = self.points().filter(|point| point.0 >= x.0 && point.0 <= x.1);
+            let shown = self.points().filter(|point| point.0 >= x.0 && point.0 <= x.1);
             let guides = self.guides.iter().map(|guide| guide.0);
-            seen.map(|point| point.1).chain(guides).fold(0.0, f64::max)
+            shown.map(|point| point.1).chain(guides).fold(0.0, f64::max)
         });
         Axis::linear(self.y_from, to, 3.0)
     }
 
-    /// The legend: guides always, lines if a panel's name does not say which line is which.
+    /// The legend: lines that their panel's name does not explain, and all guides.
     fn entries(&self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
-        if self.panels.iter().any(|panel| panel.lines.len() > 1) {
-            for line in self.panels.iter().flat_map(|panel| &panel.lines) {
+        for panel in &self.charts {
+            for line in panel.lines.iter().filter(|line| line.name != panel.name) {
                 let entry = Entry::Line(line.name.clone(), line.style);
                 if !entries.contains(&entry) {
                     entries.push(entry);
@@ -168,62 +188,49 @@ impl Panels {
         entries
     }
 
-    fn panel(&self, pen: &mut Pen, panel: &Panel, (x, y): &(Axis, Axis), (index, grid): (usize, Grid)) {
-        let (left, top) = grid.corner(index);
-        let place = |point: (f64, f64)| {
-            (
-                left + grid.width * x.place(point.0),
-                top + grid.height * (1.0 - y.place(point.1)),
-            )
-        };
-        let bottom = top + grid.height;
-        let size = (12.0 * grid.width / (text_width(&panel.name, 12.0) * 1.1).max(1.0)).clamp(7.5, 12.0);
-        let name = Type::new(size, INK, Anchor::Start).bold();
-        pen.text((left, top - 9.0), name, &panel.name);
-        for (value, text) in y.ticks() {
-            let at = place((x.from(), value));
-            pen.line(at, (left + grid.width, at.1), Stroke::solid(GRID, 1.0));
-            if index.is_multiple_of(grid.columns) {
-                pen.text((left - 6.0, at.1), Type::new(10.5, FAINT, Anchor::End), &text);
+    /// Draws grid, axes and guides of one panel; numbers of the y axis only if it `is_leftmost`.
+    fn frame(&self, svg: &mut SvgWriter, view: &View, is_leftmost: bool) {
+        let bottom = view.corner.1 + view.grid.height;
+        for (value, text) in view.y.ticks() {
+            view.across(svg, value, Stroke::solid(GRID, 1.0));
+            if is_leftmost {
+                let at = (view.corner.0 - 6.0, view.place((0.0, value)).1);
+                svg.text(at, Label::new(10.5, FAINT, Anchor::End), &text);
             }
         }
-        pen.line(
-            (left, bottom),
-            (left + grid.width, bottom),
-            Stroke::solid(AXIS, 1.0),
-        );
-        for (value, text) in x.ticks() {
-            let at = place((value, y.from()));
-            pen.line(at, (at.0, bottom + 3.0), Stroke::solid(AXIS, 1.0));
-            pen.text(
-                (at.0, bottom + 10.0),
-                Type::new(10.5, FAINT, Anchor::Middle),
-                &text,
-            );
+        view.across(svg, view.y.from(), Stroke::solid(AXIS, 1.0));
+        for (value, text) in view.x.ticks() {
+            let at = view.place((value, view.y.from()));
+            svg.line(at, (at.0, bottom + 3.0), Stroke::solid(AXIS, 1.0));
+            let label = Label::new(10.5, FAINT, Anchor::Middle);
+            svg.text((at.0, bottom + 10.0), label, &text);
         }
         for (number, guide) in self.guides.iter().enumerate() {
-            if guide.0 >= y.from() && guide.0 <= y.to() {
-                let at = place((x.from(), guide.0));
-                pen.line(at, (left + grid.width, at.1), guide_stroke(number));
+            if guide.0 >= view.y.from() && guide.0 <= view.y.to() {
+                view.across(svg, guide.0, guide_stroke(number));
             }
         }
+    }
+
+    fn lines(&self, svg: &mut SvgWriter, view: &View, panel: &Panel) {
         if panel.lines.iter().all(|line| line.points.is_empty()) {
-            let middle = (left + grid.width / 2.0, top + grid.height / 2.0);
-            pen.text(middle, Type::new(11.0, FAINT, Anchor::Middle), "not measured");
+            let (left, top) = view.corner;
+            let middle = (left + view.grid.width / 2.0, top + view.grid.height / 2.0);
+            svg.text(middle, Label::new(11.0, FAINT, Anchor::Middle), "not measured");
         }
-        let width = if grid.columns > 2 { 1.2 } else { 1.6 };
+        let width = if view.grid.columns > 2 { 1.2 } else { 1.6 };
         for line in &panel.lines {
-            // What lies outside of the x axis is not drawn, except the point that the line comes from and the one it leaves to.
-            let first = line.points.partition_point(|point| point.0 < x.from());
-            let last = line.points.partition_point(|point| point.0 <= x.to());
+            // Points outside the x axis are left out, except the last before and the first after it.
+            let first = line.points.partition_point(|point| point.0 < view.x.from());
+            let last = line.points.partition_point(|point| point.0 <= view.x.to());
             let shown = line
                 .points
                 .get(first.saturating_sub(1)..(last + 1).min(line.points.len()))
                 .unwrap_or_default();
-            let stroke = Stroke::dashed(line.style.colour, width, line.style.dashes());
             for piece in shown.split(|point| !point.1.is_finite()) {
-                let points = decimate(piece, self.buckets(grid.width));
-                pen.path(points.into_iter().map(place), stroke);
+                let points = decimate(piece, self.buckets(view.grid.width));
+                let points = points.into_iter().map(|point| view.place(point));
+                svg.path(points, line.style.stroke(width));
             }
         }
     }
@@ -243,8 +250,9 @@ impl Panels {
     }
 }
 
-/// The empirical distribution function of `values` as the corners of its steps: share of values at or below x.
-pub fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
+/// The empirical distribution function of `values`: the corners of its steps, each a value and the share of values at
+/// or below it.
+pub(crate) fn distribution(values: &[f64]) -> Vec<Point> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;
@@ -269,6 +277,7 @@ pub fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::figure::styles;
+    use crate::samples::assert_has;
 
     fn panels(count: usize) -> Panels {
         let names: Vec<String> = (0..count).map(|i| format!("ccp(kp=0.{i})")).collect();
@@ -287,7 +296,7 @@ mod tests {
             x_name: "seconds since the request".into(),
             y_name: "kB".into(),
             guides: vec![(62.5, "BDP".into())],
-            panels: panels.collect(),
+            charts: panels.collect(),
             ..Panels::default()
         }
     }
@@ -301,32 +310,27 @@ mod tests {
             3 + 9,
             "y numbers at the left, x numbers below each"
         );
-        for words in [
-            "Congestion window",
-            "kB",
-            "seconds since the request",
-            "ccp(kp=0.8)",
-            "BDP",
-        ] {
-            assert!(svg.contains(words), "{words} is missing");
-        }
+        assert_has(
+            &svg,
+            "Congestion window|kB|seconds since the request|ccp(kp=0.8)|BDP",
+        );
         assert_eq!(svg, panels(9).svg());
     }
 
     #[test]
-    fn lines_are_named_in_a_legend_when_a_panel_has_several() {
+    fn the_legend_names_the_lines_that_their_panel_does_not() {
         let mut few = panels(2);
         assert_eq!(few.svg().matches("ccp(kp=0.1)<").count(), 1);
-        let second = few.panels.pop().unwrap();
-        few.panels[0].lines.extend(second.lines);
+        let second = few.charts.pop().unwrap();
+        few.charts[0].lines.extend(second.lines);
         assert_eq!(few.svg().matches("ccp(kp=0.1)<").count(), 1);
-        assert_eq!(few.svg().matches("ccp(kp=0.0)<").count(), 2);
+        assert_eq!(few.svg().matches("ccp(kp=0.0)<").count(), 1);
     }
 
     #[test]
     fn only_the_stretch_of_the_x_axis_is_drawn_and_decides_the_other() {
         let mut part = panels(1);
-        part.panels[0].lines[0].points.push((500.0, 90_000.0));
+        part.charts[0].lines[0].points.push((500.0, 90_000.0));
         part.x = Some((0.0, 30.0));
         let svg = part.svg();
         assert!(svg.contains(">30<") && !svg.contains("90,000"), "{svg}");

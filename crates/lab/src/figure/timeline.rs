@@ -1,182 +1,209 @@
-//! What each viewer saw, as one lane of time per viewer.
+//! Playback of each viewer as one lane over time.
 
-use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
-
-use super::Colour;
-use super::canvas::{
-    Area, FAINT, FINE, FigureError, INK, LEFT, RIGHT, WIDTH, draw, fine, px, stroke, text_style, text_width,
+use super::{Style, WIDTH_PX};
+use crate::svg::{
+    AXIS, Anchor, Axis, FAINT, INK, Label, PALETTE, Point, STALLED, Stroke, SvgWriter, WAITING, text_width,
 };
-use super::chart::x_axis;
+use crate::words::count;
 
-/// One viewer's session.
+/// Lanes of viewers over a common time axis.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timeline {
+    pub(crate) title: String,
+    pub(crate) lanes: Vec<Lane>,
+}
+
+/// The playback of one viewer.
 #[derive(Clone, Debug)]
-pub struct Lane {
-    /// Its name.
-    pub name: String,
-    /// Its colour while it plays.
-    pub colour: Colour,
-    /// What happened, in order of time.
-    pub parts: Vec<Part>,
-    /// When single pictures were discarded, in seconds.
-    pub ticks: Vec<f64>,
+pub(crate) struct Lane {
+    pub(crate) name: String,
+    pub(crate) style: Style,
+    /// Everything that interrupted playback, in order of time.
+    pub(crate) spans: Vec<Span>,
+    /// Length of the session in seconds.
+    pub(crate) until: f64,
 }
 
-/// A stretch of a session.
+/// One interruption of playback.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
-    /// From and to, in seconds.
-    pub span: (f64, f64),
-    /// What the viewer saw.
-    pub kind: PartKind,
+pub(crate) struct Span {
+    pub(crate) kind: SpanKind,
+    /// Seconds since the viewer's request.
+    pub(crate) from: f64,
+    /// Seconds since the viewer's request.
+    pub(crate) to: f64,
 }
 
-/// What a viewer may see.
+/// The kinds of interruptions, with their names in `*-events.csv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
-    /// Nothing yet.
-    Waiting,
-    /// The title.
-    Playing,
-    /// A picture that stands still.
-    Frozen,
+pub(crate) enum SpanKind {
+    /// From the request to the first frame.
+    Startup,
+    /// Playback stands still after it has begun.
+    Stall,
+    /// Frames were discarded because their data came too late.
+    Discarded,
 }
 
-const TOP: i32 = 34;
-const LANE: i32 = 46;
-const BAR: i32 = 22;
-const BOTTOM: i32 = 24;
-
-const WAITING: RGBColor = RGBColor(0xDD, 0xE0, 0xE4);
-const FROZEN: RGBColor = RGBColor(0x1B, 0x1B, 0x1F);
-
-/// The lanes as SVG, over `seconds`.
-pub fn timeline(lanes: &[Lane], seconds: f64) -> Result<String, FigureError> {
-    let count = i32::try_from(lanes.len()).unwrap_or(0);
-    let height = TOP + LANE * count + BOTTOM;
-    let end = if seconds > 0.0 { seconds } else { 1.0 };
-    draw(height, "What each viewer saw over time", |area| {
-        let place = |x: f64| {
-            let share = (x / end).clamp(0.0, 1.0);
-            fine(f64::from(LEFT) + share * f64::from(WIDTH - RIGHT - LEFT))
-        };
-        for (row, lane) in (0_i32..).zip(lanes) {
-            paint(area, lane, TOP + LANE * row, place)?;
-        }
-        x_axis(area, end, height, place)?;
-        legend(area)
-    })
-}
-
-fn paint(area: &Area<'_>, lane: &Lane, y: i32, place: impl Fn(f64) -> i32) -> Result<(), FigureError> {
-    // A long spec gets smaller type rather than running out of the figure.
-    let size = (f64::from(RIGHT - 10) / text_width(&lane.name, 1.0).max(1.0)).clamp(6.0, 13.5);
-    let name = text_style(size, INK, HPos::Left);
-    area.draw_text(&lane.name, &name, (px(WIDTH - RIGHT + 6), px(y + BAR / 2)))?;
-    for part in &lane.parts {
-        let colour = match part.kind {
-            PartKind::Waiting => WAITING,
-            PartKind::Playing => lane.colour.into(),
-            PartKind::Frozen => FROZEN,
-        };
-        let (from, to) = (place(part.span.0), place(part.span.1));
-        if to > from {
-            area.draw(&Rectangle::new(
-                [(from, px(y)), (to, px(y + BAR))],
-                colour.filled(),
-            ))?;
+impl SpanKind {
+    /// The kind of this name.
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        match name {
+            "startup" => Some(Self::Startup),
+            "stall" => Some(Self::Stall),
+            "discarded" => Some(Self::Discarded),
+            _ => None,
         }
     }
-    // Ticks that would lie on top of each other are one.
-    let mut ticks: Vec<i32> = lane.ticks.iter().map(|&tick| place(tick)).collect();
-    ticks.dedup_by(|later, earlier| later.abs_diff(*earlier) < FINE.unsigned_abs());
-    for x in ticks {
-        let style = FROZEN.mix(0.8).stroke_width(stroke(1.0));
-        area.draw(&PathElement::new(
-            vec![(x, px(y + BAR + 3)), (x, px(y + BAR + 11))],
-            style,
-        ))?;
-    }
-    Ok(())
 }
 
-fn legend(area: &Area<'_>) -> Result<(), FigureError> {
-    let y = px(14);
-    let bold = text_style(14.0, INK, HPos::Left);
-    let bold = TextStyle {
-        font: bold.font.style(FontStyle::Bold),
-        ..bold
-    };
-    area.draw_text("What each viewer saw", &bold, (px(4), y))?;
-    let small = text_style(12.0, FAINT, HPos::Left);
-    let mut x = f64::from(WIDTH - RIGHT - 430);
-    let mut entry = |text: &str, swatch: &dyn Fn(i32) -> Result<(), FigureError>| {
-        swatch(fine(x))?;
-        area.draw_text(text, &small, (fine(x + 22.0), y))?;
+const TOP: f64 = 34.0;
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = 150.0;
+const WIDTH: f64 = WIDTH_PX - LEFT - RIGHT;
+const LANE: f64 = 46.0;
+const BAR: f64 = 22.0;
+const BOTTOM: f64 = 28.0;
+
+impl Timeline {
+    pub(crate) fn svg(&self) -> String {
+        let height = TOP + LANE * self.lanes.len() as f64 + BOTTOM;
+        let seconds = self.lanes.iter().map(|lane| lane.until).fold(1.0, f64::max);
+        let axis = Axis::exact(0.0, seconds, 9.0);
+        let mut svg = SvgWriter::new((WIDTH_PX, height), &self.alternative());
+        svg.heading(&self.title, "");
+        legend(&mut svg);
+        for (row, lane) in self.lanes.iter().enumerate() {
+            lane.draw(&mut svg, TOP + LANE * row as f64, &axis);
+        }
+        let base = height - BOTTOM;
+        for (value, text) in axis.ticks() {
+            let x = LEFT + WIDTH * axis.place(value);
+            svg.line((x, base), (x, base + 4.0), Stroke::solid(AXIS, 1.0));
+            let label = Label::new(11.0, FAINT, Anchor::Middle);
+            svg.text((x.max(LEFT + 8.0), base + 14.0), label, &format!("{text} s"));
+        }
+        svg.finish()
+    }
+
+    /// Stalls and discards of each viewer in words.
+    fn alternative(&self) -> String {
+        let lanes = self.lanes.iter().map(|lane| {
+            let stalls = lane.of_kind(SpanKind::Stall).count();
+            let stalled: f64 = lane
+                .of_kind(SpanKind::Stall)
+                .fold(0.0, |sum, span| sum + span.to - span.from);
+            let discarded = lane.of_kind(SpanKind::Discarded).count();
+            format!(
+                "{}: {} of {stalled:.1} s together, frames discarded in {discarded} places",
+                lane.name,
+                count(stalls as u64, "stall", "stalls")
+            )
+        });
+        format!("{}. {}", self.title, lanes.collect::<Vec<_>>().join("; "))
+    }
+}
+
+impl Lane {
+    fn of_kind(&self, kind: SpanKind) -> impl Iterator<Item = &Span> {
+        self.spans.iter().filter(move |span| span.kind == kind)
+    }
+
+    /// Draws the lane with its upper edge at `y`.
+    fn draw(&self, svg: &mut SvgWriter, y: f64, axis: &Axis) {
+        let place = |seconds: f64| LEFT + WIDTH * axis.place(seconds);
+        let mut block = |span: (f64, f64), colour| {
+            let (from, to) = (place(span.0), place(span.1));
+            if to > from {
+                svg.rect((from, y), (to - from, BAR), colour);
+            }
+        };
+        block((0.0, self.until), self.style.colour);
+        for span in self.of_kind(SpanKind::Startup) {
+            block((span.from, span.to), WAITING);
+        }
+        for span in self.of_kind(SpanKind::Stall) {
+            block((span.from, span.to), STALLED);
+        }
+        // Marks are at least a pixel wide; those that would overlap are one.
+        let mut marks: Vec<(f64, f64)> = Vec::new();
+        for span in self.of_kind(SpanKind::Discarded) {
+            let (from, to) = (place(span.from), place(span.to).max(place(span.from) + 1.0));
+            match marks.last_mut() {
+                Some(last) if from <= last.1 + 0.5 => last.1 = last.1.max(to),
+                _ => marks.push((from, to)),
+            }
+        }
+        for (from, to) in marks {
+            svg.rect((from, y + BAR + 3.0), (to - from, 8.0), STALLED.with_opacity(0.8));
+        }
+        let name = Label::new(13.5, INK, Anchor::Start).fitted(&self.name, RIGHT - 14.0);
+        svg.text((LEFT + WIDTH + 8.0, y + BAR / 2.0), name, &self.name);
+    }
+}
+
+/// Explains the colours at the top right.
+fn legend(svg: &mut SvgWriter) {
+    let size = |width| (width, 12.0);
+    let mut x = WIDTH_PX - 460.0;
+    let mut entry = |text: &str, swatch: &mut dyn FnMut(&mut SvgWriter, Point)| {
+        swatch(svg, (x, 10.0));
+        svg.text((x + 22.0, 16.0), Label::new(12.0, FAINT, Anchor::Start), text);
         x += 22.0 + text_width(text, 12.0) + 18.0;
-        Ok::<(), FigureError>(())
     };
-    let block = |colour: RGBColor| {
-        move |x: i32| {
-            let corners = [(x, px(8)), (x + px(16), px(20))];
-            Ok(area.draw(&Rectangle::new(corners, colour.filled()))?)
-        }
-    };
-    entry("waiting", &block(WAITING))?;
-    entry("playing (own colour)", &|x| {
-        for (i, colour) in super::colours(&["reno", "cubic"]).into_iter().enumerate() {
-            let left = x + px(8) * i32::try_from(i).unwrap_or(0);
-            area.draw(&Rectangle::new(
-                [(left, px(8)), (left + px(8), px(20))],
-                RGBColor::from(colour).filled(),
-            ))?;
-        }
-        Ok(())
-    })?;
-    entry("frozen", &block(FROZEN))?;
-    entry("picture discarded", &|x| {
-        let line = FROZEN.stroke_width(stroke(1.2));
-        Ok(area.draw(&PathElement::new(
-            vec![(x + px(8), px(9)), (x + px(8), px(19))],
-            line,
-        ))?)
-    })
+    entry("waiting", &mut |svg, at| svg.rect(at, size(16.0), WAITING));
+    entry("playing (own colour)", &mut |svg, (x, y)| {
+        svg.rect((x, y), size(8.0), PALETTE[0]);
+        svg.rect((x + 8.0, y), size(8.0), PALETTE[1]);
+    });
+    entry("stalled", &mut |svg, at| svg.rect(at, size(16.0), STALLED));
+    entry("frames discarded", &mut |svg, (x, y)| {
+        svg.rect((x + 6.0, y + 2.0), (3.0, 8.0), STALLED.with_opacity(0.8));
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::styles;
 
-    fn lane(kinds: &[PartKind]) -> Lane {
-        Lane {
-            name: "reno".into(),
-            colour: Colour(0, 0x72, 0xB2),
-            parts: (0_u32..)
-                .zip(kinds)
-                .map(|(i, &kind)| Part {
-                    span: (f64::from(i), f64::from(i + 1)),
-                    kind,
-                })
-                .collect(),
-            ticks: vec![2.5],
+    fn timeline(spans: &[(SpanKind, f64, f64)]) -> Timeline {
+        let spans = spans.iter().map(|&(kind, from, to)| Span { kind, from, to });
+        Timeline {
+            title: "Playback".into(),
+            lanes: vec![Lane {
+                name: "reno".into(),
+                style: styles(&["reno"])[0],
+                spans: spans.collect(),
+                until: 30.0,
+            }],
         }
     }
 
     #[test]
-    fn a_freeze_is_drawn_and_a_session_without_one_has_none() {
-        use PartKind::{Frozen, Playing, Waiting};
-        let dark = |svg: &str| svg.matches("stroke=\"none\"").count();
-        let calm = timeline(&[lane(&[Waiting, Playing, Playing])], 3.0).unwrap();
-        let frozen = timeline(&[lane(&[Waiting, Playing, Frozen])], 3.0).unwrap();
-        assert_eq!(dark(&calm), dark(&frozen));
-        let black = |svg: &str| svg.matches("fill=\"#1B1B1F\"").count();
-        assert_eq!(black(&frozen), black(&calm) + 1);
+    fn a_stall_is_drawn_and_stands_in_the_text_alternative() {
+        let black = |svg: &str| svg.matches("height=\"22\" fill=\"#1B1B1F\"").count();
+        let calm = timeline(&[(SpanKind::Startup, 0.0, 1.0)]).svg();
+        let stalled = timeline(&[(SpanKind::Stall, 5.0, 7.5)]).svg();
+        assert_eq!((black(&calm), black(&stalled)), (0, 1));
+        assert!(stalled.contains("reno: 1 stall of 2.5 s together"), "{stalled}");
+    }
+
+    #[test]
+    fn discards_that_would_overlap_are_one_mark() {
+        let marks = |spans: &[_]| timeline(spans).svg().matches("height=\"8\"").count() - 1;
+        let (one, close, far) = (
+            (SpanKind::Discarded, 5.0, 5.001),
+            (SpanKind::Discarded, 5.002, 5.003),
+            (SpanKind::Discarded, 9.0, 11.0),
+        );
+        assert_eq!((marks(&[one, close]), marks(&[one, far])), (1, 2));
     }
 
     #[test]
     fn more_viewers_make_a_higher_figure() {
-        let one = timeline(&[lane(&[])], 3.0).unwrap();
-        let two = timeline(&[lane(&[]), lane(&[])], 3.0).unwrap();
-        assert!(one.contains("height=\"104\"") && two.contains("height=\"150\""));
+        let mut two = timeline(&[]);
+        two.lanes.push(two.lanes[0].clone());
+        assert!(two.svg().contains("height=\"154\""), "{}", two.svg());
     }
 }

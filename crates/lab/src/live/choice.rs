@@ -1,25 +1,25 @@
-//! What is run live: one case of a scenario, cut short, if a relay can be its path.
+//! The scenario of a live run: one case, cut short, of which a relay can be the path.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_netsim::Rate;
 use playrate_units::{Bitrate, duration};
 
-use super::{LiveArgs, LiveError};
+use super::LiveArgs;
+use crate::error::CommandError;
 use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting};
 use crate::sim;
 
-/// What servers, relay and clients in one process keep up with on two cores.
+/// Highest rate with which servers, relay and clients in one process keep up on two cores.
 const FASTEST: Bitrate = Bitrate::from_mbps(200);
-/// How many viewers they serve at once without getting in each other's way.
+/// Largest number of viewers that do not disturb each other in one process.
 const MOST_VIEWERS: u32 = 16;
 
-/// The scenario that `args` name, with as many trials as they ask for and viewers who leave in time.
+/// The scenario of `args`, with their trials, and viewers who leave in time.
 ///
 /// # Errors
-/// If it is no good, or cannot be run live.
-pub(super) fn scenario(args: &LiveArgs) -> Result<Arc<Scenario>, LiveError> {
+/// If it is invalid, or cannot be run live.
+pub(super) fn scenario(args: &LiveArgs) -> Result<Arc<Scenario>, CommandError> {
     let mut changes = Changes {
         trials: Some(args.trials.get()),
         seed: args.seed,
@@ -32,73 +32,65 @@ pub(super) fn scenario(args: &LiveArgs) -> Result<Arc<Scenario>, LiveError> {
         changes.settings.push(Setting::new("viewer.leaves_after", time));
         scenario = one(args, &changes)?;
     }
-    if let Some(asked) = &args.controllers {
-        scenario.controllers.clone_from(&asked.0);
+    if let Some(requested) = &args.controllers {
+        scenario.controllers.clone_from(&requested.0);
     }
-    // The best that any sender could do has nothing to do in real time.
+    // The ideal sender exists in virtual time only.
     scenario.ideal = false;
     match unfit(&scenario) {
-        Some(reason) => Err(LiveError::Unfit {
-            scenario: scenario.full_name(),
-            reason,
-        }),
+        Some(reason) => Err(CommandError::BadInput(format!(
+            "`{}` cannot be run live: {reason}; use `lab run`",
+            scenario.full_name()
+        ))),
         None => Ok(Arc::new(scenario)),
     }
 }
 
-/// The one case that is asked for.
-fn one(args: &LiveArgs, changes: &Changes) -> Result<Scenario, LiveError> {
+/// The one case of `args`.
+fn one(args: &LiveArgs, changes: &Changes) -> Result<Scenario, CommandError> {
     let cases = scenario::open(&args.scenario, changes)?;
-    let names = |cases: &[Scenario]| {
-        let names: Vec<_> = cases.iter().map(|scenario| scenario.case.clone()).collect();
-        names.join(", ")
-    };
-    let all = names(&cases);
-    let mut fitting: Vec<_> = match &args.case {
-        Some(name) => cases
-            .into_iter()
-            .filter(|scenario| scenario.case == *name)
-            .collect(),
-        None => cases,
-    };
-    match (fitting.len(), &args.case) {
-        (0, Some(name)) => Err(ScenarioError::UnknownCase {
+    let names: Vec<_> = cases.iter().map(|scenario| scenario.case.clone()).collect();
+    let names = names.join(", ");
+    let wanted = |scenario: &Scenario| args.case.as_ref().is_none_or(|name| scenario.case == *name);
+    let mut fitting = cases.into_iter().filter(wanted);
+    match (fitting.next(), fitting.next(), &args.case) {
+        (Some(only), None, _) => Ok(only),
+        (None, _, Some(name)) => Err(CommandError::Scenario(ScenarioError::UnknownCase {
             name: name.clone(),
-            known: all,
-        }
-        .into()),
-        (1, _) => Ok(fitting.remove(0)),
-        _ => Err(LiveError::Cases {
-            scenario: args.scenario.clone(),
-            cases: all,
-        }),
+            known: names,
+        })),
+        _ => Err(CommandError::BadInput(format!(
+            "`{}` has the cases {names}; name one with --case, since each takes its time",
+            args.scenario
+        ))),
     }
 }
 
-/// What of the scenario cannot be in real time.
+/// The reason why the scenario cannot be run in real time.
 fn unfit(scenario: &Scenario) -> Option<String> {
     if scenario.viewers.count > MOST_VIEWERS {
         return Some(format!(
-            "{} viewers at once would get in each other's way on one machine, where {MOST_VIEWERS} are the most",
+            "its {} viewers would disturb each other on one machine; the limit is {MOST_VIEWERS}",
             scenario.viewers.count
         ));
     }
     let path = &scenario.path;
-    let rate = match (&path.forward.rate, path.forward.rate.mean()) {
-        (Rate::Unlimited, _) => Some("no limit".to_owned()),
-        (_, Some(mean)) if mean > FASTEST => Some(mean.to_string()),
-        _ => None,
+    let rate = match path.forward.rate.mean() {
+        None => Some("no limit".to_owned()),
+        Some(mean) if mean > FASTEST => Some(mean.to_string()),
+        Some(_) => None,
     };
     if let Some(rate) = rate {
         return Some(format!(
-            "a bottleneck of {rate} would measure this machine and not the path; the relay keeps up with {FASTEST}"
+            "with a bottleneck of {rate} this machine would be measured and not the path; the relay keeps up with \
+             {FASTEST}"
         ));
     }
     let controller = scenario.controllers.first()?;
     sim::virtual_only(&scenario.setup(controller, scenario.seed)).map(str::to_owned)
 }
 
-/// How long one run of it takes at most.
+/// Longest duration of one run.
 pub(super) fn length(scenario: &Scenario) -> Duration {
     let stays = scenario.viewers.leaves_after.unwrap_or(Duration::MAX);
     stays.saturating_add(scenario.viewers.last_joins())

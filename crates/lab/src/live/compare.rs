@@ -1,26 +1,27 @@
-//! One controller live beside its virtual runs: what differs, and whether that is noise.
+//! [`ControllerComparison`]: a controller's live run beside its virtual runs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Unit};
-use crate::run::{Row, Spread};
+use crate::result::Row;
+use crate::statistics::Spread;
 
-/// By how much the throughput of a live run may differ from that of its virtual twin.
-pub const TOLERANCE: f64 = 0.05;
+/// Largest relative difference of throughput between a live run and its virtual reference run.
+const TOLERANCE: f64 = 0.05;
 
-/// When a live run agrees with its virtual ones in a metric.
+/// Condition under which a live run agrees with its virtual runs in a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// It differs from its twin, the virtual run with the same seed, by at most [`TOLERANCE`].
+    /// It differs from the virtual reference run, which has the same seed, by at most `TOLERANCE`.
     Tolerance,
-    /// It is no smaller than the smallest of them and no larger than the largest.
+    /// It lies between the smallest and the largest of the virtual runs.
     Range,
-    /// Always: it is shown for what it is.
+    /// Always: the metric is only shown.
     Shown,
 }
 
-/// What is compared, in the order of the table.
+/// The compared metrics, in the order of the table.
 pub const COMPARED: &[(&str, Rule)] = &[
     ("throughput_bps", Rule::Tolerance),
     ("frames_discarded", Rule::Range),
@@ -31,35 +32,35 @@ pub const COMPARED: &[(&str, Rule)] = &[
     ("mean_queue_delay_s", Rule::Shown),
 ];
 
-/// One metric of the live run beside that of the virtual ones, in the units of `docs/runs.md`. Several viewers count by
-/// their mean.
+/// One metric of the live run and of the virtual runs, in the units of `docs/runs.md`; of several viewers the mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The metric's name.
+pub struct MetricComparison {
+    /// Name of the metric.
     pub name: String,
-    /// In the live run; absent if it has none, as a start that never came.
+    /// Value in the live run; `None` if it has none, such as the delay of a playback that never started.
     pub live: Option<f64>,
-    /// In its twin, the virtual run with the same seed, whose path makes the same random choices.
-    pub twin: Option<f64>,
-    /// Mean of all virtual runs that have it.
+    /// Value in the virtual reference run, whose path makes the same random choices.
+    #[serde(rename = "twin")]
+    pub reference: Option<f64>,
+    /// Mean over all virtual runs that have a value.
     pub virtual_mean: Option<f64>,
-    /// The smallest of them.
+    /// Smallest value of the virtual runs.
     pub virtual_min: Option<f64>,
-    /// The largest.
+    /// Largest value of the virtual runs.
     pub virtual_max: Option<f64>,
-    /// When they agree.
+    /// Condition of the agreement.
     pub rule: Rule,
-    /// Whether they do.
+    /// True if the live run meets the condition.
     pub agrees: bool,
 }
 
-impl Measured {
-    /// Of the metric called `name`; `None` if no run has it. `live` has the rows of one run, `virtual_runs` those of each
-    /// virtual one, its twin first.
+impl MetricComparison {
+    /// Compares the metric called `name`; `None` if no run has a value. `live` has the rows of one run,
+    /// `virtual_runs` those of each virtual run, the reference run first.
     fn of(name: &str, rule: Rule, live: &[Row], virtual_runs: &[Vec<Row>]) -> Option<Self> {
         let metric = Metric::find(name)?;
         let live = metric.pooled(live);
-        let twin = virtual_runs.first().and_then(|rows| metric.pooled(rows));
+        let reference = virtual_runs.first().and_then(|rows| metric.pooled(rows));
         let spread = Spread::of(virtual_runs.iter().filter_map(|rows| metric.pooled(rows)));
         if live.is_none() && spread.is_none() {
             return None;
@@ -67,7 +68,7 @@ impl Measured {
         Some(Self {
             name: name.to_owned(),
             live,
-            twin,
+            reference,
             virtual_mean: spread.map(|spread| spread.mean),
             virtual_min: spread.map(|spread| spread.min),
             virtual_max: spread.map(|spread| spread.max),
@@ -75,8 +76,8 @@ impl Measured {
             agrees: match rule {
                 Rule::Shown => true,
                 Rule::Tolerance => live
-                    .zip(twin)
-                    .is_some_and(|(live, twin)| (live - twin).abs() <= TOLERANCE * twin),
+                    .zip(reference)
+                    .is_some_and(|(live, reference)| (live - reference).abs() <= TOLERANCE * reference),
                 Rule::Range => live
                     .zip(spread)
                     .is_some_and(|(live, spread)| (spread.min..=spread.max).contains(&live)),
@@ -84,18 +85,14 @@ impl Measured {
         })
     }
 
-    /// What people call it.
-    pub fn label(&self) -> &'static str {
+    /// Heading of the metric for people.
+    fn label(&self) -> &'static str {
         Metric::find(&self.name).map_or("", |metric| metric.label)
     }
 
-    fn unit(&self) -> Unit {
-        Metric::find(&self.name).map_or(Unit::Count, |metric| metric.unit)
-    }
-
-    /// The cells of its line in the table: live, twin, difference, all virtual runs, verdict.
-    pub fn cells(&self) -> [String; 5] {
-        let unit = self.unit();
+    /// Cells of the table: live, virtual reference run, difference, all virtual runs, verdict.
+    fn cells(&self) -> [String; 5] {
+        let unit = Metric::find(&self.name).map_or(Unit::Count, |metric| metric.unit);
         let text = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| unit.text(value));
         let spread = format!(
             "{} ({} to {})",
@@ -103,11 +100,11 @@ impl Measured {
             text(self.virtual_min),
             text(self.virtual_max)
         );
-        let difference = match (self.live, self.twin) {
-            (Some(live), Some(twin)) if self.rule == Rule::Tolerance && twin > 0.0 => {
-                format!("{:+.1} %", (live / twin - 1.0) * 100.0)
+        let difference = match (self.live, self.reference) {
+            (Some(live), Some(reference)) if self.rule == Rule::Tolerance && reference > 0.0 => {
+                format!("{:+.1} %", (live / reference - 1.0) * 100.0)
             }
-            (Some(live), Some(twin)) => unit.text(live - twin),
+            (Some(live), Some(reference)) => unit.text(live - reference),
             _ => "–".to_owned(),
         };
         let verdict = match (self.rule, self.agrees) {
@@ -117,41 +114,41 @@ impl Measured {
             (Rule::Range, true) => "agrees, in the range".to_owned(),
             (Rule::Range, false) => "OUT OF RANGE".to_owned(),
         };
-        [text(self.live), text(self.twin), difference, spread, verdict]
+        [text(self.live), text(self.reference), difference, spread, verdict]
     }
 }
 
-/// How one live attempt went.
+/// Validity of one live attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The relay's worst lateness.
+    /// Largest lateness of the relay in seconds.
     pub lateness_max_s: f64,
-    /// Its mean lateness over all packets.
+    /// Mean lateness of the relay over all packets in seconds.
     pub lateness_mean_s: f64,
-    /// Why it cannot be believed; empty if it can.
+    /// Reasons why the attempt is invalid; empty if it is valid.
     pub flaws: Vec<String>,
 }
 
 /// One controller, live and virtual.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// Its canonical spec.
+pub struct ControllerComparison {
+    /// Canonical spec of the controller.
     pub controller: String,
-    /// Whether they agree; absent if no live attempt can be believed.
+    /// True if the live run agrees; `None` if no live attempt is valid.
     pub agrees: Option<bool>,
-    /// What is compared.
-    pub measures: Vec<Measured>,
+    /// Metrics that are compared.
+    pub measures: Vec<MetricComparison>,
     /// The live attempts, the last being the one that is compared.
     pub attempts: Vec<Attempt>,
-    /// The viewers of the last live run, as rows of `runs.jsonl` without hash.
+    /// Rows of the last live run, which have no wire hash.
     pub live: Vec<Row>,
-    /// The viewers of the virtual runs, run by run; the first is the twin of the live one.
+    /// Rows of the virtual runs, run by run, the reference run first.
     #[serde(rename = "virtual")]
     pub virtual_runs: Vec<Row>,
 }
 
-impl Comparison {
-    /// Of one controller's last live run with its virtual ones.
+impl ControllerComparison {
+    /// Compares a controller's last live run with its virtual runs.
     pub(super) fn new(
         controller: String,
         attempts: Vec<Attempt>,
@@ -160,13 +157,13 @@ impl Comparison {
     ) -> Self {
         let measures: Vec<_> = COMPARED
             .iter()
-            .filter_map(|(name, rule)| Measured::of(name, *rule, &live, &virtual_runs))
+            .filter_map(|(name, rule)| MetricComparison::of(name, *rule, &live, &virtual_runs))
             .collect();
-        let counts = attempts.last().is_some_and(|last| last.flaws.is_empty());
+        let valid = attempts.last().is_some_and(|last| last.flaws.is_empty());
         let broken = live.iter().any(|row| row.error.is_some());
         Self {
             controller,
-            agrees: counts.then(|| !broken && measures.iter().all(|measured| measured.agrees)),
+            agrees: valid.then(|| !broken && measures.iter().all(|measured| measured.agrees)),
             measures,
             attempts,
             live,
@@ -174,12 +171,12 @@ impl Comparison {
         }
     }
 
-    /// The cells of each line of its table, with no verdict where the live run does not count.
-    pub fn lines(&self) -> impl Iterator<Item = (&'static str, [String; 5])> {
+    /// Label and cells of each line of the table; without verdicts if the live run is invalid.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (&'static str, [String; 5])> {
         self.measures.iter().map(|measured| {
             let mut cells = measured.cells();
             if self.agrees.is_none() && measured.rule != Rule::Shown {
-                "does not count".clone_into(&mut cells[4]);
+                "invalid run".clone_into(&mut cells[4]);
             }
             (measured.label(), cells)
         })
@@ -194,23 +191,23 @@ mod tests {
     fn rows(throughput: u64, discarded: u64) -> Vec<Row> {
         let mut row = row("reno", 1);
         row.throughput_bps = Some(throughput);
-        row.seen.frames_discarded = discarded;
+        row.playback.frames_discarded = discarded;
         vec![row]
     }
 
-    fn compare(live: Vec<Row>) -> Comparison {
+    fn compare(live: Vec<Row>) -> ControllerComparison {
         after(&[], live)
     }
 
-    /// Of a live run with these flaws.
-    fn after(flaws: &[&str], live: Vec<Row>) -> Comparison {
+    /// The comparison of a live run with these flaws.
+    fn after(flaws: &[&str], live: Vec<Row>) -> ControllerComparison {
         let virtual_runs = vec![rows(1_000_000, 3), rows(1_300_000, 9)];
         let attempt = Attempt {
             lateness_max_s: 0.001,
             lateness_mean_s: 0.0,
             flaws: flaws.iter().map(ToString::to_string).collect(),
         };
-        Comparison::new("reno".to_owned(), vec![attempt], live, virtual_runs)
+        ControllerComparison::new("reno".to_owned(), vec![attempt], live, virtual_runs)
     }
 
     fn agrees(live: Vec<Row>, name: &str) -> bool {
@@ -220,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn throughput_may_differ_by_five_percent_from_the_twin_whatever_other_seeds_have() {
+    fn throughput_may_differ_by_five_percent_from_the_reference_run_whatever_other_seeds_give() {
         for (bps, fits) in [
             (951_000, true),
             (1_050_000, true),
@@ -248,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn a_live_run_that_does_not_count_is_shown_without_a_verdict() {
+    fn an_invalid_live_run_is_shown_without_a_verdict() {
         for discarded in [5, 10] {
             let compared = after(&["6 ms late"], rows(1_000_000, discarded));
             assert_eq!(compared.agrees, None);
             let verdicts: Vec<_> = compared.lines().map(|(_, cells)| cells.last().cloned()).collect();
-            assert_eq!(verdicts.first(), Some(&Some("does not count".to_owned())));
+            assert_eq!(verdicts.first(), Some(&Some("invalid run".to_owned())));
             assert!(
                 verdicts
                     .iter()

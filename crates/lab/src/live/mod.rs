@@ -1,19 +1,18 @@
-//! `lab live`: a scenario over real UDP through the relay, beside the same in virtual time.
+//! `lab live`: a scenario over real UDP through the relay, beside the same scenario in virtual time.
 //!
-//! Both are made by the same code ([`crate::sim`]); what differs is the clock, the sockets and who asks the path's model. A
-//! live run agrees if its throughput is within 5 % of that of its twin, the virtual run with the same seed, and its picture
-//! discards and underflows are in the range of virtual runs with many seeds. The twin and not the mean, because the paths
-//! of both lose the same packets at random, and other seeds may differ by more than 5 % among themselves. A live run in
-//! which the relay was too late is not believed and made again; the last is played to its end all the same, to be shown
-//! without a verdict.
+//! Both are made by the same code ([`crate::sim`]); they differ in the clock, the sockets and the program that
+//! applies the path's model. A live run agrees if its throughput is within 5 % of the virtual reference run, which
+//! has the same seed, and its discarded frames and underflows are in the range of virtual runs with many seeds.
+//! Throughput is compared with the reference run and not with the mean, because both paths lose the same packets at
+//! random, and other seeds may differ by more than 5 % among themselves. A live run in which the relay was too late
+//! is invalid and repeated; the last is played to its end all the same, to be shown without a verdict.
 
 mod args;
 mod choice;
 mod compare;
-mod error;
 mod output;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -21,43 +20,44 @@ use std::time::{Duration, Instant};
 use playrate_transport::ControllerChoice;
 
 pub use args::LiveArgs;
-pub use compare::{Attempt, COMPARED, Comparison, Measured, Rule, TOLERANCE};
-pub use error::LiveError;
-pub use output::{FORMAT, LiveReport, VERSION};
+pub use compare::{Attempt, COMPARED, ControllerComparison, MetricComparison, Rule};
+pub use output::LiveReport;
 
-use crate::run::{Display, Job, PoolOptions, Row, plan, work};
+use crate::error::CommandError;
+use crate::result::Row;
+use crate::run::{Job, PoolOptions, ProgressDisplay, plan, work};
 use crate::scenario::Scenario;
-use crate::sim::{self, Live, LiveOptions, Watch};
+use crate::sim::{self, LiveOptions, LiveRun, RunHandle, Setup, SimError};
 use crate::words::{count, time};
 
-/// How often a live run is made at most: once, and three times again.
+/// Largest number of attempts at a valid live run.
 const ATTEMPTS: usize = 4;
-/// How often progress is shown.
+/// Interval at which progress is shown.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Makes the runs that `args` ask for, shows progress on stderr, writes the report and prints it to `out`. When `stop`
-/// becomes true, the run that goes on is given up, and the controllers that are done are reported.
+/// Makes the runs of `args`, shows progress on stderr, writes the report and prints it to `out`. When `stop` becomes
+/// true, the current run is given up, and the controllers that have finished are reported.
 ///
 /// # Errors
-/// See [`LiveError`]. That live and virtual disagree is no error but part of the report.
+/// See [`CommandError`]. A disagreement of live and virtual runs is not an error but part of the report.
 pub async fn run(
     args: &LiveArgs,
     stop: &Arc<AtomicBool>,
     out: &mut impl Write,
-) -> Result<LiveReport, LiveError> {
+) -> Result<LiveReport, CommandError> {
     let scenario = choice::scenario(args)?;
     output::prepare(&args.out)?;
     announce(&scenario);
     let simulated = simulate_all(&scenario, stop).await?;
     let comparisons = compare_all(&scenario, simulated, stop).await?;
     if comparisons.is_empty() {
-        return Err(LiveError::Stopped);
+        return Err(SimError::Stopped.into());
     }
     let left = scenario.controllers.iter().skip(comparisons.len());
     let not_run: Vec<_> = left.map(ToString::to_string).collect();
     let report = LiveReport {
-        format: FORMAT.to_owned(),
-        version: VERSION,
+        format: output::FORMAT.to_owned(),
+        version: output::VERSION,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         scenario: scenario.name.clone(),
         case: scenario.case.clone(),
@@ -75,18 +75,18 @@ pub async fn run(
     } else {
         writeln!(out, "{}Every run is in {}", report.text(), path.display())
     };
-    printed.map_err(LiveError::Print)?;
+    printed.map_err(CommandError::Print)?;
     Ok(report)
 }
 
-/// Says on stderr what is about to happen, and how long it takes.
+/// Announces the runs and their duration on stderr.
 fn announce(scenario: &Scenario) {
     let one = choice::length(scenario);
     let number = u32::try_from(scenario.controllers.len()).unwrap_or(u32::MAX);
     let virtual_runs = u64::from(number) * u64::from(scenario.trials);
-    // Nobody is left to be told if stderr is closed.
+    // A closed stderr is no error.
     let _ = writeln!(
-        std::io::stderr(),
+        io::stderr(),
         "{}: {} live over UDP, up to {} each, {} in all; before that, {} in virtual time. Ctrl-C stops.",
         scenario.full_name(),
         count(number.into(), "controller", "controllers"),
@@ -100,67 +100,52 @@ fn announce(scenario: &Scenario) {
 async fn simulate_all(
     scenario: &Arc<Scenario>,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Vec<Vec<Row>>>, LiveError> {
+) -> Result<Vec<Vec<Vec<Row>>>, CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let trials = scenario.trials.max(1) as usize;
-    let asked = Arc::clone(stop);
-    let rows = tokio::task::spawn_blocking(move || simulate(&jobs, &asked))
+    let stop = Arc::clone(stop);
+    let rows = tokio::task::spawn_blocking(move || simulate(&jobs, &stop))
         .await
-        .map_err(|error| LiveError::Virtual(error.to_string()))??;
+        .map_err(|error| SimError::setup("the virtual runs", &error))??;
     Ok(rows.chunks(trials).map(<[_]>::to_vec).collect())
 }
 
 /// The rows of each job, in order.
-fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, LiveError> {
-    let options = PoolOptions {
-        threads: std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
-        series: None,
-    };
-    let todo: Vec<_> = jobs.iter().enumerate().collect();
-    let mut display = Display::new(jobs.len(), jobs.iter().map(Job::weight).sum());
-    let done = std::cell::Cell::new((0, 0));
+fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, CommandError> {
     let mut all: Vec<Vec<Row>> = vec![Vec::new(); jobs.len()];
     let mut failed = Vec::new();
+    let jobs: Vec<&Job> = jobs.iter().collect();
     work(
-        &todo,
-        options,
-        |over| {
-            let (runs, weight) = done.get();
-            done.set((runs + 1, weight + jobs.get(over.index).map_or(0, Job::weight)));
-            match (over.result, all.get_mut(over.index)) {
-                (Ok(rows), Some(place)) => *place = rows,
-                (Err(why), _) => failed.push(why),
-                (Ok(_), None) => {}
-            }
-        },
-        |running| {
-            let (runs, weight) = done.get();
-            display.show(runs, weight + running);
-            !stop.load(Relaxed)
+        &jobs,
+        PoolOptions::default(),
+        stop,
+        |index, result| match result {
+            Ok(results) => all[index] = results.rows,
+            Err(why) => failed.push(why),
         },
     );
-    display.finish();
     if stop.load(Relaxed) {
-        return Err(LiveError::Stopped);
+        return Err(SimError::Stopped.into());
     }
     if failed.is_empty() {
         Ok(all)
     } else {
-        Err(LiveError::Virtual(failed.join("; ")))
+        let all = jobs.len();
+        Err(CommandError::Runs { failed, all })
     }
 }
 
-/// Every controller live, one after the other, so that none takes the processor from another.
+/// Runs every controller live, one after the other, so that none takes the processor from another.
 async fn compare_all(
     scenario: &Arc<Scenario>,
     simulated: Vec<Vec<Vec<Row>>>,
     stop: &AtomicBool,
-) -> Result<Vec<Comparison>, LiveError> {
+) -> Result<Vec<ControllerComparison>, CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let number = scenario.controllers.len();
-    let mut stage = Stage {
+    let mut runner = LiveRunner {
         scenario,
-        display: Display::new(number, millis(choice::length(scenario)) * number as u64),
+        display: ProgressDisplay::new(number, millis(choice::length(scenario)) * number as u64),
         done: 0,
         stop,
     };
@@ -168,18 +153,15 @@ async fn compare_all(
     // The live run is that of the first trial.
     let firsts = jobs.iter().step_by(scenario.trials.max(1) as usize);
     for ((controller, virtual_runs), job) in scenario.controllers.iter().zip(simulated).zip(firsts) {
-        let Some((attempts, live)) = stage.attempt(controller, job).await? else {
+        let Some((attempts, last)) = runner.attempt(controller, job.key.seed).await? else {
             break;
         };
-        comparisons.push(Comparison::new(
-            controller.to_string(),
-            attempts,
-            live,
-            virtual_runs,
-        ));
-        stage.done += 1;
+        let live = Row::of_run(scenario, &job.key, &last.run);
+        let name = controller.to_string();
+        comparisons.push(ControllerComparison::new(name, attempts, live, virtual_runs));
+        runner.done += 1;
     }
-    stage.display.finish();
+    runner.display.finish();
     Ok(comparisons)
 }
 
@@ -187,64 +169,55 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The live runs so far.
-struct Stage<'a> {
+/// Makes live runs one after the other.
+struct LiveRunner<'a> {
     scenario: &'a Scenario,
-    display: Display,
+    display: ProgressDisplay,
     done: usize,
     stop: &'a AtomicBool,
 }
 
-/// What came of a controller's attempts: how each went, and the rows of the last.
-type Attempted = (Vec<Attempt>, Vec<Row>);
-
-impl Stage<'_> {
-    /// Runs `controller` live until a run can be believed, or often enough; `None` if it was stopped.
+impl LiveRunner<'_> {
+    /// Runs `controller` live until a run is valid, at most [`ATTEMPTS`] times. Returns all attempts and the last run;
+    /// `None` if it was stopped.
     async fn attempt(
         &mut self,
         controller: &ControllerChoice,
-        job: &Job,
-    ) -> Result<Option<Attempted>, LiveError> {
+        seed: u64,
+    ) -> Result<Option<(Vec<Attempt>, LiveRun)>, CommandError> {
+        let setup = self.scenario.setup(controller, seed).without_taps();
         let mut attempts = Vec::new();
         loop {
-            let last = attempts.len() + 1 == ATTEMPTS;
-            let Some(live) = self.once(controller, job.key.seed, !last).await? else {
+            let options = LiveOptions {
+                stop_when_late: attempts.len() + 1 < ATTEMPTS,
+                ..LiveOptions::default()
+            };
+            let Some(live) = self.once(&setup, options).await? else {
                 return Ok(None);
             };
-            let flaws: Vec<String> = live.flaws();
-            let valid = flaws.is_empty();
-            attempts.push(Attempt {
+            let attempt = Attempt {
                 lateness_max_s: live.relay.totals.lateness.max.as_secs_f64(),
                 lateness_mean_s: live.relay.totals.lateness.mean.as_secs_f64(),
-                flaws,
-            });
+                flaws: live.flaws(),
+            };
+            let valid = attempt.flaws.is_empty();
+            attempts.push(attempt);
             if !valid {
-                self.display.note(&blame(controller, &attempts));
+                self.display.note(&invalid(controller, &attempts));
             }
-            if valid || last {
-                return Ok(Some((attempts, Row::of_run(self.scenario, &job.key, &live.run))));
+            if valid || attempts.len() == ATTEMPTS {
+                return Ok(Some((attempts, live)));
             }
         }
     }
 
     /// One live run; `None` if it was stopped.
-    async fn once(
-        &mut self,
-        controller: &ControllerChoice,
-        seed: u64,
-        stop_when_late: bool,
-    ) -> Result<Option<Live>, LiveError> {
-        let mut setup = self.scenario.setup(controller, seed);
-        setup.taps = false;
-        let options = LiveOptions {
-            stop_when_late,
-            ..LiveOptions::default()
-        };
-        let watch = Arc::new(Watch::default());
+    async fn once(&mut self, setup: &Setup, options: LiveOptions) -> Result<Option<LiveRun>, CommandError> {
+        let handle = Arc::new(RunHandle::default());
         let began = Instant::now();
         let before = millis(choice::length(self.scenario)) * self.done as u64;
         let mut tick = tokio::time::interval(REFRESH);
-        let mut run = std::pin::pin!(sim::run_live(&setup, options, &watch));
+        let mut run = std::pin::pin!(sim::run_live(setup, options, &handle));
         loop {
             tokio::select! {
                 biased;
@@ -254,7 +227,7 @@ impl Stage<'_> {
                 _ = tick.tick() => {
                     self.display.show(self.done, before + millis(began.elapsed()));
                     if self.stop.load(Relaxed) {
-                        watch.stop();
+                        handle.stop();
                     }
                 }
             }
@@ -262,16 +235,16 @@ impl Stage<'_> {
     }
 }
 
-/// Says why the last attempt does not count.
-fn blame(controller: &ControllerChoice, attempts: &[Attempt]) -> String {
+/// The reason why the last attempt is invalid.
+fn invalid(controller: &ControllerChoice, attempts: &[Attempt]) -> String {
     let why = attempts.last().map(|attempt| attempt.flaws.join("; "));
     let next = if attempts.len() < ATTEMPTS {
-        "once more"
+        "trying again"
     } else {
-        "no more"
+        "giving up"
     };
     format!(
-        "{controller}: live run {} of at most {ATTEMPTS} does not count, {next}: {}",
+        "{controller}: live run {} of at most {ATTEMPTS} is invalid, {next}: {}",
         attempts.len(),
         why.unwrap_or_default()
     )

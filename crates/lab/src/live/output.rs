@@ -1,4 +1,4 @@
-//! What `lab live` leaves: tables on stdout, and a file.
+//! [`LiveReport`]: the results of `lab live`, as tables on stdout and as a file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,49 +6,49 @@ use std::path::{Path, PathBuf};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
-use super::LiveError;
-use super::compare::Comparison;
+use super::compare::ControllerComparison;
+use crate::error::CommandError;
 use crate::scenario::full_name;
 
 /// Name of the report's format.
-pub const FORMAT: &str = "lab-live";
-/// Its version: within one, fields are added, never renamed or removed.
-pub const VERSION: u32 = 1;
+pub(super) const FORMAT: &str = "lab-live";
+/// Version of the format: within one, fields are added, never renamed or removed.
+pub(super) const VERSION: u32 = 1;
 /// Name of the report in the output directory.
 const FILE: &str = "live.json";
 
 /// All controllers of one scenario, live and virtual. `docs/runs.md` describes the fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveReport {
-    /// [`FORMAT`].
+    /// Name of the format: `lab-live`.
     pub format: String,
-    /// [`VERSION`].
+    /// Version of the format.
     pub version: u32,
-    /// Version of the program that made it.
+    /// Version of the program that made the report.
     pub program: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Which of its cases; empty if it has none.
+    /// Name of the scenario's case; empty if it has none.
     pub case: String,
-    /// What of the scenario a run depends on.
+    /// Hash of everything in the scenario that a run depends on.
     pub scenario_hash: String,
-    /// How long a viewer watches at most.
+    /// Longest time that a viewer watches, in seconds.
     pub watching_s: f64,
     /// Seed of the live runs, and of the first virtual one of each controller.
     pub seed: u64,
-    /// How many virtual runs each controller has.
+    /// Number of virtual runs of each controller.
     pub trials: u32,
-    /// Whether every controller agrees with its virtual runs.
+    /// True if every controller was run and agrees with its virtual runs.
     pub agrees: bool,
-    /// One for each controller, as asked for.
-    pub comparisons: Vec<Comparison>,
-    /// Controllers whose turn had not come when somebody stopped it.
+    /// One comparison for each controller, in the order of the arguments.
+    pub comparisons: Vec<ControllerComparison>,
+    /// Controllers that had not been run when the user stopped it.
     pub not_run: Vec<String>,
 }
 
 impl LiveReport {
-    /// It as tables.
-    pub fn text(&self) -> String {
+    /// The report as tables.
+    pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for compared in &self.comparisons {
             // Writing to a String cannot fail.
@@ -58,13 +58,13 @@ impl LiveReport {
                 full_name(&self.scenario, &self.case),
                 compared.controller
             );
-            let _ = writeln!(text, "{}\n{}\n", table(compared), trust(compared));
+            let _ = writeln!(text, "{}\n{}\n", table(compared), validity(compared));
         }
         let (differ, unknown) = (self.any(Some(false)), self.any(None));
         text.push_str(match (differ, unknown, self.any(Some(true))) {
             (true, ..) => "Live and virtual do NOT agree everywhere.",
-            (false, true, true) => "Live and virtual agree where a live run can be believed.",
-            (false, true, false) => "Nothing can be said: no live run can be believed.",
+            (false, true, true) => "Live and virtual agree where a live run is valid.",
+            (false, true, false) => "No verdict: no live run is valid.",
             (false, false, _) => "Live and virtual agree.",
         });
         text.push('\n');
@@ -74,21 +74,21 @@ impl LiveReport {
         text
     }
 
-    /// Whether some controller has this verdict.
+    /// Returns true if some controller has this verdict.
     fn any(&self, verdict: Option<bool>) -> bool {
         self.comparisons.iter().any(|compared| compared.agrees == verdict)
     }
 }
 
-fn table(compared: &Comparison) -> Table {
+fn table(compared: &ControllerComparison) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header([
         "",
         "live",
-        "virtual twin",
+        "virtual reference",
         "difference",
-        "all virtual (smallest to largest)",
+        "all virtual runs (smallest to largest)",
         "",
     ]);
     for (label, cells) in compared.lines() {
@@ -100,8 +100,8 @@ fn table(compared: &Comparison) -> Table {
     table
 }
 
-/// How punctual the relay was.
-fn trust(compared: &Comparison) -> String {
+/// Validity of the last live run, with the relay's lateness.
+fn validity(compared: &ControllerComparison) -> String {
     let Some(last) = compared.attempts.last() else {
         return "No live run.".to_owned();
     };
@@ -111,38 +111,31 @@ fn trust(compared: &Comparison) -> String {
         last.lateness_max_s * 1e3
     );
     let broken = compared.live.iter().find_map(|row| row.error.as_ref());
-    match (compared.agrees, compared.attempts.len()) {
-        (None, tries) => format!(
-            "No verdict: none of {tries} live runs can be believed ({}). Run it on an idle machine, or with real-time \
+    match (compared.agrees, broken, compared.attempts.len()) {
+        (None, _, tries) => format!(
+            "No verdict: none of {tries} live runs is valid ({}). Run it on an idle machine, or with real-time \
              priority: chrt -r 10 lab live …",
             last.flaws.join("; ")
         ),
-        (Some(_), _) if let Some(broken) = broken => format!("The live session broke off: {broken}"),
-        (Some(_), 1) => format!("Valid: {punctual}."),
-        (Some(_), tries) => format!("Valid at attempt {tries}: {punctual}."),
+        (Some(_), Some(broken), _) => format!("The live session broke off: {broken}"),
+        (Some(_), None, 1) => format!("Valid: {punctual}."),
+        (Some(_), None, tries) => format!("Valid at attempt {tries}: {punctual}."),
     }
 }
 
-/// Makes the output directory, before anything is run whose results would be lost.
-pub(super) fn prepare(directory: &Path) -> Result<(), LiveError> {
-    std::fs::create_dir_all(directory).map_err(|source| LiveError::Save {
-        path: directory.to_owned(),
-        source,
-    })
+/// Creates the output directory, before anything is run whose results would be lost.
+pub(super) fn prepare(directory: &Path) -> Result<(), CommandError> {
+    std::fs::create_dir_all(directory).map_err(|error| CommandError::cannot_write(directory, &error))
 }
 
-/// Writes the report into `directory`, and gives it as text too.
-pub(super) fn save(report: &LiveReport, directory: &Path) -> Result<(PathBuf, String), LiveError> {
+/// Writes the report into `directory`. Returns the file's path and content.
+pub(super) fn save(report: &LiveReport, directory: &Path) -> Result<(PathBuf, String), CommandError> {
     let path = directory.join(FILE);
-    let mut text = serde_json::to_string_pretty(report).map_err(|error| LiveError::Save {
-        path: path.clone(),
-        source: error.into(),
-    })?;
-    text.push('\n');
-    match std::fs::write(&path, &text) {
-        Ok(()) => Ok((path, text)),
-        Err(source) => Err(LiveError::Save { path, source }),
-    }
+    let text =
+        serde_json::to_string_pretty(report).map_err(|error| CommandError::cannot_write(&path, &error))?;
+    let text = text + "\n";
+    std::fs::write(&path, &text).map_err(|error| CommandError::cannot_write(&path, &error))?;
+    Ok((path, text))
 }
 
 #[cfg(test)]
@@ -152,9 +145,9 @@ mod tests {
     fn report(verdicts: &[Option<bool>]) -> LiveReport {
         let comparisons: Vec<_> = verdicts
             .iter()
-            .map(|agrees| Comparison {
+            .map(|agrees| ControllerComparison {
                 agrees: *agrees,
-                ..Comparison::new("reno".to_owned(), Vec::new(), Vec::new(), Vec::new())
+                ..ControllerComparison::new("reno".to_owned(), Vec::new(), Vec::new(), Vec::new())
             })
             .collect();
         LiveReport {
@@ -177,8 +170,8 @@ mod tests {
     fn no_verdict_is_neither_agreement_nor_disagreement() {
         for (verdicts, said) in [
             (&[Some(true), Some(true)][..], "Live and virtual agree."),
-            (&[Some(true), None], "agree where a live run can be believed"),
-            (&[None], "Nothing can be said"),
+            (&[Some(true), None], "agree where a live run is valid"),
+            (&[None], "No verdict"),
             (&[Some(true), None, Some(false)], "do NOT agree"),
         ] {
             let text = report(verdicts).text();

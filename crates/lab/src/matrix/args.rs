@@ -4,74 +4,67 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
-use playrate_cc::SpecError;
-use playrate_transport::ControllerChoice;
-use playrate_transport::controllers::registry;
-use thiserror::Error;
+use playrate_cc::Registry;
+use playrate_transport::{Baseline, ControllerChoice};
 
+use crate::error::CommandError;
 use crate::scenario::PAPERS;
 
-/// What `lab matrix` is told.
+/// Arguments of `lab matrix`.
 #[derive(Args, Clone, Debug)]
-pub struct MatrixArgs {
-    /// Controllers, separated by commas: those of a list of your own, or after a `+` in front of it besides all that there are, such as
+pub(crate) struct MatrixArgs {
+    /// Controllers, separated by commas, in place of all known ones; or after a `+` in addition to them, such as
     /// `+vegas+ceiling=pace`
     #[arg(long, value_name = "LIST")]
-    pub controllers: Option<String>,
+    pub(super) controllers: Option<String>,
 
-    /// Scenarios or groups of them, separated by commas
+    /// Scenarios or groups of scenarios, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = PAPERS)]
-    pub scenarios: Vec<String>,
+    pub(crate) scenarios: Vec<String>,
 
-    /// One trial instead of three
+    /// Run one trial instead of three
     #[arg(long)]
-    pub quick: bool,
+    pub(super) quick: bool,
 
     /// Runs of each controller in each scenario
     #[arg(long, value_name = "N")]
-    pub trials: Option<NonZeroU32>,
+    pub(super) trials: Option<NonZeroU32>,
 
-    /// Runs at once; all cores if not given
+    /// Runs at the same time [default: number of cores]
     #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    pub(super) jobs: Option<NonZeroUsize>,
 
-    /// Directory for the results; what it holds already is not run again
+    /// Directory for the results; results that are already there are not run again
     #[arg(long, value_name = "DIR", default_value = "lab-matrix")]
-    pub out: PathBuf,
+    pub(super) out: PathBuf,
 }
 
-/// A list of controllers that is none.
-#[derive(Debug, Error)]
-#[error("`{list}` is no list of controllers: {error}")]
-pub struct ControllersError {
-    list: String,
-    error: Box<SpecError>,
-}
-
-/// Combinations beside the laws, aliases and baselines, each with what it adds to the map.
+/// Combinations in addition to the algorithms, aliases and baselines, each with its reason.
 const COMBINATIONS: [&str; 5] = [
     // The papers' second CCPD.
     "ccpd(kd=4ms)",
-    // The papers' CCP, which does not answer losses.
+    // The papers' CCP, which does not respond to losses.
     "ccp+loss=ignore",
     // The underbooking of P15.
     "ccp-lb(2)",
-    // What a slow start that ends before the queue is full is worth to the law that most senders have.
+    // Shows the effect of leaving slow start before the queue is full, for the most widely used algorithm.
     "cubic+start=hystartpp",
-    // What not sending much faster than the player plays is worth to it.
+    // Shows the effect of sending not much faster than the player plays.
     "cubic+ceiling=pace",
 ];
 
-/// Every law, alias and baseline under its own name, and some combinations.
-pub fn default_controllers() -> Vec<ControllerChoice> {
-    let registry = registry();
-    let laws = registry.controllers().map(|entry| entry.name().to_owned());
+/// Every algorithm, alias and baseline under its own name, and some combinations.
+fn default_controllers() -> Vec<ControllerChoice> {
+    let registry = Registry::builtin();
+    let algorithms = registry.controllers().map(|entry| entry.name().to_owned());
+    let baselines = Baseline::ALL.map(|baseline| baseline.name().to_owned());
     let aliases = registry.aliases().map(|alias| alias.name.to_owned());
-    let names: Vec<String> = laws
+    let names: Vec<String> = algorithms
+        .chain(baselines)
         .chain(aliases)
         .chain(COMBINATIONS.map(str::to_owned))
         .collect();
-    // A law that cannot be without arguments is none for every path; a test sees to it that the combinations are read.
+    // An algorithm that needs arguments does not fit every path; a test makes sure that the combinations are read.
     unique(names.iter().filter_map(|name| name.parse().ok()))
 }
 
@@ -86,7 +79,7 @@ fn unique(all: impl IntoIterator<Item = ControllerChoice>) -> Vec<ControllerChoi
 }
 
 impl MatrixArgs {
-    pub(super) fn controllers(&self) -> Result<Vec<ControllerChoice>, ControllersError> {
+    pub(super) fn controllers(&self) -> Result<Vec<ControllerChoice>, CommandError> {
         let Some(list) = &self.controllers else {
             return Ok(default_controllers());
         };
@@ -94,9 +87,8 @@ impl MatrixArgs {
             Some(names) => (default_controllers(), names),
             None => (Vec::new(), list.as_str()),
         };
-        let added = ControllerChoice::list(names).map_err(|error| ControllersError {
-            list: list.clone(),
-            error: Box::new(error),
+        let added = ControllerChoice::list(names).map_err(|error| {
+            CommandError::BadInput(format!("invalid list of controllers `{list}`: {error}"))
         })?;
         Ok(unique(others.into_iter().chain(added)))
     }
@@ -123,10 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn every_law_alias_baseline_and_combination_is_among_the_controllers_once() {
+    fn every_algorithm_alias_baseline_and_combination_is_among_the_controllers_once() {
         let all = names(None);
-        let wanted = registry();
-        let wanted = wanted
+        let registry = Registry::builtin();
+        let wanted = registry
             .controllers()
             .map(playrate_cc::registry::Entry::name)
             .chain(COMBINATIONS)
@@ -138,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_stands_alone_or_after_a_plus_beside_all_others() {
+    fn a_list_replaces_all_others_or_is_added_to_them_after_a_plus() {
         assert_eq!(names(Some("reno,ccpd(1,4000)")), ["reno", "ccpd(kd=4ms)"]);
         let more = names(Some("+vegas+ceiling=pace"));
         assert_eq!(more.len(), names(None).len() + 1);
         assert_eq!(more.last().map(String::as_str), Some("vegas+ceiling=pace"));
         assert_eq!(names(Some("+cubic")), names(None));
         let error = args(Some("renoo")).controllers().unwrap_err().to_string();
-        assert!(error.contains("`renoo` is no list of controllers"), "{error}");
+        assert!(error.contains("invalid list of controllers `renoo`"), "{error}");
     }
 }

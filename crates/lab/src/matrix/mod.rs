@@ -1,10 +1,8 @@
-//! `lab matrix`: all controllers over all scenarios of the papers, ranked by what viewers see.
+//! `lab matrix`: runs all controllers in all scenarios of the papers and ranks them by what viewers see.
 //!
-//! It is the map on which a controller for every path is looked for: add yours and see its row. Runs are those of `lab run`, fewer and
-//! with shorter titles; [`Matrix`] says how they are ranked.
+//! Runs are those of `lab run`, fewer and with shorter titles; [`score`] has the rules of the ranking.
 
 mod args;
-mod json;
 mod page;
 mod score;
 
@@ -15,60 +13,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use thiserror::Error;
+pub(crate) use args::MatrixArgs;
+use score::Matrix;
 
-pub use args::{ControllersError, MatrixArgs, default_controllers};
-pub use score::{Cell, Matrix, Place, Standing};
+use crate::error::CommandError;
+use crate::result::{ResultSet, read_directory};
+use crate::run::{self, RunArgs};
 
-use crate::report::results::{ReportFailure, Results};
-use crate::run::{self, RunArgs, RunFailure};
-
-/// Trials of each controller in each scenario.
 const TRIALS: u32 = 3;
 /// The same with `--quick`.
 const QUICK_TRIALS: u32 = 1;
 
-/// Why there is no matrix.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MatrixFailure {
-    /// A controller is none.
-    #[error(transparent)]
-    Controllers(#[from] ControllersError),
-    /// The runs came to no end.
-    #[error(transparent)]
-    Run(#[from] RunFailure),
-    /// The results cannot be read again.
-    #[error(transparent)]
-    Results(#[from] ReportFailure),
-    /// The matrix cannot be written.
-    #[error("cannot write {}: {error}", .file.display())]
-    Write {
-        /// The file.
-        file: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-}
-
-impl MatrixFailure {
-    /// Whether the user asked for something that cannot be.
-    pub fn is_bad_input(&self) -> bool {
-        match self {
-            Self::Controllers(_) => true,
-            Self::Run(failure) => failure.is_bad_input(),
-            Self::Results(failure) => failure.is_bad_input(),
-            Self::Write { .. } => false,
-        }
-    }
-}
-
-/// Makes the runs that `args` ask for and are not there yet, ranks them, writes page, figures and JSON, and prints the table to `out`.
-/// Returns the page.
-///
-/// # Errors
-/// See [`MatrixFailure`]. If single runs fail, the others are ranked nevertheless.
-pub fn run(args: &MatrixArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<PathBuf, MatrixFailure> {
+/// Makes the runs that are missing, ranks the controllers, writes page, figures and JSON, and prints the table
+/// to `out`. Returns the page's path. If single runs fail, the others are ranked before the error is returned.
+pub(crate) fn run(
+    args: &MatrixArgs,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<PathBuf, CommandError> {
     let controllers = args.controllers()?;
     let trials = if args.quick { QUICK_TRIALS } else { TRIALS };
     let runs = RunArgs {
@@ -76,11 +38,12 @@ pub fn run(args: &MatrixArgs, stop: &AtomicBool, out: &mut impl Write) -> Result
         trials: args.trials.or(NonZeroU32::new(trials)),
         jobs: args.jobs,
         quick: true,
-        // What is there is kept: a matrix grows by a row at a time.
+        // Results that are there are kept: a matrix grows by one row at a time.
         resume: true,
-        ..RunArgs::keeping_in(args.out.clone())
+        out: args.out.clone(),
+        ..RunArgs::default()
     };
-    let mut scenarios = run::scenarios(&runs).map_err(RunFailure::from)?;
+    let mut scenarios = run::scenarios(&runs)?;
     for scenario in &mut scenarios {
         let scenario = Arc::make_mut(scenario);
         scenario.controllers.clone_from(&controllers);
@@ -88,28 +51,29 @@ pub fn run(args: &MatrixArgs, stop: &AtomicBool, out: &mut impl Write) -> Result
     }
     let failed = match run::make(&scenarios, &runs, stop, &mut io::sink()) {
         Ok(_) => None,
-        Err(failure @ RunFailure::Runs { .. }) => Some(failure),
-        Err(failure) => return Err(failure.into()),
+        Err(error @ CommandError::Runs { .. }) => Some(error),
+        Err(error) => return Err(error),
     };
     let wanted: Vec<String> = controllers.iter().map(ToString::to_string).collect();
-    let matrix = Matrix::of(&Results::load(&args.out)?, &wanted, &scenarios);
+    let rows = read_directory(&args.out).map_err(|error| CommandError::read(&args.out, error))?;
+    let matrix = Matrix::of(&ResultSet::of(&rows), &wanted, &scenarios);
     let file = write(&args.out, &matrix)?;
     out.write_all(page::text(&matrix).as_bytes())
-        .map_err(RunFailure::Print)?;
-    writeln!(out, "The map: {}", file.display()).map_err(RunFailure::Print)?;
-    failed.map_or(Ok(file), |failure| Err(failure.into()))
+        .map_err(CommandError::Print)?;
+    writeln!(out, "Matrix with figures: {}", file.display()).map_err(CommandError::Print)?;
+    failed.map_or(Ok(file), Err)
 }
 
-fn write(directory: &Path, matrix: &Matrix) -> Result<PathBuf, MatrixFailure> {
+fn write(directory: &Path, matrix: &Matrix) -> Result<PathBuf, CommandError> {
     let page = directory.join("matrix.html");
     let files = [
         (page.clone(), page::html(matrix)),
-        (directory.join("matrix.json"), json::text(matrix)),
+        (directory.join("matrix.json"), page::json(matrix)),
         (directory.join("matrix-ranks.svg"), page::ranks(matrix).svg()),
-        (directory.join("matrix-spoilt.svg"), page::spoilt(matrix).svg()),
+        (directory.join("matrix-spoilt.svg"), page::impaired(matrix).svg()),
     ];
     for (file, text) in files {
-        fs::write(&file, text).map_err(|error| MatrixFailure::Write { file, error })?;
+        fs::write(&file, text).map_err(|error| CommandError::Write { file, error })?;
     }
     Ok(page)
 }

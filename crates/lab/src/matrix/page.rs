@@ -1,22 +1,28 @@
-//! The matrix as text, as heat maps and as a page.
+//! The matrix as text, as JSON, as heat maps and as an HTML page.
 
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
 
-use super::score::{Cell, Matrix, Place, Standing};
-use crate::figure::{HeatCell, HeatMap, escape};
+use super::score::{Matrix, MatrixCell, Place, Standing};
+use crate::figure::{HeatCell, HeatMap};
+use crate::report::begin_page;
+use crate::svg::escape;
 use crate::words::percent;
 
-const STYLE: &str = include_str!("../report/style.css");
-const MORE_STYLE: &str = include_str!("../report/results/results.css");
+const FORMAT: &str = "lab-matrix";
+/// Version of the format: within one, fields are added, never renamed or removed.
+const VERSION: u32 = 1;
 
-/// How the ranking is made, for people.
-const SCORE: &str = "Controllers are ranked in each scenario by the share of the watching time that was spoilt (the picture stood still, \
-    or pictures were discarded), in steps of 0.1 %; then, where players choose among representations, by mean bitrate in steps of 1 %; \
-    then by the share of packets lost, in steps of 0.01 %. Equals share the mean of their ranks. The overall standing is the mean rank over \
-    scenarios, cases of a scenario averaged first. Ranks say who is better, not by how much: the worst case does, as the spoilt share \
-    beyond that of the best controller there.";
+/// The rules of the ranking, for people.
+const SCORE: &str = "Controllers are ranked in each scenario by the impaired share: the time in which \
+    playback stood still or \
+    frames were discarded, over the title's duration, in steps of 0.1 %. Equal ones are compared by mean \
+    bitrate in steps of 1 % where players choose among representations, then by the share of packets lost in \
+    steps of 0.01 %. Ties share the mean of their ranks. The overall standing is the mean rank over scenarios; \
+    cases of a scenario are averaged first. Ranks do not say how much better a controller is. The worst case \
+    does: the largest impaired share beyond that of the best controller in the same place.";
 
 fn rank_text(rank: f64) -> String {
     if (rank - rank.round()).abs() < 1e-9 {
@@ -39,17 +45,17 @@ fn worst_text(standing: &Standing) -> String {
     )
 }
 
-/// Mean over all places.
-fn mean(standing: &Standing, value: impl Fn(&Cell) -> f64) -> Option<f64> {
+/// Mean over all places; `None` if there are none.
+fn mean(standing: &Standing, value: impl Fn(&MatrixCell) -> f64) -> Option<f64> {
     let values: Vec<f64> = standing.cells.iter().flatten().map(value).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Columns of the table besides the controllers' names.
+/// Heads of the columns after the controllers' names.
 const HEADS: [&str; 5] = [
     "mean rank",
-    "spoilt, mean",
-    "worst beyond the best",
+    "impaired, mean",
+    "worst, beyond the best",
     "lost, mean",
     "best in",
 ];
@@ -59,14 +65,13 @@ fn line(standing: &Standing) -> [String; 5] {
     let firsts = standing.cells.iter().flatten().filter(|cell| cell.best).count();
     [
         mean_text(standing),
-        share(mean(standing, |cell| cell.spoilt)),
+        share(mean(standing, |cell| cell.impaired)),
         worst_text(standing),
         share(mean(standing, |cell| cell.loss)),
         format!("{firsts} of {}", standing.cells.iter().flatten().count()),
     ]
 }
 
-/// The standings as a table.
 pub(super) fn text(matrix: &Matrix) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -87,6 +92,40 @@ pub(super) fn text(matrix: &Matrix) -> String {
     format!("{} scenarios and cases\n{table}\n", matrix.places.len())
 }
 
+/// The whole matrix, with a line break at the end.
+pub(super) fn json(matrix: &Matrix) -> String {
+    let standings = matrix.standings.iter().map(|standing| {
+        let cells = matrix.places.iter().zip(&standing.cells);
+        let cells: Vec<Value> = cells
+            .filter_map(|(place, cell)| {
+                let cell = (*cell)?;
+                Some(json!({
+                    "scenario": place.scenario,
+                    "case": place.case,
+                    "rank": cell.rank,
+                    "of": cell.of,
+                    "spoilt_share": cell.impaired,
+                    "mean_bitrate_bps": cell.bitrate,
+                    "loss_ratio": cell.loss,
+                }))
+            })
+            .collect();
+        json!({
+            "controller": standing.spec,
+            "name": standing.name,
+            "mean_rank": standing.mean_rank,
+            "places": cells,
+        })
+    });
+    let whole = json!({
+        "format": FORMAT,
+        "version": VERSION,
+        "program": env!("CARGO_PKG_VERSION"),
+        "standings": standings.collect::<Vec<_>>(),
+    });
+    format!("{whole:#}\n")
+}
+
 fn map(matrix: &Matrix, title: &str, unit: &str, ends: (&str, &str)) -> HeatMap {
     let places = matrix.places.iter().map(Place::name);
     HeatMap {
@@ -100,11 +139,10 @@ fn map(matrix: &Matrix, title: &str, unit: &str, ends: (&str, &str)) -> HeatMap 
         columns: ["overall".to_owned()].into_iter().chain(places).collect(),
         cells: Vec::new(),
         ends: (ends.0.to_owned(), ends.1.to_owned()),
-        apart: 1,
+        gap_after: 1,
     }
 }
 
-/// Ranks as a heat map.
 pub(super) fn ranks(matrix: &Matrix) -> HeatMap {
     let most = matrix.standings.len().saturating_sub(1).max(1) as f64;
     let cells = matrix.standings.iter().map(|standing| {
@@ -122,19 +160,13 @@ pub(super) fn ranks(matrix: &Matrix) -> HeatMap {
     });
     HeatMap {
         cells: cells.collect(),
-        ..map(
-            matrix,
-            "Ranks",
-            "by what viewers see, 1 is best",
-            ("best", "worst"),
-        )
+        ..map(matrix, "Ranks", "1 is best", ("best", "worst"))
     }
 }
 
-/// Spoilt shares as a heat map.
-pub(super) fn spoilt(matrix: &Matrix) -> HeatMap {
+pub(super) fn impaired(matrix: &Matrix) -> HeatMap {
     let cell = |share: f64| HeatCell {
-        // Square root, so that the difference between none and little is seen beside hopeless paths.
+        // Square root, so that none and little differ visibly beside paths that are far too slow.
         shade: share.max(0.0).sqrt(),
         text: if share < 0.000_5 {
             "0".to_owned()
@@ -145,36 +177,34 @@ pub(super) fn spoilt(matrix: &Matrix) -> HeatMap {
         },
     };
     let cells = matrix.standings.iter().map(|standing| {
-        let overall = mean(standing, |cell| cell.spoilt).map(cell);
+        let overall = mean(standing, |cell| cell.impaired).map(cell);
         let places = standing
             .cells
             .iter()
-            .map(|found| found.map(|found| cell(found.spoilt)));
+            .map(|found| found.map(|found| cell(found.impaired)));
         [overall].into_iter().chain(places).collect()
     });
     HeatMap {
         cells: cells.collect(),
         ..map(
             matrix,
-            "Watching time spoilt",
-            "%, frozen or discarded",
+            "Impaired share",
+            "%, stalled or discarded",
             ("none", "all"),
         )
     }
 }
 
-/// The page.
 pub(super) fn html(matrix: &Matrix) -> String {
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>playrate: controllers over scenarios</title>\n<style>\n{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <header>\n<p class=\"kicker\">playrate lab</p>\n<h1>{} controllers over {} scenarios and cases</h1>\n\
+    let mut page = begin_page("playrate: controllers by scenario");
+    // Writing to a String cannot fail, here and below.
+    let _ = write!(
+        page,
+        "<header>\n<p class=\"kicker\">playrate lab</p>\n<h1>{} controllers in {} scenarios and cases</h1>\n\
          <p class=\"lead\">{SCORE}</p>\n</header>\n<div class=\"wide\"><table>\n<thead><tr><th>controller</th>",
         matrix.standings.len(),
         matrix.places.len(),
     );
-    // Writing to a String cannot fail, here and below.
     for head in HEADS {
         let _ = write!(page, "<th class=\"value\">{head}</th>");
     }
@@ -194,10 +224,11 @@ pub(super) fn html(matrix: &Matrix) -> String {
     let _ = write!(
         page,
         "</tbody>\n</table></div>\n<figure class=\"wide\">\n{}</figure>\n<figure class=\"wide\">\n{}</figure>\n\
-         <p class=\"note\">To see another controller's row: <code>lab matrix --controllers +SPEC</code>; what is there is not run again.</p>\n\
+         <p class=\"note\">To add a controller: <code>lab matrix --controllers +SPEC</code>; results \
+         that exist are not run again.</p>\n\
          </main>\n</body>\n</html>\n",
         ranks(matrix).svg(),
-        spoilt(matrix).svg()
+        impaired(matrix).svg()
     );
     page
 }
@@ -207,17 +238,17 @@ mod tests {
     use super::*;
 
     fn matrix() -> Matrix {
-        let cell = |rank, spoilt| {
-            Some(Cell {
+        let cell = |rank, impaired| {
+            Some(MatrixCell {
                 rank,
                 of: 2,
                 best: rank < 2.0,
-                spoilt,
+                impaired,
                 bitrate: None,
                 loss: 0.012,
             })
         };
-        let standing = |name: &str, cells: Vec<Option<Cell>>, mean_rank, worst| Standing {
+        let standing = |name: &str, cells: Vec<Option<MatrixCell>>, mean_rank, worst| Standing {
             spec: name.into(),
             name: name.into(),
             cells,
@@ -243,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_ranks_spoilt_shares_and_the_worst_case() {
+    fn the_page_shows_ranks_impaired_shares_and_the_worst_case() {
         let page = html(&matrix());
         for words in [
             "cubic",

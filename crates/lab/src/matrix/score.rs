@@ -1,104 +1,79 @@
-//! How controllers are ranked: by what viewers see first, then by what it costs others.
+//! Ranking of controllers: first by what viewers see, then by what it costs other traffic.
 //!
-//! In a scenario or case of one, controllers are compared by, in this order:
+//! In each scenario, or case of one, controllers are compared by, in this order:
 //!
-//! 1. the share of the watching time that was spoilt ([`spoilt`]): the picture stood still, or pictures were missing because they came
-//!    too late. Mean over viewers and trials, in steps of 0.1 %, which is 0.6 s of a title of ten minutes;
+//! 1. the impaired share ([`Row::impaired_share`]): mean over viewers and trials, in steps of 0.1 % (0.6 s of a
+//!    title of ten minutes);
 //! 2. if the players choose among representations, the mean bitrate, in steps of 1 % of the best;
 //! 3. the share of packets lost, in steps of 0.01 %.
 //!
-//! Start-up delay and throughput beyond what the player needs do not count. Those that come out equal share the mean of their ranks. The
-//! overall standing is the mean rank: over the cases of a scenario, then over scenarios, so that a scenario with many cases counts
-//! as one with a single case. Ranks do not depend on how bad a hopeless path is, but on who takes part; the worst case stands
-//! beside them for that reason.
+//! Start-up delay and throughput beyond the player's needs do not count. Ties share the mean of their ranks. The
+//! overall standing is the mean rank: over the cases of a scenario, then over scenarios, so that a scenario with
+//! many cases counts as much as one with a single case. Ranks do not depend on how bad a path is for everybody,
+//! but they do depend on which controllers take part; therefore each standing has its worst case beside it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::metric::Metric;
-use crate::report::results::{CaseResults, Flows, Results};
-use crate::run::Row;
+use crate::result::{ResultSet, Row, VIEWER};
 use crate::scenario::{Scenario, full_name};
 
-/// What came of all controllers in all scenarios.
 #[derive(Clone, Debug)]
-pub struct Matrix {
-    /// Scenarios with their cases.
-    pub places: Vec<Place>,
-    /// The controllers, best first.
-    pub standings: Vec<Standing>,
+pub(super) struct Matrix {
+    /// Scenarios with their cases: the columns.
+    pub(super) places: Vec<Place>,
+    /// Controllers, best first: the rows.
+    pub(super) standings: Vec<Standing>,
 }
 
-/// A column of the matrix.
+/// A scenario, or a case of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The scenario.
-    pub scenario: String,
-    /// Its case; empty if it has none.
-    pub case: String,
+pub(super) struct Place {
+    pub(super) scenario: String,
+    /// Empty if the scenario has no cases.
+    pub(super) case: String,
 }
 
 impl Place {
-    /// Scenario and case.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         full_name(&self.scenario, &self.case)
     }
 }
 
-/// A row of the matrix.
 #[derive(Clone, Debug)]
-pub struct Standing {
-    /// Canonical spec.
-    pub spec: String,
-    /// Name in tables and figures.
-    pub name: String,
-    /// One for each place; `None` if it was not run there.
-    pub cells: Vec<Option<Cell>>,
-    /// Mean rank, cases of a scenario counted as one; `None` if it was run nowhere.
-    pub mean_rank: Option<f64>,
-    /// The place where it spoils most beyond the best controller there, and by how much; `None` if it is nowhere worse than the best.
-    pub worst: Option<(String, f64)>,
+pub(super) struct Standing {
+    pub(super) spec: String,
+    /// Short name for tables and figures.
+    pub(super) name: String,
+    /// One cell for each place; `None` if the controller was not run there.
+    pub(super) cells: Vec<Option<MatrixCell>>,
+    /// Mean rank, cases of a scenario counted as one; `None` if the controller was run nowhere.
+    pub(super) mean_rank: Option<f64>,
+    /// The place with the largest impaired share beyond the best controller's there, and that difference; `None`
+    /// if the controller is nowhere worse than the best.
+    pub(super) worst: Option<(String, f64)>,
 }
 
-/// What came of one controller in one place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cell {
-    /// Its rank there; 1 is best, equals share the mean of theirs.
-    pub rank: f64,
-    /// How many are ranked there.
-    pub of: usize,
-    /// Whether nobody is better.
-    pub best: bool,
-    /// Share of the watching time that was spoilt.
-    pub spoilt: f64,
-    /// Mean bitrate, if the players choose among representations.
-    pub bitrate: Option<f64>,
-    /// Share of packets lost.
-    pub loss: f64,
-}
-
-/// Share of the watching time of one viewer that was spoilt, of a title with frames of this length.
-///
-/// Spoilt is the time in which the picture stood still, or that of the frames that were discarded or never came, whichever is more: while
-/// a late frame is waited for the picture stands still, so the two are mostly the same time and not to be added up. The rest is the time of the
-/// frames that were shown. For a player that waits for every frame this is the rebuffer ratio. Who failed, or saw nothing, had all of it spoilt.
-pub(super) fn spoilt(row: &Row, frame: Duration) -> f64 {
-    let seen = &row.seen;
-    let time = |frames: u64| frames as f64 * frame.as_secs_f64();
-    let shown = time(seen.frames_shown);
-    if row.outcome == "failed" || shown <= 0.0 {
-        return 1.0;
-    }
-    let lost = seen
-        .frozen_s
-        .max(time(seen.frames_discarded + seen.frames_missing));
-    lost / (lost + shown)
+pub(super) struct MatrixCell {
+    /// Rank among all controllers there, from 1; ties share the mean of theirs.
+    pub(super) rank: f64,
+    /// Number of controllers there.
+    pub(super) of: usize,
+    /// True if no controller is better there.
+    pub(super) best: bool,
+    /// Impaired share of the watching time.
+    pub(super) impaired: f64,
+    /// Mean bitrate in bit/s, if the players choose among representations.
+    pub(super) bitrate: Option<f64>,
+    pub(super) loss: f64,
 }
 
 impl Matrix {
-    /// Ranks those of `controllers` (canonical specs) that there are results of, in each of `scenarios`, by as many trials as these have.
-    pub fn of(results: &Results, controllers: &[String], scenarios: &[Arc<Scenario>]) -> Self {
+    /// Ranks `controllers` (canonical specs) in each of `scenarios` of which there are results, by the trials
+    /// that the scenarios ask for.
+    pub(super) fn of(results: &ResultSet<'_>, controllers: &[String], scenarios: &[Arc<Scenario>]) -> Self {
         let mut matrix = Self {
             places: Vec::new(),
             standings: controllers
@@ -113,14 +88,15 @@ impl Matrix {
                 .collect(),
         };
         for scenario in scenarios {
-            let experiment = results.experiments.iter().find(|one| one.name == scenario.name);
-            let found = experiment.and_then(|one| one.cases.iter().find(|one| one.name == scenario.case));
-            let Some(found) = found else { continue };
+            let rows = |spec: &String| results.rows(&scenario.name, &scenario.case, spec);
+            if controllers.iter().all(|spec| rows(spec).is_empty()) {
+                continue;
+            }
             matrix.places.push(Place {
                 scenario: scenario.name.clone(),
                 case: scenario.case.clone(),
             });
-            let measured = controllers.iter().map(|spec| measure(scenario, found, spec));
+            let measured = controllers.iter().map(|spec| measure(scenario, rows(spec)));
             let cells = ranked(measured.collect());
             for (standing, cell) in matrix.standings.iter_mut().zip(cells) {
                 standing.cells.push(cell);
@@ -130,7 +106,7 @@ impl Matrix {
         let best: Vec<f64> = (0..places.len())
             .map(|place| {
                 let cells = matrix.standings.iter().filter_map(|one| one.cells[place]);
-                cells.map(|cell| cell.spoilt).fold(f64::INFINITY, f64::min)
+                cells.map(|cell| cell.impaired).fold(f64::INFINITY, f64::min)
             })
             .collect();
         for standing in &mut matrix.standings {
@@ -145,33 +121,28 @@ impl Matrix {
     }
 }
 
-fn measure(scenario: &Scenario, case: &CaseResults, spec: &str) -> Option<Cell> {
-    let one = case.controllers.iter().find(|one| one.spec == spec)?;
+/// The cell of a controller's rows, not ranked yet.
+fn measure(scenario: &Scenario, rows: &[&Row]) -> Option<MatrixCell> {
     // The directory may hold more trials of some controllers than of others.
     let fits = |row: &&Row| {
-        row.key.scenario_hash == scenario.hash
-            && row.key.trial <= scenario.trials
-            && row.role == Flows::VIEWERS.role
+        row.key.scenario_hash == scenario.hash && row.key.trial <= scenario.trials && row.role == VIEWER
     };
-    let viewers: Vec<&Row> = one.trials.iter().flatten().filter(fits).collect();
-    let first = viewers.first()?;
-    let frames = u32::try_from(first.seen.frames).unwrap_or(u32::MAX).max(1);
-    let frame = scenario.title.source().title().duration() / frames;
+    let viewers: Vec<&Row> = rows.iter().copied().filter(fits).collect();
     let adaptive = viewers.iter().any(|row| row.adaptive.is_some());
     let pooled = |metric: &str| Metric::find(metric)?.pooled(viewers.iter().copied());
-    Some(Cell {
+    Some(MatrixCell {
         rank: 0.0,
         of: 0,
         best: false,
-        spoilt: viewers.iter().map(|row| spoilt(row, frame)).sum::<f64>() / viewers.len() as f64,
+        impaired: pooled("impaired_share")?,
         bitrate: pooled("mean_bitrate_bps").filter(|_| adaptive),
         loss: pooled("loss_ratio").unwrap_or(0.0),
     })
 }
 
-/// Gives every cell its rank among those that there are.
-fn ranked(mut cells: Vec<Option<Cell>>) -> Vec<Option<Cell>> {
-    let all: Vec<Cell> = cells.iter().flatten().copied().collect();
+/// Fills in the ranks among the cells that there are.
+fn ranked(mut cells: Vec<Option<MatrixCell>>) -> Vec<Option<MatrixCell>> {
+    let all: Vec<MatrixCell> = cells.iter().flatten().copied().collect();
     let highest = all.iter().filter_map(|cell| cell.bitrate).fold(0.0, f64::max);
     for cell in cells.iter_mut().flatten() {
         let count = |wanted: Ordering| {
@@ -186,19 +157,20 @@ fn ranked(mut cells: Vec<Option<Cell>>) -> Vec<Option<Cell>> {
     cells
 }
 
-/// Which of two is better; better is less.
-fn compare(one: &Cell, other: &Cell, highest: f64) -> Ordering {
+/// Compares two cells; the better one is less.
+fn compare(one: &MatrixCell, other: &MatrixCell, highest: f64) -> Ordering {
     let steps = |value: f64, step: f64| (value / step).round();
-    let by =
-        |value: fn(&Cell) -> f64, step: f64| steps(value(one), step).total_cmp(&steps(value(other), step));
+    let by = |value: fn(&MatrixCell) -> f64, step: f64| {
+        steps(value(one), step).total_cmp(&steps(value(other), step))
+    };
     let bitrate = by(|cell| -cell.bitrate.unwrap_or(0.0), (highest * 0.01).max(1.0));
-    by(|cell| cell.spoilt, 0.001)
+    by(|cell| cell.impaired, 0.001)
         .then(bitrate)
         .then(by(|cell| cell.loss, 0.0001))
 }
 
-/// Mean over scenarios of the mean over their cases.
-fn mean_rank(places: &[Place], cells: &[Option<Cell>]) -> Option<f64> {
+/// Mean rank over scenarios of the means over their cases.
+fn mean_rank(places: &[Place], cells: &[Option<MatrixCell>]) -> Option<f64> {
     let pairs: Vec<(&Place, f64)> = places
         .iter()
         .zip(cells)
@@ -211,13 +183,13 @@ fn mean_rank(places: &[Place], cells: &[Option<Cell>]) -> Option<f64> {
     (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
 }
 
-fn worst(places: &[Place], cells: &[Option<Cell>], best: &[f64]) -> Option<(String, f64)> {
+fn worst(places: &[Place], cells: &[Option<MatrixCell>], best: &[f64]) -> Option<(String, f64)> {
     let beyond = places
         .iter()
         .zip(cells)
         .zip(best)
         .filter_map(|((place, cell), best)| {
-            let beyond = (*cell)?.spoilt - best;
+            let beyond = (*cell)?.impaired - best;
             (beyond > 0.0).then(|| (place.name(), beyond))
         });
     beyond.max_by(|one, other| one.1.total_cmp(&other.1))
@@ -227,46 +199,18 @@ fn worst(places: &[Place], cells: &[Option<Cell>], best: &[f64]) -> Option<(Stri
 mod tests {
     use super::*;
 
-    fn cell(spoilt: f64, bitrate: Option<f64>, loss: f64) -> Cell {
-        Cell {
+    fn cell(impaired: f64, bitrate: Option<f64>, loss: f64) -> MatrixCell {
+        MatrixCell {
             rank: 0.0,
             of: 0,
             best: false,
-            spoilt,
+            impaired,
             bitrate,
             loss,
         }
     }
 
-    fn row(shown: u64, discarded: u64, frozen_s: f64) -> Row {
-        let mut row = crate::samples::row("reno", 1);
-        row.outcome = "complete".into();
-        row.seen.frames_shown = shown;
-        row.seen.frames_discarded = discarded;
-        row.seen.frames_missing = 0;
-        row.seen.frozen_s = frozen_s;
-        row
-    }
-
-    #[test]
-    fn time_without_a_picture_counts_once_and_who_saw_nothing_lost_all() {
-        let frame = Duration::from_millis(40);
-        let share = |shown, discarded, frozen_s| spoilt(&row(shown, discarded, frozen_s), frame);
-        // 75 of 100 frames, 3 s; the other second stood still too.
-        assert!((share(75, 25, 1.0) - 0.25).abs() < 1e-12);
-        assert!((share(75, 25, 0.0) - 0.25).abs() < 1e-12);
-        // As a rebuffer ratio: 1 s of 5 s.
-        assert!((share(100, 0, 1.0) - 0.2).abs() < 1e-12);
-        assert!(share(100, 0, 0.0).abs() < 1e-12);
-        assert!((share(0, 0, 0.0) - 1.0).abs() < 1e-12);
-        let failed = Row {
-            outcome: "failed".into(),
-            ..row(100, 0, 0.0)
-        };
-        assert!((spoilt(&failed, frame) - 1.0).abs() < 1e-12);
-    }
-
-    fn ranks(cells: Vec<Option<Cell>>) -> Vec<Option<f64>> {
+    fn ranks(cells: Vec<Option<MatrixCell>>) -> Vec<Option<f64>> {
         ranked(cells)
             .into_iter()
             .map(|cell| cell.map(|cell| cell.rank))
@@ -274,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_viewers_see_comes_before_losses_and_equals_share_their_ranks() {
+    fn impaired_share_comes_before_losses_and_ties_share_their_ranks() {
         let cells = vec![
             Some(cell(0.2, None, 0.0)),
             Some(cell(0.0, None, 0.05)),
@@ -286,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn among_players_that_do_not_stall_a_better_picture_comes_before_losses() {
+    fn among_players_that_do_not_stall_a_higher_bitrate_comes_before_losses() {
         let cells = vec![
             Some(cell(0.0, Some(4e6), 0.01)),
             Some(cell(0.0, Some(2e6), 0.0)),
@@ -302,10 +246,10 @@ mod tests {
             case: case.into(),
         };
         let places = [place("a", "1"), place("a", "2"), place("a", "3"), place("b", "")];
-        let cells: Vec<Option<Cell>> = [1.0, 1.0, 1.0, 5.0]
+        let cells: Vec<Option<MatrixCell>> = [1.0, 1.0, 1.0, 5.0]
             .into_iter()
             .map(|rank| {
-                Some(Cell {
+                Some(MatrixCell {
                     rank,
                     ..cell(0.1, None, 0.0)
                 })

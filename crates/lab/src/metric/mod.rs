@@ -1,122 +1,114 @@
 //! [`Metric`]: every number of a result that tables, figures, claims and rankings use, under one name.
 //!
-//! A metric's name is that of the field in `runs.jsonl`, or one of its own if it is computed from several. `excess_` before a name
-//! means: over what the best that any sender could do has ([`Measure`]).
+//! A metric has the name of its field in `runs.jsonl`, or one of its own if it is computed from several fields. With
+//! `excess_` before the name, the ideal row's value is subtracted ([`Measure`]).
 
-mod table;
 mod unit;
 
-pub use table::METRICS;
-pub use unit::Unit;
+use std::time::Duration;
 
-use crate::run::Row;
+use playrate_units::Bitrate;
 
-/// Which way is better.
+pub(crate) use unit::Unit;
+
+use crate::result::Row;
+use crate::sim::{ControlStatistics, WindowCounts};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// Less.
+pub(crate) enum Better {
     Lower,
-    /// More.
     Higher,
-    /// It says nothing about quality.
+    /// The metric says nothing about quality.
     Neither,
 }
 
-/// How a metric is read from a row, or from what a row says of a window.
+/// Function that reads a metric from a row, or from a window of a row.
 #[derive(Debug)]
 enum Value<R: 'static> {
-    /// As one number; several rows have their mean.
+    /// A number; several rows are averaged.
     Number(fn(&R) -> Option<f64>),
-    /// As one over another; several rows have the sum of the ones over the sum of the others.
+    /// Numerator and denominator; of several rows each is added up.
     Ratio(fn(&R) -> Option<(f64, f64)>),
 }
 
-// Derived, they would ask the same of rows.
-impl<R> Clone for Value<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Value<R> {}
-
 impl<R> Value<R> {
-    /// Of several rows together; `None` if there is none, or one does not have it.
+    /// The value of several rows together; `None` if there is no row, or one row has no value.
     fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a R>) -> Option<f64> {
-        let (mut one, mut all) = (0.0, 0.0);
+        let (mut numerator, mut denominator) = (0.0, 0.0);
         for row in rows {
             let (more, of) = match self {
                 Self::Number(read) => (read(row)?, 1.0),
                 Self::Ratio(read) => read(row)?,
             };
-            one += more;
-            all += of;
+            numerator += more;
+            denominator += of;
         }
-        (all > 0.0).then(|| one / all)
+        (denominator > 0.0).then(|| numerator / denominator)
     }
 }
 
-/// A number of a result.
-#[derive(Clone, Copy, Debug)]
-pub struct Metric {
-    /// Its name in claims, figures and files.
-    pub name: &'static str,
-    /// What people call it, as a heading without unit.
-    pub label: &'static str,
-    /// What it means, where the label does not say it.
-    pub about: &'static str,
-    /// What it is counted in.
-    pub unit: Unit,
-    /// Which way is better.
-    pub better: Better,
+#[derive(Debug)]
+pub(crate) struct Metric {
+    /// Name in claims, figures and files.
+    pub(crate) name: &'static str,
+    /// Heading for people, without the unit.
+    pub(crate) label: &'static str,
+    /// Explanation beside the label; empty if the label says it all.
+    pub(crate) about: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) better: Better,
     value: Value<Row>,
+    /// The same in a measurement window; `None` if the metric is of the whole run only.
+    in_window: Option<Value<WindowCounts>>,
 }
 
 impl Metric {
-    /// The metric of this name.
-    pub fn find(name: &str) -> Option<&'static Self> {
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }
 
-    /// What it is in `row`, in [`Self::unit`]; `None` if the row does not have it.
-    pub fn value(&self, row: &Row) -> Option<f64> {
+    /// The value in `row`, in [`unit`](Self::unit); `None` if the row has none.
+    pub(crate) fn value(&self, row: &Row) -> Option<f64> {
         self.pooled([row])
     }
 
-    /// What it is in several flows of one run together: the mean of numbers; of ratios that of the sums. `None` if there is
-    /// no row, or one does not have it.
-    pub fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
+    /// The value of several flows of one run together: the mean of numbers; the ratio of the sums. `None` if there
+    /// is no row, or one row has no value.
+    pub(crate) fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
         self.value.pooled(rows)
     }
 
-    /// Whether it is counted in measurement windows too.
-    pub fn has_windows(&self) -> bool {
-        table::in_window(self.name).is_some()
+    /// Returns true if the metric is counted in measurement windows too.
+    pub(crate) fn has_windows(&self) -> bool {
+        self.in_window.is_some()
     }
 
-    /// What it is in the `window`th of the scenario's measurement windows, from 0 ([`Self::pooled`]). Flows that were not there are left
-    /// out.
-    pub fn pooled_in<'a>(&self, window: usize, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
-        let counts = rows.into_iter().filter_map(|row| row.windows.get(window));
-        table::in_window(self.name)?.pooled(counts)
+    /// The value in the scenario's measurement window number `window`, from 0 ([`Self::pooled`]). Flows that have no
+    /// such window are left out.
+    pub(crate) fn pooled_in<'a>(
+        &self,
+        window: usize,
+        rows: impl IntoIterator<Item = &'a Row>,
+    ) -> Option<f64> {
+        let windows = rows.into_iter().filter_map(|row| row.windows.get(window));
+        self.in_window.as_ref()?.pooled(windows)
     }
 }
 
-/// A metric as it stands in a row, or over what the best that any sender could do has.
+/// A metric as it stands in a row, or its excess over the ideal row.
 #[derive(Clone, Copy, Debug)]
-pub struct Measure {
-    /// Of what.
-    pub metric: &'static Metric,
-    /// Whether that of the ideal row is taken off.
-    pub over_ideal: bool,
+pub(crate) struct Measure {
+    pub(crate) metric: &'static Metric,
+    /// Subtracts the ideal row's value.
+    pub(crate) over_ideal: bool,
 }
 
-/// What is written before the name of a metric to take that of the ideal row off.
-pub const EXCESS: &str = "excess_";
+/// Prefix of a metric's name that asks for its excess over the ideal row.
+pub(crate) const EXCESS: &str = "excess_";
 
 impl Measure {
-    /// The measure of this name: a metric's, or one with [`EXCESS`] before it.
-    pub fn find(name: &str) -> Option<Self> {
+    /// Finds a measure by its name: a metric's, or one with [`EXCESS`] before it.
+    pub(crate) fn find(name: &str) -> Option<Self> {
         if let Some(metric) = Metric::find(name) {
             return Some(metric.into());
         }
@@ -127,35 +119,30 @@ impl Measure {
         })
     }
 
-    /// Its name.
-    pub fn name(&self) -> String {
-        format!(
-            "{}{}",
-            if self.over_ideal { EXCESS } else { "" },
-            self.metric.name
-        )
+    pub(crate) fn name(&self) -> String {
+        let prefix = if self.over_ideal { EXCESS } else { "" };
+        format!("{prefix}{}", self.metric.name)
     }
 
-    /// What people call it.
-    pub fn label(&self) -> String {
+    /// Heading for people, without the unit.
+    pub(crate) fn label(&self) -> String {
         let beyond = if self.over_ideal { " beyond the ideal" } else { "" };
         format!("{}{beyond}", self.metric.label)
     }
 
-    /// What it is in several flows of one run together ([`Metric::pooled`]). `ideal` is the row of the best that any sender could do in
-    /// the same scenario, if there is one.
-    pub fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>, ideal: Option<&Row>) -> Option<f64> {
+    /// The value of several flows of one run together ([`Metric::pooled`]). `ideal` is the ideal row of the same
+    /// scenario, if there is one.
+    pub(crate) fn pooled<'a>(
+        &self,
+        rows: impl IntoIterator<Item = &'a Row>,
+        ideal: Option<&Row>,
+    ) -> Option<f64> {
         let value = self.metric.pooled(rows)?;
         if self.over_ideal {
             Some(value - self.metric.value(ideal?)?)
         } else {
             Some(value)
         }
-    }
-
-    /// What it is in `row` ([`Self::pooled`]).
-    pub fn value(&self, row: &Row, ideal: Option<&Row>) -> Option<f64> {
-        self.pooled([row], ideal)
     }
 }
 
@@ -167,6 +154,267 @@ impl From<&'static Metric> for Measure {
         }
     }
 }
+
+/// A field's value in the unit of `runs.jsonl`; `None` if the row has none.
+trait Number {
+    fn number(&self) -> Option<f64>;
+}
+
+impl Number for u64 {
+    fn number(&self) -> Option<f64> {
+        Some(*self as f64)
+    }
+}
+
+impl Number for f64 {
+    fn number(&self) -> Option<f64> {
+        Some(*self)
+    }
+}
+
+impl Number for Duration {
+    fn number(&self) -> Option<f64> {
+        Some(self.as_nanos() as f64 / 1e9)
+    }
+}
+
+impl Number for Bitrate {
+    fn number(&self) -> Option<f64> {
+        self.as_bits_per_second().number()
+    }
+}
+
+impl<T: Number> Number for Option<T> {
+    fn number(&self) -> Option<f64> {
+        self.as_ref()?.number()
+    }
+}
+
+/// A metric: name, label, unit, which direction is better, explanation, value in a row, value in a window of it.
+macro_rules! metric {
+    ($name:expr, $label:literal, $unit:ident, $better:ident, $about:literal, $value:expr) => {
+        metric!($name, $label, $unit, $better, $about, $value, None)
+    };
+    ($name:expr, $label:literal, $unit:ident, $better:ident, $about:literal, $value:expr, $in_window:expr) => {
+        Metric {
+            name: $name,
+            label: $label,
+            about: $about,
+            unit: Unit::$unit,
+            better: Better::$better,
+            value: $value,
+            in_window: $in_window,
+        }
+    };
+}
+
+/// A metric that is a field of the same name, of the row itself or of one of its groups.
+macro_rules! field {
+    (row.$name:ident, $($about:tt),+) => {
+        metric!(stringify!($name), $($about),+, Value::Number(|row| row.$name.number()))
+    };
+    ($group:ident.$name:ident, $($about:tt),+) => {
+        metric!(stringify!($name), $($about),+, Value::Number(|row| row.$group.as_ref()?.$name.number()))
+    };
+}
+
+/// A metric that is a field of a row's sender and of each of its windows.
+macro_rules! windowed {
+    ($name:ident, $($about:tt),+) => {
+        metric!(
+            stringify!($name),
+            $($about),+,
+            Value::Number(|row| row.sender.as_ref()?.$name.number()),
+            Some(Value::Number(|window| window.$name.number()))
+        )
+    };
+}
+
+/// A metric of the viewer: name, label, unit, which direction is better, explanation, field of the playback report.
+macro_rules! playback {
+    ($name:literal, $label:literal, $unit:ident, $better:ident, $about:literal, $field:ident) => {
+        metric!(
+            $name,
+            $label,
+            $unit,
+            $better,
+            $about,
+            Value::Number(|row| row.playback.$field.number())
+        )
+    };
+}
+
+/// Mean factor by which the window grew per round trip, from the second to the fourth: the first is the handshake's.
+fn growth(control: &ControlStatistics) -> Option<f64> {
+    let after = |rtts: usize| control.window_first_rtts_bytes.get(rtts - 1)?.number();
+    let (second, fourth) = (after(2)?, after(4)?);
+    (second > 0.0).then(|| (fourth / second).sqrt())
+}
+
+fn underflows_per_minute(row: &Row) -> Option<(f64, f64)> {
+    let played = row.playback.ended.number()? - row.playback.startup_delay.number()?;
+    Some((row.playback.underflow_events as f64, played / 60.0))
+}
+
+fn title_wire_rate(row: &Row) -> Option<f64> {
+    let bytes = row.link.as_ref()?.link_bytes as f64;
+    let received = row.received_bytes as f64;
+    (received > 0.0).then(|| row.title_rate_bps as f64 * bytes / received)
+}
+
+fn loss_ratio(row: &Row) -> Option<(f64, f64)> {
+    let sender = row.sender.as_ref()?;
+    Some((sender.lost_packets as f64, sender.sent_packets as f64))
+}
+
+fn drop_ratio(row: &Row) -> Option<(f64, f64)> {
+    let link = row.link.as_ref()?;
+    let dropped = link.queue_drops.saturating_add(link.random_losses) as f64;
+    Some((dropped, dropped + link.link_packets as f64))
+}
+
+/// Every metric, in the order of tables.
+#[rustfmt::skip] // A table: one entry has one or two lines.
+pub(crate) const METRICS: &[Metric] = &[
+    // The viewer.
+    metric!("impaired_share", "Impaired share", Share, Lower,
+        "larger of stalled time and display time of frames not shown, over it plus the time shown; 1 if nothing seen",
+        Value::Number(Row::impaired_share)),
+    playback!("startup_delay_s", "Start-up delay", Seconds, Lower, "from the request to the first frame",
+        startup_delay),
+    playback!("ended_s", "End of playback", Seconds, Neither, "from the request", ended),
+    playback!("frames", "Frames", Count, Neither, "of the title", frames),
+    playback!("frames_shown", "Frames shown", Count, Higher, "", frames_shown),
+    playback!("frames_discarded", "Discarded frames", Count, Lower, "arrived too late to be shown", frames_discarded),
+    metric!("discard_share", "Share of frames discarded", Share, Lower, "arrived too late to be shown",
+        Value::Ratio(|row| Some((row.playback.frames_discarded as f64, row.playback.frames as f64)))),
+    playback!("frames_missing", "Missing frames", Count, Lower, "not received when the title ended", frames_missing),
+    playback!("underflow_events", "Underflows", Count, Lower, "the playout buffer ran empty", underflow_events),
+    metric!("underflows_per_minute", "Underflows per minute", Count, Lower, "of playback",
+        Value::Ratio(underflows_per_minute)),
+    playback!("frozen_s", "Stalled time", Seconds, Lower, "no new frame was shown after playback had begun",
+        stalled_time),
+    playback!("rebases", "Rebases", Count, Lower, "the player stopped its clock and refilled its buffer", rebases),
+    playback!("rebuffer_ratio", "Rebuffering ratio", Share, Lower, "stalled time over stalled and playing time",
+        rebuffering_ratio),
+    playback!("mean_bitrate_bps", "Mean bitrate", BitsPerSecond, Higher, "of the frames shown", mean_bitrate),
+    // The adaptive player.
+    field!(adaptive.segments, "Segments", Count, Neither, "played"),
+    field!(adaptive.switches, "Switches", Count, Lower, "between representations"),
+    field!(adaptive.switch_share, "Share of segments with a switch", Share, Lower,
+        "to another representation than the segment before"),
+    field!(adaptive.mean_representation_bps, "Mean representation", BitsPerSecond, Higher,
+        "rate of the segments played"),
+    field!(adaptive.instant_mean_bps, "Instantaneous estimate", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.instant_sd_bps, "Instantaneous estimate, standard deviation", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.instant_p05_bps, "Instantaneous estimate, 5th percentile", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.instant_p50_bps, "Instantaneous estimate, median", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.instant_p95_bps, "Instantaneous estimate, 95th percentile", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.instant_variation, "Instantaneous estimate, variation", Share, Lower,
+        "standard deviation over mean"),
+    field!(adaptive.smoothed_mean_bps, "Smoothed estimate", BitsPerSecond, Neither, "of throughput, by the player"),
+    field!(adaptive.smoothed_sd_bps, "Smoothed estimate, standard deviation", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.smoothed_p05_bps, "Smoothed estimate, 5th percentile", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.smoothed_p50_bps, "Smoothed estimate, median", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.smoothed_p95_bps, "Smoothed estimate, 95th percentile", BitsPerSecond, Neither,
+        "of throughput, by the player"),
+    field!(adaptive.smoothed_variation, "Smoothed estimate, variation", Share, Lower, "standard deviation over mean"),
+    // The download.
+    metric!("received_bytes", "Received", Bytes, Neither, "bytes of the title",
+        Value::Number(|row| row.received_bytes.number()), Some(Value::Number(|window| window.received_bytes.number()))),
+    field!(row.download_s, "Download time", Seconds, Lower, "from the request to the last byte"),
+    metric!("throughput_bps", "Throughput", BitsPerSecond, Higher, "bytes of the title over the download time",
+        Value::Number(|row| row.throughput_bps.number()), Some(Value::Number(|window| window.goodput_bps.number()))),
+    field!(row.title_rate_bps, "Title rate λ", BitsPerSecond, Neither, "average, of video and audio"),
+    field!(row.title_duration_s, "Title duration", Seconds, Neither, "playing time of the whole title"),
+    metric!("title_wire_rate_bps", "Title rate λ on the wire", BitsPerSecond, Neither,
+        "headers and retransmissions included", Value::Number(title_wire_rate)),
+    field!(row.link_rate_bps, "Link rate", BitsPerSecond, Neither, "mean of the bottleneck, headers included"),
+    // The sender's transport.
+    windowed!(sent_packets, "Packets sent", Count, Neither, ""),
+    windowed!(sent_bytes, "Bytes sent", Bytes, Neither, ""),
+    windowed!(lost_packets, "Packet retransmissions", Count, Lower, "packets that the sender declared lost"),
+    windowed!(lost_bytes, "Bytes lost", Bytes, Lower, "in packets that the sender declared lost"),
+    metric!("loss_ratio", "Share of packets lost", Share, Lower, "declared lost, of those sent",
+        Value::Ratio(loss_ratio), Some(Value::Ratio(|w| Some((w.lost_bytes as f64, w.sent_bytes as f64))))),
+    field!(sender.congestion_events, "Congestion events", Count, Neither, ""),
+    field!(sender.min_rtt_s, "Smallest RTT", Seconds, Neither, ""),
+    field!(sender.last_srtt_s, "Last smoothed RTT", Seconds, Lower, ""),
+    // The sender's congestion control.
+    field!(control.window_mean_bytes, "Mean window", Bytes, Neither, "congestion window"),
+    field!(control.window_p05_bytes, "Window, 5th percentile", Bytes, Neither, "congestion window"),
+    field!(control.window_p50_bytes, "Median window", Bytes, Neither, "congestion window"),
+    field!(control.window_p95_bytes, "Window, 95th percentile", Bytes, Neither, "congestion window"),
+    field!(control.window_max_bytes, "Largest window", Bytes, Neither, "congestion window"),
+    metric!("window_spread_bytes", "Window range", Bytes, Neither, "from the 5th to the 95th percentile", Value::Number(
+        |row| { let c = row.control.as_ref()?; c.window_p95_bytes.saturating_sub(c.window_p05_bytes).number() })),
+    field!(control.window_swings, "Window swings", Count, Neither, "turns by more than a tenth"),
+    field!(control.window_step_sd, "Window variability", Share, Neither,
+        "standard deviation of relative changes in a tenth of a second"),
+    field!(control.window_30s_mean_bytes, "Mean window, first 30 s", Bytes, Neither, "congestion window"),
+    field!(control.window_30s_p05_bytes, "Window, 5th percentile, first 30 s", Bytes, Neither, "congestion window"),
+    field!(control.window_30s_p95_bytes, "Window, 95th percentile, first 30 s", Bytes, Neither, "congestion window"),
+    field!(control.window_30s_max_bytes, "Largest window, first 30 s", Bytes, Neither, "congestion window"),
+    metric!("window_30s_spread_bytes", "Window range, first 30 s", Bytes, Neither,
+        "from the 5th to the 95th percentile", Value::Number(|row| {
+            let c = row.control.as_ref()?;
+            c.window_30s_p95_bytes.saturating_sub(c.window_30s_p05_bytes).number()
+        })),
+    field!(control.window_30s_swings, "Window swings, first 30 s", Count, Neither, "turns by more than a tenth"),
+    field!(control.window_30s_step_sd, "Window variability, first 30 s", Share, Neither,
+        "standard deviation of relative changes in a tenth of a second"),
+    field!(control.window_recoveries, "Window recoveries", Count, Neither,
+        "congestion signals after which the window came back to 90 %"),
+    field!(control.window_recovery_mean_s, "Window recovery", Seconds, Neither,
+        "from a congestion signal until the window is back at 90 %"),
+    field!(control.window_kept_share, "Window kept at a cut", Share, Neither,
+        "mean of window after a congestion signal over window before it"),
+    field!(control.window_reached_bdp_s, "Time to the BDP", Seconds, Neither,
+        "until the window first was the bandwidth-delay product"),
+    metric!("window_growth", "Window growth per RTT", Count, Neither,
+        "mean factor, from the second to the fourth propagation RTT",
+        Value::Number(|row| row.control.as_ref().and_then(growth))),
+    metric!("window_third_rtt_bytes", "Window after three RTTs", Bytes, Neither, "the first of them is the handshake's",
+        Value::Number(|row| row.control.as_ref()?.window_first_rtts_bytes.get(2)?.number())),
+    field!(control.startup_s, "Length of slow start", Seconds, Neither, "until it is first left"),
+    field!(control.startup_window_bytes, "Window at the end of slow start", Bytes, Neither, ""),
+    field!(control.slow_start_entries, "Returns to slow start", Count, Neither, "after the first"),
+    field!(control.rtt_mean_s, "Mean RTT", Seconds, Lower, ""),
+    field!(control.rtt_sd_s, "RTT, standard deviation", Seconds, Lower, ""),
+    field!(control.rtt_p05_s, "RTT, 5th percentile", Seconds, Lower, ""),
+    field!(control.rtt_p50_s, "Median RTT", Seconds, Lower, ""),
+    field!(control.rtt_p95_s, "RTT, 95th percentile", Seconds, Lower, ""),
+    field!(control.rtt_max_s, "Largest RTT", Seconds, Lower, ""),
+    field!(control.capacity_mean_bps, "Capacity estimate", BitsPerSecond, Neither, "mean over the session"),
+    field!(control.capacity_sd_bps, "Capacity estimate, standard deviation", BitsPerSecond, Neither,
+        "over the session"),
+    // Restarts after pauses of the sender.
+    field!(restarted.restarts, "Restarts", Count, Neither, "after pauses of the sender"),
+    field!(restarted.restart_loss_share, "Share of restarts with loss", Share, Lower, "within ten propagation RTTs"),
+    field!(restarted.restart_lost_mean_bytes, "Bytes lost after a restart", Bytes, Lower, "mean over all restarts"),
+    field!(restarted.restart_avoidance_share, "Share of restarts with congestion avoidance", Share, Neither,
+        "before the next pause"),
+    field!(restarted.restart_avoidance_mean_s, "Time to congestion avoidance", Seconds, Neither,
+        "from the first packet after a pause"),
+    // The bottleneck.
+    field!(link.link_packets, "Packets delivered", Count, Neither, "by the bottleneck, of all flows"),
+    field!(link.link_bytes, "Bytes delivered", Bytes, Neither, "by the bottleneck, of all flows, headers included"),
+    field!(link.queue_drops, "Queue drops", Count, Lower, "the bottleneck's queue was full"),
+    field!(link.random_losses, "Random losses", Count, Neither, "on the path"),
+    metric!("drop_ratio", "Share of packets dropped", Share, Lower,
+        "by the bottleneck, of all flows, random losses included", Value::Ratio(drop_ratio)),
+    field!(link.max_queue_bytes, "Largest queue", Bytes, Lower, ""),
+    field!(link.mean_queue_delay_s, "Mean queueing delay", Seconds, Lower, ""),
+    field!(link.max_queue_delay_s, "Largest queueing delay", Seconds, Lower, ""),
+];
 
 #[cfg(test)]
 mod tests;

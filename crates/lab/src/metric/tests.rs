@@ -1,4 +1,4 @@
-//! Names, values, pools.
+//! Names and values of metrics, of one flow and of several.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn every_number_of_a_row_is_a_metric() {
     let json = serde_json::to_value(row("reno", 1)).unwrap();
     for (name, value) in json.as_object().unwrap() {
         if value.is_number() && !about_the_run.contains(&name.as_str()) {
-            assert!(Metric::find(name).is_some(), "{name} is no metric");
+            assert!(Metric::find(name).is_some(), "{name} is not a metric");
         }
     }
 }
@@ -49,12 +49,12 @@ fn slow_start_doubles_the_window_in_a_round_trip() {
 }
 
 #[test]
-fn the_ideal_is_taken_off_what_a_controller_has() {
+fn the_ideal_rows_value_is_subtracted_for_an_excess() {
     let (mut one, mut ideal) = (row("reno", 1), row("ideal", 1));
-    (one.seen.frames_discarded, ideal.seen.frames_discarded) = (30, 232);
+    (one.playback.frames_discarded, ideal.playback.frames_discarded) = (30, 232);
     let excess = Measure::find("excess_frames_discarded").unwrap();
-    assert_eq!(excess.value(&one, Some(&ideal)), Some(-202.0));
-    assert_eq!(excess.value(&one, None), None);
+    assert_eq!(excess.pooled([&one], Some(&ideal)), Some(-202.0));
+    assert_eq!(excess.pooled([&one], None), None);
     assert_eq!(Metric::find("frames_discarded").unwrap().value(&one), Some(30.0));
 }
 
@@ -83,8 +83,27 @@ fn windows_are_counted_apart_and_flows_that_were_not_there_left_out() {
 }
 
 #[test]
-fn what_one_flow_does_not_have_its_pool_has_not_either() {
+fn a_value_that_one_flow_lacks_is_missing_for_all_flows_together() {
     let mut flows = [row("reno", 1), row("reno", 1)];
-    flows[1].seen.startup_delay_s = None;
+    flows[1].playback.startup_delay = None;
     assert_eq!(Metric::find("startup_delay_s").unwrap().pooled(&flows), None);
+}
+
+#[test]
+fn docs_runs_names_every_field_and_every_metric() {
+    let page = include_str!("../../../../docs/runs.md");
+    let row = serde_json::to_value(row("reno", 1)).unwrap();
+    let window = &row["windows"][0];
+    let fields = row
+        .as_object()
+        .unwrap()
+        .keys()
+        .chain(window.as_object().unwrap().keys());
+    let names = fields
+        .map(String::as_str)
+        .chain(METRICS.iter().map(|metric| metric.name));
+    let missing: BTreeSet<&str> = names
+        .filter(|name| !page.contains(&format!("`{name}`")))
+        .collect();
+    assert!(missing.is_empty(), "docs/runs.md does not name {missing:?}");
 }

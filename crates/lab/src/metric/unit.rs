@@ -1,4 +1,4 @@
-//! [`Unit`]: what a metric is counted in, and how people read it.
+//! [`Unit`]: the unit of a metric, and its values as text.
 
 use std::time::Duration;
 
@@ -6,24 +6,19 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::words;
 
-/// What a metric is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Things.
+pub(crate) enum Unit {
     Count,
-    /// A share of one.
+    /// A share of one, shown in per cent.
     Share,
-    /// Seconds.
     Seconds,
-    /// Bits per second.
     BitsPerSecond,
-    /// Bytes.
     Bytes,
 }
 
 impl Unit {
-    /// The unit of an axis, and what a value is multiplied with to stand on it. The unit of counts is empty.
-    pub const fn axis(self) -> (&'static str, f64) {
+    /// The unit of an axis, and the factor from a value to it. The unit of counts is empty.
+    pub(crate) const fn axis(self) -> (&'static str, f64) {
         match self {
             Self::Count => ("", 1.0),
             Self::Share => ("%", 100.0),
@@ -33,18 +28,13 @@ impl Unit {
         }
     }
 
-    /// A value as people read it, rounded; differences may be negative: `1.5 s`, `-3`, `0.40 %`.
-    pub fn text(self, value: f64) -> String {
+    /// A value with its unit, rounded for people: `1.5 s`, `-3`, `0.40 %`.
+    pub(crate) fn text(self, value: f64) -> String {
         if !value.is_finite() {
             return "–".to_owned();
         }
         let size = value.abs();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "not negative, and casts saturate"
-        )]
-        let whole = size.round() as u64;
+        let whole = crate::rounding::whole(size);
         let text = match self {
             Self::Count if (size - size.round()).abs() < 0.005 || size >= 100.0 => words::grouped(whole),
             Self::Count if size < 10.0 => format!("{size:.2}"),

@@ -1,113 +1,89 @@
-//! `lab run`: scenarios × controllers × seeds, over all cores.
+//! `lab run`: scenarios × controllers × seeds, on all cores.
 //!
-//! Results are rows of JSON ([`Row`]), the same bytes for the same inputs however many threads made them and however often
-//! they were interrupted.
+//! Results are rows of JSON (`Row`), the same bytes for the same inputs with any number of
+//! threads and after any number of interruptions.
 
-mod args;
-mod control;
-mod dash;
-mod plan;
-mod pool;
+mod job;
 mod progress;
-mod row;
-mod series;
 mod shard;
-mod store;
 mod summary;
 
 use std::io::{self, Write};
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use thiserror::Error;
+use clap::Args;
 
-pub use args::{RunArgs, SeriesOf};
-pub use control::{Control, Restarted};
-pub use dash::Adaptive;
-pub use plan::{Job, plan};
-pub use pool::{Done, PoolOptions, work};
-pub use row::{BULK, FORMAT, IDEAL, Key, LinkTotals, Row, Seen, SenderCounts, VERSION, VIEWER, WindowRow};
-pub use series::series_stem;
-pub(crate) use series::slug;
-pub use shard::{Part, Planned, Shard, ShardError};
-pub use store::{SCENARIOS, SERIES, Store, read, read_directory, read_runs};
-pub use summary::tables;
+pub(crate) use job::{Job, PoolOptions, SeriesOf, plan, work};
+pub(crate) use progress::ProgressDisplay;
+pub(crate) use shard::{PlannedRun, Shard, ShardPlan};
 
-pub use crate::statistics::Spread;
-
+use crate::error::CommandError;
+use crate::result::Store;
 use crate::scenario::{self, Changes, Scenario, ScenarioError};
-pub(crate) use progress::Display;
 
-/// Why runs came to no end.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunFailure {
-    /// A scenario is no good.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// The directory holds results already.
-    #[error("{} holds results already: add --resume to keep them and make what is missing, or name another directory with --out", .0.display())]
-    Exists(PathBuf),
-    /// The directory is for another part of the runs, or for the same part of others.
-    #[error("{} is for shard {theirs}: {why}; name another directory with --out", .directory.display())]
-    OtherShard {
-        /// Where.
-        directory: PathBuf,
-        /// For which part it is.
-        theirs: Shard,
-        /// What differs in what is asked for.
-        why: String,
-    },
-    /// Results cannot be kept.
-    #[error("cannot keep results in {}: {error}", .directory.display())]
-    Store {
-        /// Where.
-        directory: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The summary cannot be printed.
-    #[error("cannot print the results: {0}")]
-    Print(io::Error),
-    /// Somebody stopped it.
-    #[error("stopped after {done} of {all} runs, which are kept in {}; --resume makes the rest", .directory.display())]
-    Stopped {
-        /// Runs that are done.
-        done: usize,
-        /// Runs that there were to do.
-        all: usize,
-        /// Where they are kept.
-        directory: PathBuf,
-    },
-    /// Some runs came to nothing.
-    #[error("{} of {all} runs failed: {}", .failed.len(), .failed.join("; "))]
-    Runs {
-        /// What each says.
-        failed: Vec<String>,
-        /// How many runs there were.
-        all: usize,
-    },
-}
+/// Command line of `lab run`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RunArgs {
+    /// Scenarios to run: names or groups from `lab list` (such as `papers`), or paths of scenario files
+    #[arg(value_name = "SCENARIO", required = true)]
+    pub(crate) scenarios: Vec<String>,
 
-impl RunFailure {
-    /// Whether the user asked for something that cannot be.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::Scenario(_) | Self::Exists(_) | Self::OtherShard { .. }
-        )
-    }
+    /// Run only this case of the scenarios (may be repeated) [default: all cases]
+    #[arg(long = "case", value_name = "NAME")]
+    pub(crate) cases: Vec<String>,
+
+    /// Number of runs of each controller [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<NonZeroU32>,
+
+    /// Seed of the first trial [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Number of runs at once [default: number of cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    /// Use the fewer trials and shorter titles of the scenarios' `quick` tables
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Also write time series as CSV files (window, RTT, capacity estimate, playout buffer, queue, events), of each
+    /// controller's first trial or of all trials
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "first"
+    )]
+    pub(crate) series: Option<SeriesOf>,
+
+    /// Make only part I of N of the runs, the others on other machines; `lab merge` combines them
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+
+    /// Directory for the results
+    #[arg(long, value_name = "DIR", default_value = "lab-runs")]
+    pub(crate) out: PathBuf,
+
+    /// Keep the results in the directory and make only the missing runs
+    #[arg(long)]
+    pub(crate) resume: bool,
 }
 
 /// Reads the scenarios that `args` name, each case as a scenario of its own.
 ///
 /// # Errors
-/// If one is no good, or none has a case that was asked for.
-pub fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
+/// If one is invalid, or none has a case that `args` name.
+pub(crate) fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
     let changes = Changes {
         quick: args.quick,
-        trials: args.trials.map(std::num::NonZeroU32::get),
+        trials: args.trials.map(NonZeroU32::get),
         seed: args.seed,
         settings: Vec::new(),
     };
@@ -134,145 +110,116 @@ pub fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
     Ok(all.into_iter().filter(wanted).map(Arc::new).collect())
 }
 
-/// Makes the runs that `args` ask for, shows progress on stderr, keeps the results and prints a summary to `out`. When `stop`
-/// becomes true, what is done is kept.
+/// Makes the runs of `args`, shows progress on stderr, stores the results and prints a summary to `out`. When `stop`
+/// becomes true, the finished runs are kept.
 ///
 /// # Errors
-/// See [`RunFailure`].
-pub fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<PathBuf, RunFailure> {
+/// If a scenario is invalid, the directory holds other results, rows cannot be stored, or runs fail or are stopped.
+pub(crate) fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<PathBuf, CommandError> {
     make(&scenarios(args)?, args, stop, out)
 }
 
-/// Makes all runs of `scenarios`, whatever scenarios `args` name ([`run`]).
+/// Makes all runs of `scenarios` with the other options of `args` ([`run`]).
 ///
 /// # Errors
-/// See [`RunFailure`].
-pub fn make(
+/// As [`run`], but for invalid scenarios.
+pub(crate) fn make(
     scenarios: &[Arc<Scenario>],
     args: &RunArgs,
     stop: &AtomicBool,
     out: &mut impl Write,
-) -> Result<PathBuf, RunFailure> {
+) -> Result<PathBuf, CommandError> {
     let all = plan(scenarios);
-    let part = args.shard.map(|shard| Part::new(shard, &all));
+    let shard_plan = args.shard.map(|shard| ShardPlan::new(shard, &all));
     let jobs = match args.shard {
         Some(shard) => shard.select(all),
         None => all,
     };
-    let directory = args.out.clone();
-    let kept = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => RunFailure::Exists(args.out.clone()),
-        _ => RunFailure::Store {
-            directory: args.out.clone(),
-            error,
-        },
-    };
-    if let Some(theirs) = Part::read(&directory).map_err(kept)?
-        && let Some(why) = unlike(&theirs, part.as_ref())
-    {
-        return Err(RunFailure::OtherShard {
-            directory,
-            theirs: theirs.shard,
-            why,
-        });
-    }
-    let mut store = Store::open(&directory, args.resume).map_err(kept)?;
-    if let Some(part) = &part {
-        part.write(&directory).map_err(kept)?;
-    }
+    let mut store = open(args, shard_plan.as_ref())?;
     for scenario in scenarios {
-        store.add_scenario(scenario).map_err(kept)?;
+        store.add_scenario(scenario).map_err(stored(args))?;
     }
-    let todo: Vec<(usize, &Job)> = jobs
+    let missing = jobs
         .iter()
-        .enumerate()
-        .filter(|(_, job)| !store.has(job))
-        .collect();
-    let total = todo.iter().map(|(_, job)| job.weight()).sum();
-    let mut display = Display::new(todo.len(), total);
-    let mut tally = Tally::default();
+        .filter(|job| store.rows(&job.key, job.rows()).is_none());
+    let todo: Vec<&Job> = missing.collect();
     let options = PoolOptions {
-        threads: args.threads(),
+        threads: args.jobs,
         series: args.series,
     };
-    let progress = std::cell::Cell::new((0, 0));
-    work(
-        &todo,
-        options,
-        |done| {
-            let weight = jobs.get(done.index).map_or(0, Job::weight);
-            tally.take(done, &jobs, &mut store);
-            let (runs, sum) = progress.get();
-            progress.set((runs + 1, sum + weight));
-        },
-        |running| {
-            let (runs, sum) = progress.get();
-            display.show(runs, sum + running);
-            !stop.load(Relaxed)
-        },
-    );
-    display.finish();
-    if let Some(error) = tally.broken {
-        return Err(kept(error));
+    let (mut made, mut failed, mut unstored) = (0, Vec::new(), None);
+    work(&todo, options, stop, |index, result| match result {
+        Ok(results) => {
+            made += 1;
+            let kept = store.add(results.rows).and_then(|()| {
+                let mut series = results.series.iter();
+                series.try_for_each(|(name, text)| store.add_series(name, text))
+            });
+            if let Err(error) = kept {
+                unstored.get_or_insert(error);
+            }
+        }
+        Err(why) => failed.push(format!("{}: {why}", todo[index].key.run_name())),
+    });
+    if let Some(error) = unstored {
+        return Err(stored(args)(error));
     }
-    if stop.load(Relaxed) && tally.made + tally.failed.len() < todo.len() {
-        return Err(RunFailure::Stopped {
-            done: jobs.len() - (todo.len() - tally.made),
+    if stop.load(Relaxed) && made + failed.len() < todo.len() {
+        return Err(CommandError::Stopped {
+            done: jobs.len() - (todo.len() - made),
             all: jobs.len(),
-            directory,
+            directory: args.out.clone(),
         });
     }
-    let text = tables(&jobs, |job| store.rows(job));
-    out.write_all(text.as_bytes()).map_err(RunFailure::Print)?;
-    if !tally.failed.is_empty() {
-        return Err(RunFailure::Runs {
-            failed: tally.failed,
+    let text = summary::tables(&jobs, |job| store.rows(&job.key, job.rows()));
+    out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
+    if !failed.is_empty() {
+        return Err(CommandError::Runs {
+            failed,
             all: jobs.len(),
         });
     }
-    let file = store.finish(jobs.iter().map(|job| &job.key)).map_err(kept)?;
-    writeln!(out, "Every run is a line of {}", file.display()).map_err(RunFailure::Print)?;
+    let file = store
+        .finish(jobs.iter().map(|job| &job.key))
+        .map_err(stored(args))?;
+    writeln!(out, "Every run is a line of {}", file.display()).map_err(CommandError::Print)?;
     Ok(file)
 }
 
-/// What keeps `asked` from going on with what `theirs` began; `None` if nothing does.
-fn unlike(theirs: &Part, asked: Option<&Part>) -> Option<String> {
-    match asked {
-        None => Some("only with --shard does it go on".to_owned()),
-        Some(asked) if asked.shard != theirs.shard => Some(format!("{} was asked for", asked.shard)),
-        Some(asked) => asked
-            .differs_from(theirs)
-            .map(|why| format!("other runs were asked for, {why}")),
+/// The error of storing results in the directory of `args`.
+fn stored(args: &RunArgs) -> impl Fn(io::Error) -> CommandError {
+    let advice =
+        "add --resume to keep them and make the missing runs, or choose another directory with --out";
+    move |error| CommandError::store(&args.out, error, advice)
+}
+
+/// Opens the directory of `args`, which must not hold another shard.
+fn open(args: &RunArgs, shard_plan: Option<&ShardPlan>) -> Result<Store, CommandError> {
+    if let Some(theirs) = ShardPlan::read(&args.out).map_err(stored(args))?
+        && let Some(why) = conflict(&theirs, shard_plan)
+    {
+        return Err(CommandError::BadInput(format!(
+            "{} holds shard {}: {why}; choose another directory with --out",
+            args.out.display(),
+            theirs.shard
+        )));
     }
+    let store = Store::open(&args.out, args.resume).map_err(stored(args))?;
+    if let Some(shard_plan) = shard_plan {
+        shard_plan.write(&args.out).map_err(stored(args))?;
+    }
+    Ok(store)
 }
 
-/// What has come of the jobs so far.
-#[derive(Debug, Default)]
-struct Tally {
-    made: usize,
-    failed: Vec<String>,
-    broken: Option<io::Error>,
-}
-
-impl Tally {
-    fn take(&mut self, done: Done, jobs: &[Job], store: &mut Store) {
-        match done.result {
-            Ok(rows) => {
-                let kept = store.add(rows).and_then(|()| {
-                    done.series
-                        .iter()
-                        .try_for_each(|(name, text)| store.add_series(name, text))
-                });
-                self.made += 1;
-                if let Err(error) = kept {
-                    self.broken.get_or_insert(error);
-                }
-            }
-            Err(why) => {
-                let key = jobs.get(done.index).map(|job| &job.key);
-                self.failed
-                    .push(key.map_or_else(|| why.clone(), |key| format!("{}: {why}", key.run_name())));
-            }
+/// The reason why a run cannot continue what `theirs` began; `None` if it can.
+fn conflict(theirs: &ShardPlan, requested: Option<&ShardPlan>) -> Option<String> {
+    match requested {
+        None => Some("it continues only with --shard".to_owned()),
+        Some(requested) if requested.shard != theirs.shard => {
+            Some(format!("{} was requested", requested.shard))
         }
+        Some(requested) => requested
+            .difference_from(theirs)
+            .map(|why| format!("other runs were requested: {why}")),
     }
 }

@@ -1,4 +1,4 @@
-//! How far the runs are: a bar with the time to go on a terminal, plain lines elsewhere.
+//! [`ProgressDisplay`]: a bar with the remaining time on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::words::time;
 
-/// Distance of plain lines where there is no terminal.
+/// Interval of plain lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows how far the runs are on stderr.
-pub(crate) struct Display {
+/// Shows the progress of runs on stderr.
+pub(crate) struct ProgressDisplay {
     style: Style,
     began: Instant,
     total: u64,
@@ -23,8 +23,8 @@ enum Style {
     Lines { next: Duration },
 }
 
-impl Display {
-    /// For so many runs of so much weight together.
+impl ProgressDisplay {
+    /// A display of `runs` runs with the weight `total` together.
     pub(crate) fn new(runs: usize, total: u64) -> Self {
         let style = if stderr().is_terminal() {
             Style::Bar(bar(total))
@@ -39,13 +39,13 @@ impl Display {
         }
     }
 
-    /// So many runs and so much weight are done.
+    /// Shows that `done` runs and the weight `weight` are finished.
     pub(crate) fn show(&mut self, done: usize, weight: u64) {
         let weight = weight.min(self.total);
         let elapsed = self.began.elapsed();
-        let togo = eta(elapsed, weight, self.total);
-        let text = match togo {
-            Some(togo) => format!("{done} of {} runs, about {} to go", self.runs, time(togo)),
+        let remaining = eta(elapsed, weight, self.total);
+        let text = match remaining {
+            Some(remaining) => format!("{done} of {} runs, about {} to go", self.runs, time(remaining)),
             None => format!("{done} of {} runs", self.runs),
         };
         match &mut self.style {
@@ -56,25 +56,24 @@ impl Display {
             Style::Lines { next } => {
                 if elapsed >= *next {
                     *next = elapsed + LINE_EVERY;
-                    // Nobody is left to be told if stderr is closed.
+                    // A closed stderr is no error.
                     let _ = writeln!(stderr(), "{text}");
                 }
             }
         }
     }
 
-    /// Says something beside it.
+    /// Prints a line above the progress.
     pub(crate) fn note(&self, text: &str) {
         match &self.style {
             Style::Bar(bar) => bar.println(text),
             Style::Lines { .. } => {
-                // Nobody is left to be told if stderr is closed.
+                // A closed stderr is no error.
                 let _ = writeln!(stderr(), "{text}");
             }
         }
     }
 
-    /// Clears the bar away.
     pub(crate) fn finish(self) {
         if let Style::Bar(bar) = self.style {
             bar.finish_and_clear();
@@ -91,7 +90,7 @@ fn bar(total: u64) -> ProgressBar {
     bar
 }
 
-/// How long the rest takes if it goes on as until now; `None` while that is a guess.
+/// Remaining time at the pace so far; `None` in the first second.
 fn eta(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
     if done == 0 || elapsed < Duration::from_secs(1) {
         return None;

@@ -1,4 +1,5 @@
-//! [`Shard`]: a part of the runs of a plan, for a machine of its own, and what says so in its directory.
+//! [`Shard`]: one of several shares of a plan's runs, for a machine of its own; [`ShardPlan`]: the file in its
+//! directory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,47 +9,40 @@ use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::plan::Job;
-use super::row::Key;
+use super::Job;
+use crate::result::ResultKey;
 
-/// Name of the file that says which part of which runs a directory is for.
+/// Name of the file with the [`ShardPlan`] of a directory.
 const FILE: &str = "shard.json";
 const FORMAT: &str = "lab-shard";
 const VERSION: u32 = 1;
 
-/// Which of so many parts, from 1, written `2/3`. Of the runs in the order of the plan it has each N-th, so that all parts
-/// take about as long.
+/// One of several shares of all runs, from 1, written `2/3`. It has each N-th run in the order of the plan, so that all
+/// shares take about equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct Shard {
+pub(crate) struct Shard {
     number: usize,
     of: usize,
 }
 
-/// A text that is no [`Shard`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is no shard: write I/N with I from 1 to N, such as 2/3")]
-pub struct ShardError(String);
-
 impl Shard {
-    /// Whether the run at this place of the plan is its.
-    pub const fn has(self, index: usize) -> bool {
+    /// Returns true if the shard has the run at this place of the plan.
+    pub(crate) const fn has(self, index: usize) -> bool {
         index % self.of == self.number - 1
     }
 
-    /// Of as many parts, the one that has the run at this place of the plan.
-    #[must_use]
-    pub const fn sibling_with(self, index: usize) -> Self {
+    /// The shard, of as many, that has the run at this place of the plan.
+    pub(crate) const fn sibling_with(self, index: usize) -> Self {
         Self {
             number: index % self.of + 1,
             of: self.of,
         }
     }
 
-    /// Its own of these jobs.
-    pub fn select(self, jobs: Vec<Job>) -> Vec<Job> {
+    /// The shard's own of all jobs.
+    pub(super) fn select(self, jobs: Vec<Job>) -> Vec<Job> {
         let numbered = jobs.into_iter().enumerate();
         numbered
             .filter(|(index, _)| self.has(*index))
@@ -58,13 +52,15 @@ impl Shard {
 }
 
 impl FromStr for Shard {
-    type Err = ShardError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ShardError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let read = |(number, of): (&str, &str)| Some((number.parse().ok()?, of.parse().ok()?));
         match text.split_once('/').and_then(read) {
             Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
-            _ => Err(ShardError(text.to_owned())),
+            _ => Err(format!(
+                "`{text}` is not a shard; write I/N with I from 1 to N, such as 2/3"
+            )),
         }
     }
 }
@@ -82,39 +78,36 @@ impl From<Shard> for String {
 }
 
 impl TryFrom<String> for Shard {
-    type Error = ShardError;
+    type Error = String;
 
-    fn try_from(text: String) -> Result<Self, ShardError> {
+    fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-/// A run of the plan.
+/// A run of the plan, with the number of its rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Planned {
-    /// What it is.
+pub(crate) struct PlannedRun {
     #[serde(flatten)]
-    pub key: Key,
-    /// How many rows it makes.
-    pub rows: u32,
+    pub(crate) key: ResultKey,
+    pub(crate) rows: u32,
 }
 
-/// What a directory is for: a part of these runs. Kept as `shard.json`, so that parts can be put together again in the
-/// order of the plan and nothing missing goes unnoticed.
+/// The shard of a directory and the plan of all shards. Stored as `shard.json`, so that shards are merged in the
+/// order of the plan and a missing run is noticed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub(crate) struct ShardPlan {
     format: String,
     version: u32,
-    /// Which part.
-    pub shard: Shard,
-    /// All runs of all parts, in the order in which results are written.
-    pub plan: Vec<Planned>,
+    pub(crate) shard: Shard,
+    /// All runs of all shards, in the order in which results are written.
+    pub(crate) plan: Vec<PlannedRun>,
 }
 
-impl Part {
-    /// The part `shard` of all these jobs.
-    pub fn new(shard: Shard, all: &[Job]) -> Self {
-        let planned = |job: &Job| Planned {
+impl ShardPlan {
+    /// The plan of the shard `shard` of all these jobs.
+    pub(super) fn new(shard: Shard, all: &[Job]) -> Self {
+        let planned = |job: &Job| PlannedRun {
             key: job.key.clone(),
             rows: job.rows(),
         };
@@ -126,40 +119,40 @@ impl Part {
         }
     }
 
-    /// What `directory` is for; `None` if for no part.
+    /// Reads the plan of `directory`; `None` if it holds no shard.
     ///
     /// # Errors
-    /// If it cannot be read, or is not of this version ([`io::ErrorKind::InvalidData`]).
-    pub fn read(directory: &Path) -> io::Result<Option<Self>> {
+    /// If the file cannot be read, or is of another version ([`io::ErrorKind::InvalidData`]).
+    pub(crate) fn read(directory: &Path) -> io::Result<Option<Self>> {
         let text = match fs::read(directory.join(FILE)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let bad = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{FILE}: {what}"));
-        let part: Self = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
-        if (part.format.as_str(), part.version) != (FORMAT, VERSION) {
+        let plan: Self = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+        if (plan.format.as_str(), plan.version) != (FORMAT, VERSION) {
             return Err(bad(format!(
-                "it is `{}` version {}, and this program reads `{FORMAT}` version {VERSION}",
-                part.format, part.version
+                "found format `{}` version {}; expected `{FORMAT}` version {VERSION}",
+                plan.format, plan.version
             )));
         }
-        Ok(Some(part))
+        Ok(Some(plan))
     }
 
-    /// Says in `directory` what it is for.
+    /// Writes the plan into `directory`.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, directory: &Path) -> io::Result<()> {
+    pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string(self)?;
         text.push('\n');
         fs::create_dir_all(directory)?;
         fs::write(directory.join(FILE), text)
     }
 
-    /// What keeps it from being of the same runs as `other`; `None` if they are the same.
-    pub fn differs_from(&self, other: &Self) -> Option<String> {
+    /// The difference between the runs of this plan and of `other`; `None` if they are the same.
+    pub(crate) fn difference_from(&self, other: &Self) -> Option<String> {
         if self.plan == other.plan {
             return None;
         }
@@ -174,7 +167,7 @@ impl Part {
         });
         if let Some(run) = changed {
             return Some(format!(
-                "the scenario `{}` is another (hash {} and not {})",
+                "the scenario `{}` differs (hash {} instead of {})",
                 run.key.full_name(),
                 run.key.scenario_hash,
                 hashes.get(&run.key.full_name()).map_or("", |hash| hash.as_str())
@@ -182,9 +175,9 @@ impl Part {
         }
         let only = |one: &Self, two: &Self| one.plan.iter().find(|run| !two.plan.contains(run)).cloned();
         Some(match (only(self, other), only(other, self)) {
-            (Some(run), _) => format!("only it has {}", run.key.run_name()),
-            (None, Some(run)) => format!("it lacks {}", run.key.run_name()),
-            (None, None) => "their order is another".to_owned(),
+            (Some(run), _) => format!("the run {} is only in it", run.key.run_name()),
+            (None, Some(run)) => format!("the run {} is not in it", run.key.run_name()),
+            (None, None) => "the order of the runs differs".to_owned(),
         })
     }
 }
@@ -202,8 +195,8 @@ mod tests {
     #[case("a/3")]
     #[case("-1/3")]
     #[case("1/3/3")]
-    fn what_is_no_shard_is_refused_with_the_mend(#[case] text: &str) {
-        let said = text.parse::<Shard>().unwrap_err().to_string();
+    fn an_invalid_shard_is_refused_with_an_example(#[case] text: &str) {
+        let said = text.parse::<Shard>().unwrap_err();
         assert!(
             said.contains(&format!("`{text}`")) && said.contains("such as 2/3"),
             "{said}"
@@ -211,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_one_shard_and_shards_are_alike_in_number() {
+    fn each_run_belongs_to_one_shard_and_shards_are_of_equal_size() {
         let shards: Vec<Shard> = (1..=3).map(|number| Shard { number, of: 3 }).collect();
         for index in 0..20 {
             let owners: Vec<_> = shards.iter().filter(|shard| shard.has(index)).collect();

@@ -1,47 +1,32 @@
-//! What came out, as a table for each scenario.
+//! The table of each scenario that `lab run` prints.
+
+use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::plan::Job;
-use super::row::{BULK, IDEAL, Row, Seen, VIEWER};
+use super::Job;
+use crate::metric::{Metric, Unit};
+use crate::result::{BULK, IDEAL, Row, VIEWER};
 use crate::scenario::full_name;
 use crate::statistics::Spread;
 
-/// A column: head, value of a row, decimals.
-type Measure = (&'static str, fn(&Row) -> Option<f64>, usize);
-
-const MEASURES: &[Measure] = &[
-    (
-        "pictures discarded",
-        |row| seen(row, |seen| seen.frames_discarded as f64),
-        0,
-    ),
-    (
-        "underflows",
-        |row| seen(row, |seen| seen.underflow_events as f64),
-        0,
-    ),
-    ("frozen [s]", |row| seen(row, |seen| seen.frozen_s), 2),
-    ("start [s]", |row| row.seen.startup_delay_s, 2),
-    (
-        "packets lost",
-        |row| Some(row.sender.as_ref()?.lost_packets as f64),
-        0,
-    ),
-    (
-        "throughput [Mbit/s]",
-        |row| Some(row.throughput_bps? as f64 / 1e6),
-        2,
-    ),
+/// The metrics of the table, and true for those that a bulk flow has too.
+const COLUMNS: [(&str, bool); 6] = [
+    ("frames_discarded", false),
+    ("underflow_events", false),
+    ("frozen_s", false),
+    ("startup_delay_s", false),
+    ("lost_packets", true),
+    ("throughput_bps", true),
 ];
 
-/// What a viewer saw; nobody watches a download.
-fn seen(row: &Row, value: fn(&Seen) -> f64) -> Option<f64> {
-    (row.role == VIEWER).then(|| value(&row.seen))
+fn columns() -> impl Iterator<Item = (&'static Metric, bool)> {
+    let columns = COLUMNS.iter();
+    columns.filter_map(|(name, of_bulk)| Some((Metric::find(name)?, *of_bulk)))
 }
 
-/// The rows of one controller in one scenario or case of it: of its viewers, or of the downloads beside them.
-struct Group<'a> {
+/// Rows of one controller in one scenario or case: of its viewers, or of the bulk flows beside them.
+struct FlowGroup<'a> {
     scenario: &'a str,
     case: &'a str,
     controller: &'a str,
@@ -49,12 +34,11 @@ struct Group<'a> {
     rows: Vec<&'a Row>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> FlowGroup<'a> {
     fn name(&self) -> (&'a str, &'a str, &'a str, &'a str) {
         (self.scenario, self.case, self.controller, self.role)
     }
 
-    /// What its line is called.
     fn label(&self) -> String {
         if self.role == VIEWER {
             return self.controller.to_owned();
@@ -62,69 +46,68 @@ impl<'a> Group<'a> {
         let flow = self.rows.first().map_or("", |row| row.flow_controller.as_str());
         format!("  beside {}: {flow}", self.controller)
     }
+
+    fn line(&self) -> Vec<String> {
+        let count = match self.controller {
+            IDEAL => "–".to_owned(),
+            _ => self.rows.len().to_string(),
+        };
+        let cells = columns().map(|(metric, of_bulk)| {
+            let (_, scale) = metric.unit.axis();
+            let rows = self.rows.iter().filter(|_| of_bulk || self.role == VIEWER);
+            let values = rows.filter_map(|row| Some(metric.value(row)? * scale));
+            let decimals = if metric.unit == Unit::Count { 0 } else { 2 };
+            Spread::of(values).map_or_else(|| "–".to_owned(), |spread| spread.text(decimals))
+        });
+        [self.label(), count].into_iter().chain(cells).collect()
+    }
 }
 
-/// Tables of mean ± standard deviation (smallest to largest), one for each scenario or case, controllers in the order of `plan`.
-pub fn tables<'a>(plan: &'a [Job], rows: impl Fn(&Job) -> Option<&'a [Row]>) -> String {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+/// Tables of mean ± standard deviation (smallest to largest), one for each scenario or case, controllers in the
+/// order of `plan`.
+pub(super) fn tables<'a>(plan: &'a [Job], rows: impl Fn(&Job) -> Option<&'a [Row]>) -> String {
+    let mut groups: Vec<FlowGroup<'_>> = Vec::new();
     for job in plan {
-        let key = &job.key;
         let found = rows(job).unwrap_or_default();
         for role in [VIEWER, BULK] {
-            let rows: Vec<&Row> = found.iter().filter(|row| row.role == role).collect();
-            let name = (
-                key.scenario.as_str(),
-                key.case.as_str(),
-                key.controller.as_str(),
+            let group = FlowGroup {
+                scenario: &job.key.scenario,
+                case: &job.key.case,
+                controller: &job.key.controller,
                 role,
-            );
-            let known = groups.iter_mut().find(|group| group.name() == name);
-            match known {
-                Some(group) => group.rows.extend(rows),
-                None if role == BULK && rows.is_empty() => {}
-                None => groups.push(Group {
-                    scenario: name.0,
-                    case: name.1,
-                    controller: name.2,
-                    role,
-                    rows,
-                }),
+                rows: found.iter().filter(|row| row.role == role).collect(),
+            };
+            match groups.iter_mut().find(|known| known.name() == group.name()) {
+                Some(known) => known.rows.extend(group.rows),
+                None if role == BULK && group.rows.is_empty() => {}
+                None => groups.push(group),
             }
         }
     }
+    let head = columns().map(|(metric, _)| match metric.unit.axis() {
+        ("", _) => metric.label.to_owned(),
+        (unit, _) => format!("{} [{unit}]", metric.label),
+    });
+    let head: Vec<String> = ["controller", "runs"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(head)
+        .collect();
     let mut text = String::new();
     for scenario in groups.chunk_by(|one, other| (one.scenario, one.case) == (other.scenario, other.case)) {
         let Some(first) = scenario.first() else { continue };
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        let heads = ["controller", "runs"]
-            .into_iter()
-            .chain(MEASURES.iter().map(|(head, ..)| *head));
-        table.set_header(heads);
+        table.set_header(&head);
         for group in scenario {
-            table.add_row(line(group));
+            table.add_row(group.line());
         }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        text.push_str(&full_name(first.scenario, first.case));
-        text.push('\n');
-        text.push_str(&table.to_string());
-        text.push_str("\n\n");
+        let name = full_name(first.scenario, first.case);
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name}\n{table}\n");
     }
     text
-}
-
-fn line(group: &Group<'_>) -> Vec<String> {
-    let count = if group.controller == IDEAL {
-        "–".to_owned()
-    } else {
-        group.rows.len().to_string()
-    };
-    let mut cells = vec![group.label(), count];
-    cells.extend(MEASURES.iter().map(|(_, value, decimals)| {
-        Spread::of(group.rows.iter().filter_map(|row| value(row)))
-            .map_or_else(|| "–".to_owned(), |spread| spread.text(*decimals))
-    }));
-    cells
 }

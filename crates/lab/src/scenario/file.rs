@@ -1,33 +1,35 @@
-//! The scenario file as it is written.
+//! The tables of a scenario file as TOML types, and the quantities in them; `docs/scenarios.md` describes every key.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+use std::time::Duration;
 
-use playrate_netsim::{Aqm, CrossTraffic, Loss, QueueLimit};
+use playrate_cc::SpecError;
+use playrate_netsim::{Aqm, CrossTraffic, Loss, QueueLimit, Rate, Seed};
 use playrate_transport::ControllerChoice;
-use playrate_units::{Bitrate, Bytes};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use playrate_units::{Bitrate, Bytes, duration};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toml::Spanned;
 use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
-use super::text::{LinkRate, SameOr, Text, Time, Times};
 use crate::sim::Window;
 
-#[derive(Debug, Deserialize)]
+/// A scenario with the values of one case in place.
+#[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(crate) struct ScenarioFile {
     pub(super) about: String,
-    /// Where it comes from, such as `P13, figure 9`.
     pub(super) source: Option<String>,
-    /// The claims it decides.
+    /// Rows of the papers' claims that the scenario decides.
     #[serde(default)]
-    pub(super) claims: Vec<String>,
-    pub(super) controllers: Spanned<Vec<Text<ControllerChoice>>>,
+    pub(crate) claims: Vec<String>,
+    pub(crate) controllers: Spanned<Vec<Text<ControllerChoice>>>,
     pub(super) trials: Option<Spanned<u32>>,
     pub(super) seed: Option<u64>,
-    /// Whether there is a row for the best that any sender could do.
-    pub(super) ideal: Option<bool>,
+    pub(crate) ideal: Option<bool>,
     pub(super) title: Spanned<TitleTable>,
     pub(super) path: Spanned<PathTable>,
     #[serde(default)]
@@ -35,63 +37,38 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) bulk: Option<BulkTable>,
     #[serde(default)]
-    pub(super) measure: MeasureTable,
-    /// Read before, as the cases are told apart.
-    #[expect(dead_code, reason = "a known key that this reader has no use for")]
-    quick: Option<IgnoredAny>,
-    /// As `quick`.
-    #[expect(dead_code, reason = "a known key that this reader has no use for")]
-    case: Option<IgnoredAny>,
-    /// As `quick`.
-    #[expect(dead_code, reason = "a known key that this reader has no use for")]
-    figure: Option<IgnoredAny>,
-    /// What it states of its results: read by `claims`.
-    #[expect(dead_code, reason = "a known key that this reader has no use for")]
-    claim: Option<IgnoredAny>,
-    /// As `claim`.
-    #[expect(dead_code, reason = "a known key that this reader has no use for")]
-    groups: Option<IgnoredAny>,
-    /// As `claim`.
-    #[expect(dead_code, reason = "a known key that this reader has no use for")]
-    beside: Option<IgnoredAny>,
+    pub(crate) measure: MeasureTable,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TitleTable {
-    /// A trace that comes with the lab, or the path of one.
     pub(super) trace: Option<Spanned<String>>,
-    /// The path of an MP4, or `embedded`.
     pub(super) file: Option<Spanned<String>>,
-    /// Segment sizes that come with the lab, or the path of such a file.
     pub(super) ladder: Option<Spanned<String>>,
-    /// Representations of the ladder: name and rate.
     pub(super) rates: Option<Spanned<BTreeMap<String, Text<Bitrate>>>>,
-    /// Average rate to scale the trace to.
     pub(super) rate: Option<Spanned<Text<Bitrate>>>,
-    /// Playing time to repeat the trace to.
     pub(super) duration: Option<Spanned<Text<Time>>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathTable {
     pub(super) rate: Text<LinkRate>,
     pub(super) rtt: Text<Time>,
     pub(super) queue: Option<Spanned<Text<QueueLimit>>>,
-    /// No queue in multiples of the bandwidth-delay product is smaller than this.
+    /// Smallest size of a queue that is given in multiples of the bandwidth-delay product.
     pub(super) least_queue: Option<Text<Bytes>>,
     pub(super) loss: Option<Text<Loss>>,
     pub(super) aqm: Option<Text<Aqm>>,
     pub(super) jitter: Option<Text<Time>>,
-    /// How far both ends of every flow are from the path, each way.
-    pub(super) access_delay: Option<Text<Times>>,
-    /// What else goes through the bottleneck.
+    /// Propagation delay between the bottleneck and each end of every flow, one way.
+    pub(super) access_delay: Option<Text<TimeRange>>,
     #[serde(default)]
     pub(super) cross_traffic: Vec<Text<CrossTraffic>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ViewerTable {
     pub(super) playout_buffer: Option<Text<Bytes>>,
@@ -100,38 +77,290 @@ pub(super) struct ViewerTable {
     pub(super) late: Option<Text<Time>>,
     pub(super) max_jitter: Option<Text<Time>>,
     pub(super) catch_up_percent: Option<u32>,
-    /// Playback starts after this time instead of when the playout buffer is full.
     pub(super) start_after: Option<Text<Time>>,
-    /// How much must be in to go on after a stall.
+    /// Playing time that must be buffered before playback resumes after a stall.
     pub(super) resume: Option<Text<Time>>,
-    /// How the player of a ladder chooses representations.
     pub(super) abr: Option<Spanned<Text<Abr>>>,
-    /// Playing time that it wants in its buffer below the top representation.
+    /// Buffer target of an adaptive player below the top representation.
     pub(super) buffer: Option<Spanned<Text<Time>>>,
-    /// The same at the top representation.
+    /// Buffer target of an adaptive player at the top representation.
     pub(super) buffer_at_top: Option<Spanned<Text<Time>>>,
     pub(super) count: Option<Spanned<u32>>,
-    pub(super) joins: Option<Text<Times>>,
+    pub(super) joins: Option<Text<TimeRange>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
     pub(super) server_knows_buffer: Option<bool>,
 }
 
-/// Downloads beside the viewers.
-#[derive(Debug, Deserialize)]
+/// Controller of downloads: a spec, or `same` for that of the viewers.
+#[derive(Clone, Debug)]
+pub(super) enum BulkController {
+    Same,
+    Own(ControllerChoice),
+}
+
+impl FromStr for BulkController {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        match text.trim() {
+            "same" => Ok(Self::Same),
+            spec => spec.parse().map(Self::Own),
+        }
+    }
+}
+
+/// Downloads that share the bottleneck with the viewers.
+#[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkTable {
-    /// A spec, or `same` as the viewers'.
-    pub(super) controller: Text<SameOr<ControllerChoice>>,
+    pub(super) controller: Text<BulkController>,
     pub(super) count: Option<Spanned<u32>>,
-    pub(super) joins: Option<Text<Times>>,
+    pub(super) joins: Option<Text<TimeRange>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct MeasureTable {
-    /// Parts of the run in which flows are counted apart.
-    pub(super) windows: Vec<Text<Window>>,
+pub(crate) struct MeasureTable {
+    /// Time ranges in which every flow's traffic is counted separately.
+    pub(crate) windows: Vec<Text<Window>>,
+}
+
+/// Statements about the results and figures of them; runs do not depend on these.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Annotations {
+    pub(crate) figure: Vec<FigureTable>,
+    /// Names for lists of controllers.
+    pub(crate) groups: BTreeMap<String, Spanned<Vec<String>>>,
+    pub(crate) claim: Vec<ClaimTable>,
+    pub(crate) beside: Vec<BesideTable>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FigureTable {
+    pub(crate) kind: Spanned<String>,
+    #[serde(default)]
+    pub(crate) show: Vec<Spanned<String>>,
+    pub(crate) paper: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) note: Option<String>,
+    #[serde(default)]
+    pub(crate) cases: Vec<Spanned<String>>,
+    pub(crate) role: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) total: bool,
+    pub(crate) window: Option<Spanned<String>>,
+    pub(crate) from: Option<Text<Time>>,
+    pub(crate) until: Option<Text<Time>>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClaimTable {
+    pub(crate) id: Spanned<String>,
+    pub(crate) says: String,
+    pub(crate) paper: Option<String>,
+    pub(crate) why: Option<String>,
+    pub(crate) note: Option<String>,
+    pub(crate) cases: Option<Vec<Spanned<String>>>,
+    pub(crate) check: Spanned<Vec<Spanned<String>>>,
+    /// True if one check is enough for the claim to hold.
+    #[serde(default)]
+    pub(crate) any: bool,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BesideTable {
+    pub(crate) name: String,
+    pub(crate) replace: Spanned<String>,
+    pub(crate) by: String,
+}
+
+/// A value that a scenario writes as a string, read by the type's own [`FromStr`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Text<T>(pub(crate) T);
+
+impl<'de, T> Deserialize<'de> for Text<T>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct TextVisitor<T>(PhantomData<T>);
+        impl<T: FromStr> Visitor<'_> for TextVisitor<T>
+        where
+            T::Err: fmt::Display,
+        {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string in quotes, quantities with their unit, such as \"20Mbit/s\"")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<T>, E> {
+                text.parse().map(Text).map_err(E::custom)
+            }
+        }
+        from.deserialize_str(TextVisitor(PhantomData))
+    }
+}
+
+/// A duration such as `100ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(pub(crate) Duration);
+
+impl FromStr for Time {
+    type Err = playrate_units::ParseUnitError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        duration::parse(text).map(Self)
+    }
+}
+
+/// A duration, or a range from which one is drawn, both ends included. Text form: `10ms`, `5ms..15ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeRange {
+    pub(crate) from: Duration,
+    pub(crate) to: Duration,
+}
+
+impl TimeRange {
+    pub(crate) const ZERO: Self = Self {
+        from: Duration::ZERO,
+        to: Duration::ZERO,
+    };
+
+    /// A uniformly distributed duration of the range; the same for the same seed.
+    pub(super) fn draw(self, seed: Seed) -> Duration {
+        let span = self.to.saturating_sub(self.from).as_nanos();
+        // A child's number is evenly spread over 64 bits.
+        let drawn = (span * u128::from(seed.number())) >> 64;
+        let drawn = Duration::from_nanos(u64::try_from(drawn).unwrap_or(u64::MAX));
+        self.from.saturating_add(drawn)
+    }
+}
+
+impl FromStr for TimeRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let time = |text: &str| {
+            duration::parse(text.trim())
+                .map_err(|error| format!("{error}; a range of times is written such as 5ms..15ms"))
+        };
+        let (from, to) = match text.split_once("..") {
+            Some((from, to)) => (time(from)?, time(to)?),
+            None => (time(text)?, time(text)?),
+        };
+        if to < from {
+            return Err(format!(
+                "invalid range `{text}`: write the shorter time first, such as 5ms..15ms"
+            ));
+        }
+        Ok(Self { from, to })
+    }
+}
+
+impl fmt::Display for TimeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", duration::display(self.from))?;
+        if self.from < self.to {
+            write!(f, "..{}", duration::display(self.to))?;
+        }
+        Ok(())
+    }
+}
+
+/// A link's rate, absolute (`20Mbit/s`) or as a multiple of the title's average rate (`0.95λ`, or `0.95lambda`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LinkRate {
+    Absolute(Rate),
+    /// Thousandths of the title's average rate.
+    OfTitle(u64),
+}
+
+impl FromStr for LinkRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let Some(factor) = text.strip_suffix('λ').or_else(|| text.strip_suffix("lambda")) else {
+            return text.parse().map(Self::Absolute).map_err(|error| {
+                format!("{error}, or a multiple of the title's average rate, such as 0.95λ")
+            });
+        };
+        let wrong = || {
+            format!(
+                "invalid rate `{text}`: expected a multiple of the title's average rate from 0.001λ to 1000λ, \
+                 such as 0.95λ"
+            )
+        };
+        let factor: f64 = factor.trim().parse().map_err(|_| wrong())?;
+        if !(0.001..=1_000.0).contains(&factor) {
+            return Err(wrong());
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 1 and 1,000,000 as just checked"
+        )]
+        let thousandths = (factor * 1e3).round() as u64;
+        Ok(Self::OfTitle(thousandths))
+    }
+}
+
+impl LinkRate {
+    /// The rate in absolute terms, for a title of this average rate.
+    pub(super) fn resolve(&self, title: Bitrate) -> Rate {
+        match self {
+            Self::Absolute(rate) => rate.clone(),
+            Self::OfTitle(thousandths) => Rate::Constant(title.scaled(*thousandths, 1_000)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_time_is_between_its_bounds_and_the_same_for_the_same_seed() {
+        let times: TimeRange = "5ms..15ms".parse().unwrap();
+        assert_eq!(times.to_string(), "5ms..15ms");
+        let drawn: Vec<Duration> = (0..1_000)
+            .map(|number| times.draw(Seed::new(7).child(&number.to_string())))
+            .collect();
+        assert!(drawn.iter().all(|time| (times.from..=times.to).contains(time)));
+        let mean = drawn.iter().sum::<Duration>() / 1_000;
+        assert!(
+            mean.abs_diff(Duration::from_millis(10)) < Duration::from_micros(500),
+            "{mean:?}"
+        );
+        assert_eq!(drawn[3], times.draw(Seed::new(7).child("3")));
+        let fixed: TimeRange = "40s".parse().unwrap();
+        assert_eq!(fixed.draw(Seed::new(1)), Duration::from_secs(40));
+        for wrong in ["15ms..5ms", "5..15", "soon"] {
+            assert!(wrong.parse::<TimeRange>().unwrap_err().contains("5ms..15ms"));
+        }
+    }
+
+    #[test]
+    fn a_rate_is_absolute_or_a_multiple_of_the_titles() {
+        let rate = |text: &str| {
+            text.parse::<LinkRate>()
+                .map(|rate| rate.resolve(Bitrate::from_mbps(5)))
+        };
+        assert_eq!(rate("20Mbit/s"), Ok(Rate::Constant(Bitrate::from_mbps(20))));
+        assert_eq!(rate("0.95λ"), Ok(Rate::Constant(Bitrate::from_kbps(4_750))));
+        assert_eq!(rate("1.1 lambda"), Ok(Rate::Constant(Bitrate::from_kbps(5_500))));
+        for wrong in ["fastλ", "0λ", "20", "-1λ", "NaNλ"] {
+            let error = rate(wrong).unwrap_err();
+            assert!(error.contains("0.95λ") && error.contains(wrong), "{error}");
+        }
+    }
 }

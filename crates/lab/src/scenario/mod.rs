@@ -1,231 +1,183 @@
-//! Scenarios as data: what is played, over which path, to whom, under which controllers, how often.
+//! Scenarios: title, path, flows, controllers and number of trials of an experiment, read from a TOML file.
 //!
-//! A scenario is a TOML file; `docs/scenarios.md` lists its keys. Quantities are texts with their unit. What is wrong in
-//! a file is said with file, line, key and mend ([`ScenarioError`]).
+//! `docs/scenarios.md` lists the keys. A file is parsed once (`document`); each of its cases becomes a
+//! [`Scenario`]. Errors name file, line and key ([`ScenarioError`]).
 
-mod built_in;
-mod cases;
-mod changes;
-mod claims;
+mod document;
 mod error;
-mod figures;
-mod file;
-mod flows;
-mod ladder;
-mod text;
+mod explain;
+pub(crate) mod file;
+mod setting;
+mod source;
 mod titles;
-mod words;
 
-use std::path::Path;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
-use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
+use playrate_netsim::{ConfigError, PathConfig, QueueLimit, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes};
 use sha2::{Digest, Sha256};
-use toml::Spanned;
+use toml::{Spanned, Table};
 use video_client::dash::DashOptions;
 use video_client::playout::{
-    CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, PlayoutConfig, RECEIVE_BUFFER_PAPERS, Rebuffer,
-    Start,
+    CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, Playout, PlayoutConfig, RECEIVE_BUFFER_PAPERS,
+    Rebuffer, Start,
 };
 
-pub use built_in::{BUILT_IN, PAPERS, claims, groups, named, open};
-pub use changes::{Setting, SettingError};
-pub use claims::{ScenarioClaims, parse_claims};
-pub use error::{Origin, ScenarioError};
-pub use figures::{CURVES, ESTIMATES, FigureKind, FigureSpec, figures_of};
-pub use flows::{BulkFlows, Flows};
-pub use ladder::LADDERS;
-pub use text::Times;
-pub use titles::TRACES;
-pub use words::explain;
+pub(crate) use document::Document;
+pub use error::ScenarioError;
+pub(crate) use error::SourceMap;
+pub(crate) use explain::explain;
+pub use setting::Setting;
+pub use source::ScenarioSource;
+pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
 
-use crate::sim::{Played, Setup, Viewer, Window};
-use cases::Case;
-use error::Blame;
-use file::{File, PathTable, TitleTable, ViewerTable};
+use crate::sim::{Access, Bulk, ServedTitle, Setup, Viewer, Window};
+use document::Case;
+use file::{BulkController, BulkTable, PathTable, Text, Time, TimeRange, ViewerTable};
 
-/// 32 packets of 1,500 bytes: the smallest queue that a multiple of the bandwidth-delay product comes to.
+/// Smallest queue that a multiple of the bandwidth-delay product comes to: 32 packets of 1,500 bytes.
 const LEAST_QUEUE: Bytes = Bytes::new(48_000);
-/// Trials of `--quick`, if a scenario has more and does not say how many.
+/// Trials with `--quick`, for a scenario that has more and no `quick.trials`.
 const QUICK_TRIALS: u32 = 2;
+/// Most flows of one kind in a run: each has a socket of its own.
+const MOST_FLOWS: u32 = 1_000;
 
 /// An experiment, or one case of it.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Scenario {
-    /// Its name: the file's, without `.toml`.
-    pub name: String,
-    /// Which of the scenario's cases it is; empty if it has none.
-    pub case: String,
-    /// What this case is about.
-    pub case_about: Option<String>,
-    /// What this case sets, such as `path.rate = "10Mbit/s"`.
-    pub case_sets: Vec<Setting>,
-    /// What it is about.
-    pub about: String,
-    /// Where it comes from.
-    pub source: Option<String>,
-    /// The claims it decides.
-    pub claims: Vec<String>,
-    /// The controllers to compare.
+    /// Name of the file without `.toml`.
+    pub(crate) name: String,
+    /// Name of the case; empty if the scenario has none.
+    pub(crate) case: String,
+    pub(crate) case_about: Option<String>,
+    /// Values that the case sets in place of the scenario's.
+    pub(crate) case_sets: Vec<Setting>,
+    pub(crate) about: String,
+    /// Publication that the experiment is from, such as `P13, figure 9`.
+    pub(crate) source: Option<String>,
+    /// Rows of the papers' claims that the scenario decides.
+    pub(crate) claims: Vec<String>,
+    /// Controllers that are compared, with the same seeds.
     pub controllers: Vec<ControllerChoice>,
-    /// Runs of each controller.
-    pub trials: u32,
-    /// Seed of the first trial; trial *n* has `seed + n - 1`, the same for all controllers.
-    pub seed: u64,
-    /// Whether there is a row for the best that any sender could do.
-    pub ideal: bool,
-    /// What is played.
-    pub title: Played,
-    /// What lies between.
-    pub path: PathConfig,
-    /// The modelled player.
-    pub playout: PlayoutConfig,
-    /// The player of a ladder.
-    pub dash: DashOptions,
-    /// Who watches.
-    pub viewers: Flows,
-    /// Who else downloads.
-    pub bulk: Option<BulkFlows>,
-    /// How far both ends of each flow are from the path, each way.
-    pub access_delay: Times,
-    /// The parts of a run in which flows are counted apart.
-    pub windows: Vec<Window>,
-    /// Whether the servers are told the size of the playout buffer.
-    pub server_knows_buffer: bool,
-    /// What is drawn of its results; if empty, what suits them.
-    pub figures: Vec<FigureSpec>,
-    /// The file as it was written, all cases in it.
-    pub text: std::sync::Arc<str>,
-    /// Tells what a run depends on besides controller and seed; comments, controllers and trials left out.
-    pub hash: String,
+    pub(crate) trials: u32,
+    /// Seed of the first trial; see [`Self::seed_of`].
+    pub(crate) seed: u64,
+    /// True if the results get a row for the best that any sender could do.
+    pub(crate) ideal: bool,
+    pub(crate) title: ServedTitle,
+    pub(crate) path: PathConfig,
+    pub(crate) playout: PlayoutConfig,
+    /// Settings of the adaptive player, for titles in several representations.
+    pub(crate) dash: DashOptions,
+    pub(crate) viewers: Flows,
+    pub(crate) bulk: Option<BulkFlows>,
+    /// Propagation delay between the bottleneck and each end of every flow, one way.
+    pub(crate) access_delay: TimeRange,
+    /// Time ranges of a run in which every flow's traffic is counted separately.
+    pub(crate) windows: Vec<Window>,
+    /// True if the client sends the size of its playout buffer to the server.
+    pub(crate) server_knows_buffer: bool,
+    /// The whole file, with all cases.
+    pub(crate) text: Arc<str>,
+    /// Identifies everything that a run depends on besides controller and seed: 16 hexadecimal digits.
+    pub(crate) hash: String,
 }
 
-/// What of a scenario is changed from outside.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Flows of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Flows {
+    pub(crate) count: u32,
+    /// Time from the beginning of the run at which the first flow joins; a range is drawn from for each flow.
+    joins: TimeRange,
+    /// Additional time between one flow and the next.
+    join_every: Duration,
+    /// Longest stay of each flow, from its request.
+    pub(crate) leaves_after: Option<Duration>,
+}
+
+/// Downloads that share the bottleneck with the viewers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BulkFlows {
+    pub(crate) flows: Flows,
+    /// Controller of these flows; `None` for that of the viewers.
+    controller: Option<ControllerChoice>,
+}
+
+/// Changes to a scenario that a command asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Fewer trials and a shorter title, as the scenario's `quick` table says.
+    /// Applies the scenario's `quick` table: fewer trials of a shorter title.
     pub quick: bool,
-    /// So many trials.
+    /// Number of trials in place of the scenario's and of `quick`'s.
     pub trials: Option<u32>,
-    /// Another first seed.
+    /// Seed of the first trial in place of the scenario's.
     pub seed: Option<u64>,
-    /// Other values for its keys, after those of its cases.
+    /// Values for keys of the scenario, in place of its cases' and of `quick`'s.
     pub settings: Vec<Setting>,
 }
 
-impl Scenario {
-    /// Reads the text of a scenario called `name`: its cases, or the one that it is itself. `file` stands in errors, and
-    /// files that it names are looked for from `base`.
-    ///
-    /// # Errors
-    /// If something in it is wrong.
-    pub fn parse(
-        name: &str,
-        file: &str,
-        text: &str,
-        base: &Path,
-        changes: &Changes,
-    ) -> Result<Vec<Self>, ScenarioError> {
-        parse_claims(name, file, text)?;
-        let blame = Blame::new(file, text);
-        let read = |case: &Case| {
-            if case.applied.is_empty() {
-                return Self::parse_case(name, blame, case, base, changes);
-            }
-            let effective = cases::effective(blame, case)?;
-            let blame = Blame {
-                text: &effective,
-                written: Some(text),
-                applied: &case.applied,
-                case: &case.name,
-                ..blame
-            };
-            Self::parse_case(name, blame, case, base, changes)
-        };
-        cases::cases(blame, changes)?.iter().map(read).collect()
-    }
+/// The scenario called `name` with all its cases ([`ScenarioSource::find`]).
+///
+/// # Errors
+/// If the name is unknown or the file is wrong.
+pub fn open(name: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
+    ScenarioSource::find(name)?.scenarios(changes)
+}
 
-    fn parse_case(
-        name: &str,
-        blame: Blame<'_>,
-        case: &Case,
-        base: &Path,
-        changes: &Changes,
-    ) -> Result<Self, ScenarioError> {
-        let read: File = toml::from_str(blame.text).map_err(|error| blame.toml(&error))?;
-        let mut table: toml::Table = toml::from_str(blame.text).map_err(|error| blame.toml(&error))?;
-        let title_span = read.title.span();
-        let title_table = read.title.into_inner();
-        let mut trials = read.trials.as_ref().map_or(1, |trials| *trials.get_ref());
-        if let Some(asked) = &read.trials
-            && *asked.get_ref() == 0
-        {
-            return Err(blame.at(asked.span(), "no trial has no result: write at least 1"));
+impl Scenario {
+    /// The scenario that a case of a document makes.
+    fn of_case(document: &Document<'_>, case: &Case<'_>, changes: &Changes) -> Result<Self, ScenarioError> {
+        let (file, hashed, map) = document.read(case, &changes.settings)?;
+        let mut trials = file.trials.as_ref().map_or(1, |trials| *trials.get_ref());
+        if let Some(wrong) = file.trials.as_ref().filter(|trials| *trials.get_ref() == 0) {
+            return Err(map.at(wrong.span(), "`trials` must be at least 1 (got 0)"));
         }
         if changes.quick {
             trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
         }
-        let title = title(blame, title_span.clone(), &title_table, base)?;
-        let path = path(blame, &read.path, title.source().title().average_rate())?;
-        let default_viewer = Spanned::new(0..0, ViewerTable::default());
-        let viewer = read.viewer.as_ref().unwrap_or(&default_viewer);
-        let playout = playout(blame, viewer)?;
-        let dash = ladder::player(blame, viewer.get_ref(), &title)?;
-        if let (Some(_), Some(true)) = (title.representations(), read.ideal) {
-            let problem = "what is best for a player that chooses is not known: leave `ideal` out";
-            return Err(blame.at(title_span, problem));
+        let title = titles::title(map, &file.title, &document.source.base)?;
+        let path = path(map, &file.path, title.source().title().average_rate())?;
+        let viewer = file
+            .viewer
+            .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
+        let playout = playout(map, &viewer)?;
+        let viewer = viewer.into_inner();
+        let dash = titles::player(map, &viewer, &title)?;
+        if let (Some(_), Some(true)) = (title.representations(), file.ideal) {
+            let problem = "`ideal` must be left out: the ideal row is of a title in one representation";
+            return Err(map.at(file.title.span(), problem));
         }
-        let viewers = Flows::viewers(blame, viewer.get_ref())?;
-        let bulk = match &read.bulk {
-            Some(table) => Some(BulkFlows::new(blame, table)?).filter(|bulk| bulk.flows.count > 0),
-            None => None,
-        };
-        let access_delay = read.path.get_ref().access_delay.as_ref();
-        let access_delay = access_delay.map_or(Times::ZERO, |times| times.0);
-        let (span, controllers) = (read.controllers.span(), read.controllers.into_inner());
-        if controllers.is_empty() {
-            return Err(blame.at(
-                span,
-                "a scenario compares at least one controller, such as [\"cubic\"]",
-            ));
+        let viewers = Flows::viewers(map, &viewer)?;
+        let bulk = file
+            .bulk
+            .as_ref()
+            .map(|table| BulkFlows::new(map, table))
+            .transpose()?;
+        let bulk = bulk.filter(|bulk| bulk.flows.count > 0);
+        let access_delay = file.path.get_ref().access_delay.as_ref();
+        let access_delay = access_delay.map_or(TimeRange::ZERO, |times| times.0);
+        if file.controllers.get_ref().is_empty() {
+            let problem = "`controllers` must name at least one controller, such as [\"cubic\"]";
+            return Err(map.at(file.controllers.span(), problem));
         }
-        for key in [
-            "about",
-            "source",
-            "claims",
-            "controllers",
-            "trials",
-            "seed",
-            "ideal",
-            "case",
-            "quick",
-            "figure",
-            "claim",
-            "groups",
-            "beside",
-        ] {
-            table.remove(key);
-        }
-        let viewer = viewer.get_ref();
-        let sets = case.applied.iter();
-        let sets = sets.filter(|one| matches!(one.origin, Origin::Case(_)));
+        let controllers = file.controllers.into_inner().into_iter();
         Ok(Self {
-            name: name.to_owned(),
+            name: document.name().to_owned(),
             case: case.name.clone(),
             case_about: case.about.clone(),
-            case_sets: sets.map(|one| one.setting.clone()).collect(),
-            about: read.about.trim().to_owned(),
-            source: read.source,
-            claims: read.claims,
-            controllers: controllers.into_iter().map(|text| text.0).collect(),
+            case_sets: case.sets.clone(),
+            about: file.about.trim().to_owned(),
+            source: file.source,
+            claims: file.claims,
+            controllers: controllers.map(|text| text.0).collect(),
             trials: changes.trials.unwrap_or(trials),
-            seed: changes.seed.or(read.seed).unwrap_or(1),
-            ideal: read.ideal.unwrap_or(title.representations().is_none()),
-            figures: figures::figures(Blame::new(blame.file, blame.written.unwrap_or(blame.text)))?,
-            text: blame.written.unwrap_or(blame.text).into(),
-            hash: hash(&table, &title),
+            seed: changes.seed.or(file.seed).unwrap_or(1),
+            ideal: file.ideal.unwrap_or(title.representations().is_none()),
+            text: Arc::from(&*document.source.text),
+            hash: hash(&hashed, &title),
             title,
             path,
             playout,
@@ -233,23 +185,23 @@ impl Scenario {
             viewers,
             bulk,
             access_delay,
-            windows: read.measure.windows.into_iter().map(|window| window.0).collect(),
+            windows: file.measure.windows.into_iter().map(|window| window.0).collect(),
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
         })
     }
 
-    /// Its name with that of the case, for people: `p12-3 n10`.
-    pub fn full_name(&self) -> String {
+    /// Names of scenario and case, for people: `p12-3 n10`.
+    pub(crate) fn full_name(&self) -> String {
         full_name(&self.name, &self.case)
     }
 
-    /// The seed of trial `trial`, from 1.
-    pub fn seed_of(&self, trial: u32) -> u64 {
+    /// The seed of trial `trial`, from 1: the same for all controllers.
+    pub(crate) fn seed_of(&self, trial: u32) -> u64 {
         self.seed.wrapping_add(u64::from(trial)).wrapping_sub(1)
     }
 
-    /// How many flows a run has: viewers and other downloads.
-    pub fn flows(&self) -> u32 {
+    /// Flows of a run: viewers and other downloads.
+    pub(crate) fn flows(&self) -> u32 {
         let bulk = self.bulk.as_ref().map_or(0, |bulk| bulk.flows.count);
         self.viewers.count.saturating_add(bulk)
     }
@@ -267,7 +219,7 @@ impl Scenario {
             viewer.server_knows_buffer = self.server_knows_buffer;
             viewer.joins = self.viewers.joins(number, seed);
             viewer.leaves_after = self.viewers.leaves_after;
-            viewer.access = flows::access(self.access_delay, seed);
+            viewer.access = access(self.access_delay, seed);
             setup.viewers.push(viewer);
         }
         if let Some(bulk) = &self.bulk {
@@ -279,76 +231,18 @@ impl Scenario {
         setup
     }
 
-    /// Average rate of the title.
-    pub fn title_rate(&self) -> Bitrate {
+    /// Average rate λ of the title.
+    pub(crate) fn title_rate(&self) -> Bitrate {
         self.title.source().title().average_rate()
     }
 }
 
-/// The name of a scenario and of its case, if it has any.
-pub fn full_name(scenario: &str, case: &str) -> String {
-    if case.is_empty() {
-        scenario.to_owned()
-    } else {
-        format!("{scenario} {case}")
-    }
-}
-
-fn title(
-    blame: Blame<'_>,
-    span: std::ops::Range<usize>,
-    table: &TitleTable,
-    base: &Path,
-) -> Result<Played, ScenarioError> {
-    if let (None, Some(rates)) = (&table.ladder, &table.rates) {
-        return Err(blame.at(
-            rates.span(),
-            "only a ladder has several rates: write ladder = \"bbb\"",
-        ));
-    }
-    match (&table.trace, &table.file, &table.ladder) {
-        (None, None, Some(name)) => ladder::title(blame, name, table, base),
-        (Some(name), None, None) => {
-            let rate = table.rate.as_ref().map(|rate| rate.get_ref().0);
-            let duration = table.duration.as_ref().map(|time| time.get_ref().0.0);
-            let wrong = |error: playrate_media::MediaError| {
-                let known: Vec<_> = TRACES.iter().map(|(name, ..)| *name).collect();
-                let known = known.join(", ");
-                blame.at(
-                    name.span(),
-                    format!("{error}; a trace is a file, or one that comes with the lab: {known}"),
-                )
-            };
-            let trace = titles::trace(name.get_ref(), base).map_err(wrong)?;
-            let asked = table.rate.as_ref().map(Spanned::span);
-            let asked = asked.or(table.duration.as_ref().map(Spanned::span)).unwrap_or(span);
-            titles::generated(name.get_ref(), trace, rate, duration)
-                .map_err(|error| blame.at(asked, error.to_string()))
-        }
-        (None, Some(name), None) => {
-            let extra = table.rate.as_ref().map(Spanned::span);
-            if let Some(extra) = extra.or(table.duration.as_ref().map(Spanned::span)) {
-                let problem = "an MP4 has the rate and duration it has: leave this out, or play a `trace`";
-                return Err(blame.at(extra, problem));
-            }
-            titles::mp4(name.get_ref(), base).map_err(|error| blame.at(name.span(), error.to_string()))
-        }
-        _ => Err(blame.at(
-            span,
-            "a title is a `trace`, a `file` or a `ladder`: name one of them, such as trace = \"film-1080p\", file = \"embedded\" or ladder = \"bbb\"",
-        )),
-    }
-}
-
-fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<PathConfig, ScenarioError> {
+fn path(map: SourceMap<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<PathConfig, ScenarioError> {
     let (span, table) = (table.span(), table.get_ref());
     let rate = table.rate.0.resolve(title);
     let rtt = table.rtt.0.0;
-    let usual = match &rate {
-        Rate::Wifi(wifi) => wifi.queue,
-        _ => QueueLimit::ONE_BDP,
-    };
-    let mut queue = table.queue.as_ref().map_or(usual, |queue| queue.get_ref().0);
+    let queue = table.queue.as_ref();
+    let mut queue = queue.map_or(rate.default_queue(), |queue| queue.get_ref().0);
     if let (QueueLimit::Bdp(thousandths), Some(mean)) = (queue, rate.mean()) {
         let bytes = (mean * rtt).as_u64();
         let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
@@ -357,13 +251,9 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
             queue = QueueLimit::Bytes(least);
         }
     }
-    let PathConfig { forward, backward } = match &rate {
-        Rate::Wifi(wifi) => PathConfig::wifi(wifi, rtt),
-        _ => PathConfig {
-            forward: LinkConfig::new(rate, rtt.saturating_sub(rtt / 2)),
-            backward: LinkConfig::new(Rate::Unlimited, rtt / 2),
-        },
-    };
+    let PathConfig {
+        forward, backward, ..
+    } = PathConfig::of_rate(rate, rtt);
     let mut forward = forward.with_queue(queue);
     if let Some(loss) = &table.loss {
         forward = forward.with_loss(loss.0);
@@ -377,19 +267,17 @@ fn path(blame: Blame<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<
     for traffic in &table.cross_traffic {
         forward = forward.with_cross_traffic(traffic.0);
     }
-    let config = PathConfig { forward, backward };
-    match config.build(Seed::new(0)) {
-        Ok(_) => Ok(config),
-        Err(error) => {
-            let queue = table.queue.as_ref().map(Spanned::span);
-            let about_queue = matches!(error, playrate_netsim::ConfigError::Queue { .. });
-            let place = queue.filter(|_| about_queue).unwrap_or(span);
-            Err(blame.at(place, error.to_string()))
-        }
+    let config = PathConfig::new(forward, backward);
+    if let Err(error) = config.build(Seed::new(0)) {
+        let queue = table.queue.as_ref().map(Spanned::span);
+        let about_queue = matches!(error, ConfigError::Queue { .. });
+        let place = queue.filter(|_| about_queue).unwrap_or(span);
+        return Err(map.at(place, error.to_string()));
     }
+    Ok(config)
 }
 
-fn playout(blame: Blame<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {
+fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {
     let (span, table) = (table.span(), table.get_ref());
     let buffer = table
         .playout_buffer
@@ -399,18 +287,12 @@ fn playout(blame: Blame<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConf
     let defaults = CatchUp::default();
     let clock = match kind {
         ClockKind::CatchUp => Clock::CatchUp(CatchUp {
-            late: table.late.as_ref().map_or(defaults.late, |time| time.0.0),
-            max_jitter: table
-                .max_jitter
-                .as_ref()
-                .map_or(defaults.max_jitter, |time| time.0.0),
+            late: time(table.late.as_ref()).unwrap_or(defaults.late),
+            max_jitter: time(table.max_jitter.as_ref()).unwrap_or(defaults.max_jitter),
             speed_percent: table.catch_up_percent.unwrap_or(defaults.speed_percent),
         }),
         ClockKind::Rebuffer => Clock::Rebuffer(Rebuffer {
-            resume: table
-                .resume
-                .as_ref()
-                .map_or(Fill::Bytes(buffer), |time| Fill::PlayingTime(time.0.0)),
+            resume: time(table.resume.as_ref()).map_or(Fill::Bytes(buffer), Fill::PlayingTime),
         }),
     };
     let mut config = PlayoutConfig::new(buffer, clock);
@@ -418,17 +300,17 @@ fn playout(blame: Blame<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConf
         .receive_buffer
         .as_ref()
         .map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);
-    if let Some(after) = &table.start_after {
-        config.start = Start::After(after.0.0);
+    if let Some(after) = time(table.start_after.as_ref()) {
+        config.start = Start::After(after);
     }
-    match video_client::playout::Playout::new(config.clone()) {
+    match Playout::new(config.clone()) {
         Ok(_) => Ok(config),
-        Err(error) => Err(blame.at(span, error.to_string())),
+        Err(error) => Err(map.at(span, error.to_string())),
     }
 }
 
-/// The first 16 hexadecimal digits of SHA-256 over what a run depends on. TOML tables are sorted by key.
-fn hash(table: &toml::Table, title: &Played) -> String {
+/// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
+fn hash(table: &Table, title: &ServedTitle) -> String {
     let mut hash = Sha256::new();
     hash.update(table.to_string());
     for (_, source) in title.resources() {
@@ -436,11 +318,95 @@ fn hash(table: &toml::Table, title: &Played) -> String {
     }
     let digest = hash.finalize();
     digest.iter().take(8).fold(String::new(), |mut text, byte| {
-        use std::fmt::Write as _;
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The duration of an optional key.
+fn time(text: Option<&Text<Time>>) -> Option<Duration> {
+    text.map(|time| time.0.0)
+}
+
+impl Flows {
+    fn viewers(map: SourceMap<'_>, table: &ViewerTable) -> Result<Self, ScenarioError> {
+        let none = table.count.as_ref().filter(|count| *count.get_ref() == 0);
+        if let Some(none) = none {
+            let problem = format!("`viewer.count` must be 1 to {MOST_FLOWS} (got 0)");
+            return Err(map.at(none.span(), problem));
+        }
+        Ok(Self {
+            count: count(map, table.count.as_ref())?,
+            joins: table.joins.as_ref().map_or(TimeRange::ZERO, |joins| joins.0),
+            join_every: time(table.join_every.as_ref()).unwrap_or_default(),
+            leaves_after: time(table.leaves_after.as_ref()),
+        })
+    }
+
+    /// Time at which flow `number` joins; `seed` is that of the flow.
+    fn joins(&self, number: u32, seed: Seed) -> Duration {
+        let drawn = self.joins.draw(seed.child("joins"));
+        drawn.saturating_add(self.join_every.saturating_mul(number))
+    }
+
+    /// Latest time at which the last flow may join.
+    pub(crate) fn last_joins(&self) -> Duration {
+        let spread = self.join_every.saturating_mul(self.count.saturating_sub(1));
+        self.joins.to.saturating_add(spread)
+    }
+}
+
+impl BulkFlows {
+    fn new(map: SourceMap<'_>, table: &BulkTable) -> Result<Self, ScenarioError> {
+        let flows = Flows {
+            count: count(map, table.count.as_ref())?,
+            joins: table.joins.as_ref().map_or(TimeRange::ZERO, |joins| joins.0),
+            join_every: time(table.join_every.as_ref()).unwrap_or_default(),
+            leaves_after: time(table.leaves_after.as_ref()),
+        };
+        let controller = match &table.controller.0 {
+            BulkController::Same => None,
+            BulkController::Own(controller) => Some(controller.clone()),
+        };
+        Ok(Self { flows, controller })
+    }
+
+    /// Flow `number` beside viewers under `controller`, in the run with this seed.
+    fn bulk(&self, controller: &ControllerChoice, number: u32, seed: Seed, access_delay: TimeRange) -> Bulk {
+        let seed = seed.child(&format!("bulk {number}"));
+        let mut bulk = Bulk::new(self.controller.as_ref().unwrap_or(controller).clone());
+        bulk.joins = self.flows.joins(number, seed);
+        bulk.leaves_after = self.flows.leaves_after;
+        bulk.access = access(access_delay, seed);
+        bulk
+    }
+}
+
+/// Delays between the bottleneck and both ends of a flow, drawn from the flow's seed.
+fn access(delay: TimeRange, seed: Seed) -> Access {
+    Access {
+        server: delay.draw(seed.child("server's access")),
+        client: delay.draw(seed.child("client's access")),
+    }
+}
+
+fn count(map: SourceMap<'_>, count: Option<&Spanned<u32>>) -> Result<u32, ScenarioError> {
+    let Some(count) = count else { return Ok(1) };
+    if *count.get_ref() <= MOST_FLOWS {
+        return Ok(*count.get_ref());
+    }
+    let problem = format!("`count` must be at most {MOST_FLOWS} (got {})", count.get_ref());
+    Err(map.at(count.span(), problem))
+}
+
+/// Names of a scenario and of its case, if it has any: `p12-3 n10`.
+pub(crate) fn full_name(scenario: &str, case: &str) -> String {
+    if case.is_empty() {
+        scenario.to_owned()
+    } else {
+        format!("{scenario} {case}")
+    }
 }
 
 #[cfg(test)]

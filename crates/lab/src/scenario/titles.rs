@@ -1,70 +1,215 @@
-//! The titles of scenarios.
+//! Titles of scenarios: frame traces, MP4 files, and ladders of representations with their adaptive player.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use playrate_media::{FileSource, FrameTrace, MediaError, TraceSource, assets};
+use playrate_media::{FileSource, FrameTrace, Ladder, MediaError, SegmentSizes, TraceSource, assets};
 use playrate_units::Bitrate;
+use toml::Spanned;
+use video_client::dash::{Abr, DashOptions, DashPlayer};
 
-use crate::sim::Played;
+use super::error::{ScenarioError, SourceMap};
+use super::file::{Text, Time, TitleTable, ViewerTable};
+use crate::sim::ServedTitle;
 
-/// Frame traces that come with the lab: name, what it is, text.
-pub const TRACES: &[(&str, &str, &str)] = &[(
-    "film-1080p",
-    "60 s of film-like pictures, 1920×1080, 30 frames/s, H.264 at 4.82 Mbit/s",
-    include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../assets/traces/film-1080p.csv"
-    )),
-)];
+/// Name of the built-in frame trace, whose pattern of frame sizes the segments of a ladder get too.
+const TRACE: &str = "film-1080p";
+const TRACE_TEXT: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../assets/traces/film-1080p.csv"
+));
 
-/// The name by which scenarios ask for the embedded title.
-pub(super) const EMBEDDED: &str = "embedded";
+/// Name of the built-in segment sizes.
+const LADDER: &str = "bbb";
+const LADDER_TEXT: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../assets/ladders/bbb.csv"
+));
+
+/// Name of the embedded MP4.
+const EMBEDDED: &str = "embedded";
+
+fn stem(name: &str) -> &str {
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());
+    stem.unwrap_or("title")
+}
+
+/// The title that a scenario's `title` table describes; files are looked for from `base`.
+pub(super) fn title(
+    map: SourceMap<'_>,
+    table: &Spanned<TitleTable>,
+    base: &Path,
+) -> Result<ServedTitle, ScenarioError> {
+    let (span, table) = (table.span(), table.get_ref());
+    if let (None, Some(rates)) = (&table.ladder, &table.rates) {
+        let problem = "only a ladder has several rates: add ladder = \"bbb\", or write `rate`";
+        return Err(map.at(rates.span(), problem));
+    }
+    let rate = table.rate.as_ref().map(Spanned::span);
+    let rate_or_duration = rate.or(table.duration.as_ref().map(Spanned::span));
+    match (&table.trace, &table.file, &table.ladder) {
+        (None, None, Some(name)) => ladder(map, name, table, base),
+        (Some(name), None, None) => {
+            let trace = trace(name.get_ref(), base).map_err(|error| {
+                let problem = format!("{error}; expected a file or a built-in trace: {TRACE}");
+                map.at(name.span(), problem)
+            })?;
+            generated(name.get_ref(), trace, table)
+                .map_err(|error| map.at(rate_or_duration.unwrap_or(span), error.to_string()))
+        }
+        (None, Some(name), None) => match rate_or_duration {
+            Some(extra) => {
+                let problem = "the rate and duration of an MP4 are fixed: leave this out, or play a `trace`";
+                Err(map.at(extra, problem))
+            }
+            None => mp4(name.get_ref(), base).map_err(|error| map.at(name.span(), error.to_string())),
+        },
+        _ => {
+            let problem = "expected exactly one of `trace`, `file` and `ladder`, such as trace = \"film-1080p\", \
+                           file = \"embedded\" or ladder = \"bbb\"";
+            Err(map.at(span, problem))
+        }
+    }
+}
 
 /// A trace by name, or from a file relative to `base`.
-pub(super) fn trace(name: &str, base: &Path) -> Result<FrameTrace, MediaError> {
-    static PARSED: OnceLock<Vec<Result<FrameTrace, MediaError>>> = OnceLock::new();
-    let parsed = PARSED.get_or_init(|| TRACES.iter().map(|(.., text)| FrameTrace::parse(text)).collect());
-    match TRACES.iter().position(|(known, ..)| *known == name) {
-        Some(index) => parsed
-            .get(index)
-            .cloned()
-            .unwrap_or_else(|| FrameTrace::parse("")),
-        None => FrameTrace::open(base.join(name)),
+fn trace(name: &str, base: &Path) -> Result<FrameTrace, MediaError> {
+    static PARSED: OnceLock<Result<FrameTrace, MediaError>> = OnceLock::new();
+    if name == TRACE {
+        return PARSED.get_or_init(|| FrameTrace::parse(TRACE_TEXT)).clone();
     }
+    FrameTrace::open(base.join(name))
 }
 
-/// A title of generated payload: `trace` repeated to `duration`, then scaled to `rate`.
-pub(super) fn generated(
-    name: &str,
-    mut trace: FrameTrace,
-    rate: Option<Bitrate>,
-    duration: Option<Duration>,
-) -> Result<Played, MediaError> {
-    if let Some(duration) = duration {
-        trace = trace.repeat_to(duration)?;
+/// A title of generated payload: the trace repeated to the table's duration, then scaled to its rate.
+fn generated(name: &str, mut trace: FrameTrace, table: &TitleTable) -> Result<ServedTitle, MediaError> {
+    if let Some(duration) = &table.duration {
+        trace = trace.repeat_to(duration.get_ref().0.0)?;
     }
-    if let Some(rate) = rate {
-        trace = trace.scale_to_rate(rate)?;
+    if let Some(rate) = &table.rate {
+        trace = trace.scale_to_rate(rate.get_ref().0)?;
     }
-    let stem = Path::new(name)
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or("title");
-    Ok(Played::trace(stem, TraceSource::new(&trace)))
+    Ok(ServedTitle::trace(stem(name), TraceSource::new(&trace)))
 }
 
-/// A title that is an MP4: the embedded one or a file relative to `base`.
-pub(super) fn mp4(name: &str, base: &Path) -> Result<Played, MediaError> {
+/// The embedded MP4, or a file relative to `base`.
+fn mp4(name: &str, base: &Path) -> Result<ServedTitle, MediaError> {
     if name == EMBEDDED {
-        return Ok(Played::mp4(assets::TITLE_NAME, Arc::new(assets::title()?)));
+        return Ok(ServedTitle::mp4(assets::TITLE_NAME, Arc::new(assets::title()?)));
     }
     let path = base.join(name);
     let source = FileSource::open(&path)?;
-    let file = path
-        .file_name()
-        .and_then(|file| file.to_str())
-        .unwrap_or("title.mp4");
-    Ok(Played::mp4(file, Arc::new(source)))
+    let file = path.file_name().and_then(|file| file.to_str());
+    Ok(ServedTitle::mp4(file.unwrap_or("title.mp4"), Arc::new(source)))
+}
+
+/// Segment sizes by name, or from a file relative to `base`.
+fn segment_sizes(name: &str, base: &Path) -> Result<SegmentSizes, MediaError> {
+    if name == LADDER {
+        return LADDER_TEXT.parse();
+    }
+    let path = base.join(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| MediaError::Ladder {
+        problem: format!("{}: {error}", path.display()),
+    })?;
+    text.parse()
+}
+
+fn ladder(
+    map: SourceMap<'_>,
+    name: &Spanned<String>,
+    table: &TitleTable,
+    base: &Path,
+) -> Result<ServedTitle, ScenarioError> {
+    if let Some(rate) = &table.rate {
+        let problem = "a ladder has several rates: write rates = { 480p = \"0.44Mbit/s\", 720p = \"2.64Mbit/s\" } \
+                       instead";
+        return Err(map.at(rate.span(), problem));
+    }
+    let Some(rates) = &table.rates else {
+        let problem =
+            "a ladder needs rates, such as rates = { 480p = \"0.44Mbit/s\", 720p = \"2.64Mbit/s\" }";
+        return Err(map.at(name.span(), problem));
+    };
+    let sizes = segment_sizes(name.get_ref(), base).map_err(|error| {
+        let problem = format!("{error}; expected a file or a built-in ladder: {LADDER}");
+        map.at(name.span(), problem)
+    })?;
+    let segments = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+    let whole = sizes.segment_duration().saturating_mul(segments);
+    let duration = table.duration.as_ref().map_or(whole, |time| time.get_ref().0.0);
+    let list: Vec<(String, Bitrate)> = rates
+        .get_ref()
+        .iter()
+        .map(|(name, rate)| (name.clone(), rate.0))
+        .collect();
+    let wrong = |error: &dyn ToString| map.at(rates.span(), error.to_string());
+    let frames = trace(TRACE, base).map_err(|error| wrong(&error))?;
+    let ladder = Ladder::generate(&sizes, &frames, &list, duration).map_err(|error| wrong(&error))?;
+    ServedTitle::ladder(stem(name.get_ref()), ladder).map_err(|error| wrong(&error))
+}
+
+/// The settings of a ladder's adaptive player.
+pub(super) fn player(
+    map: SourceMap<'_>,
+    table: &ViewerTable,
+    title: &ServedTitle,
+) -> Result<DashOptions, ScenarioError> {
+    let mut options = DashOptions::default();
+    let Some(presentation) = title.representations() else {
+        let spans = [
+            table.abr.as_ref().map(Spanned::span),
+            table.buffer.as_ref().map(Spanned::span),
+            table.buffer_at_top.as_ref().map(Spanned::span),
+        ];
+        return match spans.into_iter().flatten().next() {
+            Some(span) => {
+                let problem = "only the player of a ladder has this setting: leave it out, or play \
+                               title.ladder = \"bbb\"";
+                Err(map.at(span, problem))
+            }
+            None => Ok(options),
+        };
+    };
+    let time = |key: &Option<Spanned<Text<Time>>>| -> Option<Duration> {
+        key.as_ref().map(|time| time.get_ref().0.0)
+    };
+    if let Some(target) = time(&table.buffer) {
+        options.buffer.stable = target;
+    }
+    if let Some(target) = time(&table.buffer_at_top) {
+        options.buffer.top = target;
+        options.buffer.top_of_long = target;
+    }
+    if let Some(abr) = &table.abr {
+        options.abr = abr.get_ref().0.clone();
+        DashPlayer::new(Arc::clone(presentation), &options)
+            .map_err(|error| map.at(abr.span(), error.to_string()))?;
+    }
+    Ok(options)
+}
+
+/// The settings of a ladder's player in words.
+pub(super) fn player_words(options: &DashOptions, title: &ServedTitle) -> String {
+    let long = title
+        .representations()
+        .is_some_and(|presentation| presentation.duration() >= options.buffer.long);
+    let top = if long {
+        options.buffer.top_of_long
+    } else {
+        options.buffer.top
+    };
+    let choice = match &options.abr {
+        Abr::Fixed(name) => format!("always {name}"),
+        abr => format!("chooses by {abr}"),
+    };
+    format!(
+        "{choice}; buffer target {}, {} at the top representation; starts with {} segments, resumes after a stall \
+         with {}",
+        crate::words::time(options.buffer.stable),
+        crate::words::time(top),
+        options.start_segments,
+        options.resume_segments
+    )
 }

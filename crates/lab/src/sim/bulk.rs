@@ -1,47 +1,46 @@
-//! Flows that download as much as they can: no title, no player, one endless response.
+//! Bulk flows: one endless response each, read at once; no title and no player.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
-use playrate_transport::telemetry::{Monitor, Totals};
-use playrate_transport::{Arrival, Client, ConnectionController, Server, ServerOptions, Target, time};
+use playrate_transport::telemetry::{Monitor, Sample, Totals};
+use playrate_transport::{Arrival, Client, ConnectionController, Server, Target, time};
 use quinn::Runtime;
 
-use super::collect::transport;
-use super::ends::{Place, SERVER_NAME, client, pin_down};
-use super::windows::{Marks, WindowCounts, counts};
-use super::{Bulk, Measured, Recording, Setup, SimError, Watch, identity};
-use crate::record::TransportSample;
+use super::recording::Recording;
+use super::session::{Endpoints, FlowEnds};
+use super::windows::{Marks, WindowCounts};
+use super::{Bulk, ControlStatistics, RunHandle, Setup, SimError};
 
-/// What is written at once.
+/// Payload of one write.
 static PAYLOAD: [u8; 64 << 10] = [0; 64 << 10];
 
-/// What one flow leaves behind.
+/// Results of one bulk flow.
 #[derive(Clone, Debug)]
 pub struct SimulatedBulk {
-    /// Spec of its controller.
+    /// Canonical spec of the controller.
     pub controller: String,
-    /// From the beginning of the run to that of the flow.
+    /// Time of the request, since the run began.
     pub joined: Duration,
-    /// How long it went on.
+    /// Time from the request to the end of the download or of the run.
     pub lasted: Duration,
-    /// Bytes received.
+    /// Bytes that the client received.
     pub received: playrate_units::Bytes,
-    /// Why it broke off, if it did.
+    /// Error that ended the download early.
     pub error: Option<String>,
-    /// What the server's transport counted; `None` if there was no connection.
+    /// Totals of the server's transport; `None` if there was no connection.
     pub totals: Option<Totals>,
-    /// What the server's window and estimates did.
-    pub measured: Option<Measured>,
-    /// The server's window and RTT over time, if the setup has taps, on the clock of the run.
-    pub transport: Vec<TransportSample>,
-    /// What it did in the setup's windows.
+    /// Statistics of the server's window, RTT and estimates.
+    pub control: Option<ControlStatistics>,
+    /// Samples of the server's connection, on the clock of the run; empty if the setup keeps no series.
+    pub transport: Vec<Sample>,
+    /// Counts in each of the setup's windows.
     pub windows: Vec<WindowCounts>,
 }
 
-/// A flow that runs.
+/// A bulk flow that runs.
 #[derive(Debug)]
 pub(super) struct Download {
     runtime: Arc<dyn Runtime>,
@@ -49,62 +48,54 @@ pub(super) struct Download {
     client: Client,
     target: Target,
     recording: Recording,
-    state: Mutex<State>,
+    state: Mutex<DownloadState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DownloadState {
     server: Option<quinn::Connection>,
     received: u64,
     marks: Marks,
     error: Option<String>,
-    /// When it was over, in the run.
+    /// End of the download, since the run began.
     ended: Option<Duration>,
 }
 
 impl Download {
-    /// Sets up server and client of `bulk`, the run's `index`th, at `place`.
-    pub(super) fn new(setup: &Setup, index: usize, bulk: &Bulk, place: Place) -> Result<Arc<Self>, SimError> {
-        let failed = |error: &dyn ToString| SimError::setup("a bulk flow's server", &error.to_string());
-        let seed = setup.seed.child(&format!("bulk {index}"));
-        let runtime = place.runtime;
-        let recording = Recording::since(place.start, Arc::clone(&runtime)).of_flow(setup, bulk.access);
-        recording.keep_series(setup.taps);
-        let (identity, pin) = identity(seed)?;
-        let mut options = ServerOptions::new(identity);
-        options.transport.send_window = setup.send_window();
-        pin_down(&mut options.transport, seed, "server");
-        let server =
-            Server::new(Arc::clone(&runtime), place.server, options).map_err(|error| failed(&error))?;
+    /// Sets up server and client of `bulk`, the run's `index`th from 0.
+    pub(super) fn new(
+        setup: &Setup,
+        index: usize,
+        bulk: &Bulk,
+        endpoints: &Endpoints,
+    ) -> Result<Arc<Self>, SimError> {
+        let runtime = Arc::clone(&endpoints.runtime);
+        let ends = FlowEnds::new(setup, endpoints, &format!("bulk {index}"));
+        let (identity, pin) = ends.identity()?;
+        let server = ends.server(identity, None)?;
         let flow = Arc::new(Self {
-            client: client(
-                setup.wide_receive_window(),
-                seed,
-                Arc::clone(&runtime),
-                place.client,
-                pin,
-            )?,
-            runtime,
+            client: ends.client(pin, setup.wide_receive_window())?,
             bulk: bulk.clone(),
-            target: Target::at(SERVER_NAME, place.address),
-            state: Mutex::new(State {
+            target: ends.target(),
+            recording: Recording::new(setup, bulk.access, endpoints.start, Arc::clone(&runtime)),
+            state: Mutex::new(DownloadState {
                 marks: Marks::new(&setup.windows),
-                ..State::default()
+                ..DownloadState::default()
             }),
-            recording,
+            runtime,
         });
         flow.runtime.spawn(Box::pin(Arc::clone(&flow).serve(server)));
         Ok(flow)
     }
 
-    fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+    fn state<T>(&self, look: impl FnOnce(&mut DownloadState) -> T) -> T {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn serve(self: Arc<Self>, server: Server) {
         while let Some(incoming) = server.accept().await {
             let mut monitor = Monitor::default();
-            for sink in self.recording.listen() {
+            for sink in self.recording.sinks() {
                 monitor = monitor.with_sink(sink);
             }
             let control =
@@ -119,12 +110,12 @@ impl Download {
         }
     }
 
-    /// Downloads until it is time to leave, or the run is over.
-    pub(super) async fn run(self: Arc<Self>, watch: Arc<Watch>) {
+    /// Downloads until the flow's time is over or `handle` stops the run.
+    pub(super) async fn run(self: Arc<Self>, handle: Arc<RunHandle>) {
         time::sleep(&*self.runtime, self.bulk.joins).await;
         let joined = self.recording.since_start(self.runtime.now());
         self.state(|state| state.marks.see(joined, 0));
-        let pulled = self.pull(&watch);
+        let pulled = self.pull(&handle);
         let result = match self.bulk.leaves_after {
             Some(after) => match time::timeout(&*self.runtime, after, pulled).await {
                 Ok(result) => result,
@@ -139,7 +130,7 @@ impl Download {
         });
     }
 
-    async fn pull(&self, watch: &Watch) -> Result<(), String> {
+    async fn pull(&self, handle: &RunHandle) -> Result<(), String> {
         let text = |error: &dyn ToString| error.to_string();
         let connection = self
             .client
@@ -153,20 +144,20 @@ impl Download {
         while let Some(chunk) = body.chunk().await.map_err(|error| text(&error))? {
             let now = self.recording.since_start(self.runtime.now());
             let length = chunk.len() as u64;
-            watch.add(length);
+            handle.add_received(length);
             self.state(|state| {
                 state.received = state.received.saturating_add(length);
                 state.marks.see(now, state.received);
             });
-            if watch.is_stopped() {
+            if handle.is_stopped() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// What came of it in a run of length `length`, which is over.
-    pub(super) fn collect(&self, setup: &Setup, length: Duration) -> SimulatedBulk {
+    /// The flow's results in a run that lasted `length` and is over.
+    pub(super) fn collect(&self, length: Duration) -> SimulatedBulk {
         self.state(|state| SimulatedBulk {
             controller: self.bulk.controller.to_string(),
             joined: self.bulk.joins,
@@ -174,14 +165,14 @@ impl Download {
             received: playrate_units::Bytes::new(state.received),
             error: state.error.clone(),
             totals: state.server.as_ref().map(|server| server.stats().into()),
-            measured: self.recording.measured(),
-            transport: transport(&self.recording.samples_of_run()).0,
-            windows: counts(&setup.windows, length, &state.marks, &self.recording.sent()),
+            control: self.recording.statistics().map(|(control, _)| control),
+            transport: self.recording.samples(Duration::ZERO),
+            windows: self.recording.counts(length, &state.marks),
         })
     }
 }
 
-/// Answers a request without end.
+/// Answers a request with an endless body.
 async fn pour(arrival: Arrival) {
     let Ok(exchange) = arrival.receive().await else {
         return;

@@ -1,38 +1,38 @@
-//! [`SimError`]: why there is no result.
+//! [`SimError`]: the errors of a single run.
 
 use playrate_netsim::{ConfigError, RunError, SetupError};
 use thiserror::Error;
 
-/// A run that came to nothing.
+/// Reason why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The path cannot be built as it was asked for.
+    /// The path's parameters do not fit together.
     #[error(transparent)]
     Path(#[from] ConfigError),
-    /// The simulation has no room for it.
+    /// The simulation has no room for the hosts or links.
     #[error(transparent)]
     Network(#[from] SetupError),
     /// The simulation ended before the viewers did.
     #[error("the simulation ended too early: {0}")]
     Run(#[from] RunError),
-    /// A part could not be set up.
-    #[error("cannot set up {part}: {reason}")]
+    /// A component could not be set up.
+    #[error("cannot set up {component}: {reason}")]
     Setup {
-        /// Which part.
-        part: &'static str,
-        /// What it says.
+        /// Name of the component, for people.
+        component: &'static str,
+        /// Its own error message.
         reason: String,
     },
-    /// It was stopped from outside.
+    /// The run was stopped from outside.
     #[error("stopped before the end")]
     Stopped,
 }
 
 impl SimError {
-    pub(crate) fn setup(part: &'static str, error: &impl ToString) -> Self {
+    pub(crate) fn setup(component: &'static str, error: &impl ToString) -> Self {
         Self::Setup {
-            part,
+            component,
             reason: error.to_string(),
         }
     }

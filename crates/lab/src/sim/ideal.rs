@@ -1,35 +1,34 @@
-//! The best that any sender could do: a fluid link of the same rate, always busy, that loses nothing.
+//! The ideal sender: a fluid link of the same rate, always busy, that loses nothing.
 
 use std::time::Duration;
 
 use playrate_media::Title;
 use playrate_units::{Bitrate, Bytes};
-use video_client::playout::{ConfigError, Playout, PlayoutConfig, PlayoutReport};
+use video_client::playout::{ConfigError, PlaybackReport, Playout, PlayoutConfig};
 
 /// A full packet on the wire: 1,452 bytes of UDP payload, 28 of IP and UDP.
 const PACKET: Bytes = Bytes::new(1_480);
-/// What it carries of the title at best: less 10 bytes of short header (first byte, connection ID, packet number), 16 of
-/// authentication tag and 6 of STREAM frame (type, stream, offset).
+/// Largest payload of such a packet, in bytes of the title: less 10 bytes of short header (first byte, connection ID,
+/// packet number), 16 of authentication tag and 6 of STREAM frame (type, stream, offset).
 const CARRIED: u64 = 1_420;
 
-/// What a viewer sees if the link is never idle from the answer to its request on.
+/// Results of a viewer whose link is never idle from the answer to its request on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ideal {
-    /// What it sees.
-    pub playout: PlayoutReport,
-    /// When the last byte came.
-    pub ended: Duration,
-    /// Size of the title.
-    pub received: Bytes,
+pub(crate) struct Ideal {
+    pub(crate) playback: PlaybackReport,
+    /// Time of the last byte, since the request.
+    pub(crate) ended: Duration,
+    /// Bytes of the title received.
+    pub(crate) received: Bytes,
 }
 
-/// Plays `title` over a link of this rate that is never idle, never loses and never queues. The first packet comes
-/// two round trips after the viewer asked: one for the connection, one for the request. Claims are about what a
-/// controller does worse than this.
+/// Plays `title` over a link of this rate that is never idle, never loses and never queues. The first packet arrives
+/// two round trips after the request: one for the connection, one for the request itself. Claims are about a
+/// controller's excess over this.
 ///
 /// # Errors
 /// If the player cannot be set up.
-pub fn ideal(
+pub(crate) fn ideal(
     title: &Title,
     rate: Bitrate,
     rtt: Duration,
@@ -64,7 +63,7 @@ pub fn ideal(
         player.advance(ended);
     }
     Ok(Ideal {
-        playout: player.report(),
+        playback: player.report(),
         ended,
         received: Bytes::new(received),
     })
@@ -94,10 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn a_link_faster_than_the_title_shows_every_picture_on_time() {
+    fn a_link_faster_than_the_title_shows_every_frame_on_time() {
         let seen = play(Bitrate::from_mbps(2));
-        assert_eq!((seen.playout.discarded, seen.playout.underflows), (0, 0));
-        assert_eq!(seen.playout.shown, 1_500);
+        assert_eq!(
+            (seen.playback.frames_discarded, seen.playback.underflow_events),
+            (0, 0)
+        );
+        assert_eq!(seen.playback.frames_shown, 1_500);
         // 7.5 MB of media at 2 Mbit/s × 1420/1480, after two round trips.
         let expected = 0.2 + 7.5e6 * 8.0 / (2e6 * 1_420.0 / 1_480.0);
         assert!(
@@ -110,6 +112,6 @@ mod tests {
     #[test]
     fn a_link_slower_than_the_title_cannot_be_ideal() {
         let seen = play(Bitrate::from_kbps(900));
-        assert!(seen.playout.underflows > 0 && seen.playout.frozen > Duration::ZERO);
+        assert!(seen.playback.underflow_events > 0 && seen.playback.stalled_time > Duration::ZERO);
     }
 }

@@ -1,4 +1,4 @@
-//! The same run over real UDP and in real time: the path is the [`Relay`] instead of a simulation.
+//! The same run over real UDP and in real time: the path is a [`Relay`] instead of a simulation.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,62 +11,68 @@ use playrate_transport::udp_socket;
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::task::JoinSet;
 
-use super::collect::LinkTap;
-use super::ends::{Ended, Place, RunFacts, Session};
-use super::seat::Seat;
-use super::{Access, Setup, SimError, Simulated, Watch};
+use super::session::{Endpoints, Session};
+use super::{Access, RunHandle, Setup, SimError, Simulated, StatusCell, in_order};
 use crate::words;
 
-/// How often the relay is asked whether it is late.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which sessions that go on are looked at.
+const TICK: Duration = Duration::from_millis(100);
 
-/// How a live run is watched.
+/// Time that a server has to see that its client has left.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Options of a live run.
 #[derive(Clone, Debug, Default)]
 pub struct LiveOptions {
-    /// Where viewers leave their newest moments, in their order; those without a seat leave none.
-    pub seats: Vec<Seat>,
-    /// Ends the run as soon as the relay was later than [`MAX_LATENESS`], since it is of no use from then on.
+    /// Cells for the status of the viewers, in their order; viewers without a cell report none.
+    pub statuses: Vec<StatusCell>,
+    /// Ends the run as soon as the relay was later than [`MAX_LATENESS`], because such a run is not used.
     pub stop_when_late: bool,
 }
 
-/// What a live run leaves behind.
+/// Results of a live run.
 #[derive(Clone, Debug)]
-pub struct Live {
-    /// The same as a run in virtual time leaves. It has no hash, since no two live runs are the same.
+pub struct LiveRun {
+    /// The results that a run in virtual time has. There is no wire hash, since no two live runs are the same.
     pub run: Simulated,
-    /// What the relay counted, lateness included.
+    /// The relay's counters, lateness included.
     pub relay: RelayReport,
 }
 
-impl Live {
-    /// Why the path was not what it was asked to be, in words; empty if it was.
-    pub fn flaws(&self) -> Vec<String> {
-        flaws(&self.relay)
+impl LiveRun {
+    /// The reasons why the path was not as modelled, in words; empty if it was.
+    pub(crate) fn flaws(&self) -> Vec<String> {
+        let flaws = self.relay.flaws();
+        flaws.iter().map(|flaw| describe(flaw, &self.relay)).collect()
     }
 }
 
-/// What of `setup` there is in virtual time only, and why.
-pub fn virtual_only(setup: &Setup) -> Option<&'static str> {
+/// The reason why `setup` can be run in virtual time only; `None` if it can be run live.
+pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
     let marks = |link: &LinkConfig| matches!(link.aqm, Aqm::Codel(codel) if codel.ecn);
     if marks(&setup.path.forward) || marks(&setup.path.backward) {
         return Some(
             "its queue marks packets instead of dropping them, and the relay's sockets lose ECN marks",
         );
     }
-    let here = Access::default();
-    if !setup.bulk.is_empty() || setup.viewers.iter().any(|viewer| viewer.access != here) {
-        return Some("downloads beside the viewers and access links are modelled in virtual time only");
+    let none = Access::default();
+    if !setup.bulk.is_empty() || setup.viewers.iter().any(|viewer| viewer.access != none) {
+        return Some("bulk flows and access links are modelled in virtual time only");
     }
     None
 }
 
-/// Makes the run that `setup` describes on loopback sockets. When `watch` stops it, it ends early and its viewers'
-/// outcome says so.
+/// Makes the run that `setup` describes on loopback sockets. When `handle` stops it, it ends early, and its viewers'
+/// outcome is `stopped`.
 ///
 /// # Errors
-/// If the path cannot be, the run is [`virtual_only`], or a part cannot be set up. A session that breaks off is part of
-/// the results.
-pub async fn run_live(setup: &Setup, options: LiveOptions, watch: &Arc<Watch>) -> Result<Live, SimError> {
+/// If the path cannot be built, the setup is `virtual_only`, or a component cannot be set up. A session that breaks
+/// off is part of the results.
+pub async fn run_live(
+    setup: &Setup,
+    options: LiveOptions,
+    handle: &Arc<RunHandle>,
+) -> Result<LiveRun, SimError> {
     if let Some(reason) = virtual_only(setup) {
         return Err(SimError::setup("a run over real UDP", &reason));
     }
@@ -76,42 +82,55 @@ pub async fn run_live(setup: &Setup, options: LiveOptions, watch: &Arc<Watch>) -
     let start = Instant::now();
     let relay = relay(setup, &sockets)?;
     let mut sessions = JoinSet::new();
-    let mut seats = options.seats.into_iter();
-    for (index, ((viewer, server), &address)) in setup
-        .viewers
-        .iter()
-        .zip(sockets)
-        .zip(relay.addresses())
-        .enumerate()
-    {
-        let place = Place {
+    let mut statuses = options.statuses.into_iter();
+    let servers = sockets.into_iter().zip(relay.addresses());
+    for (index, (viewer, (server, &address))) in setup.viewers.iter().zip(servers).enumerate() {
+        let endpoints = Endpoints {
             runtime: Arc::clone(&runtime),
             server,
             client: socket(&runtime)?,
             address,
             start,
+            shutdown_timeout: SHUTDOWN_TIMEOUT,
         };
-        let mut session = Session::stage(setup, index, viewer, place)?;
-        if let Some(seat) = seats.next() {
-            session = session.with_seat(seat);
+        let mut session = Session::new(setup, index, viewer, &endpoints)?;
+        if let Some(status) = statuses.next() {
+            session = session.with_status(status);
         }
-        let (watch, joins) = (Arc::clone(watch), viewer.joins);
+        let (handle, joins) = (Arc::clone(handle), viewer.joins);
         sessions.spawn(async move {
             tokio::select! {
                 biased;
-                () = watch.stopped() => {}
+                () = handle.stopped() => {}
                 () = tokio::time::sleep(joins) => {}
             }
-            (index, session.play(&watch).await)
+            (index, Box::pin(session.play(&handle)).await)
         });
     }
-    let lookout = options.stop_when_late.then_some(&relay);
-    let all = everyone(&mut sessions, lookout, watch).await?;
+    let check = || {
+        if options.stop_when_late && relay.snapshot().lateness.max > MAX_LATENESS {
+            handle.stop();
+        }
+    };
+    let sessions = join_all(&mut sessions, check).await?;
     let relay = tokio::task::spawn_blocking(|| relay.stop())
         .await
         .map_err(|error| SimError::setup("the relay", &error))?
         .map_err(|error| SimError::setup("the relay", &error))?;
-    Ok(gather(all, setup, relay, start.elapsed()))
+    let length = start.elapsed();
+    let viewers = sessions
+        .into_iter()
+        .map(|session| session.collect(length, Some(&relay.forward_series)));
+    let run = Simulated {
+        viewers: viewers.collect(),
+        bulk: Vec::new(),
+        forward: relay.totals.forward.link,
+        backward: relay.totals.backward.link,
+        network: NetworkStats::default(),
+        wire_hash: None,
+        length,
+    };
+    Ok(LiveRun { run, relay })
 }
 
 fn socket(runtime: &Arc<dyn Runtime>) -> Result<Arc<dyn AsyncUdpSocket>, SimError> {
@@ -122,14 +141,14 @@ fn socket(runtime: &Arc<dyn Runtime>) -> Result<Arc<dyn AsyncUdpSocket>, SimErro
         .map_err(|error| SimError::setup("a socket", &error))
 }
 
-/// The relay in front of these servers, with the draws that the simulated path makes.
+/// The relay before these servers, with the random choices of the simulated path.
 fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<RelayHandle, SimError> {
     let addresses = servers.iter().map(|server| server.local_addr());
     let addresses = addresses
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| SimError::setup("the servers", &error))?;
     let Some((first, more)) = addresses.split_first() else {
-        return Err(SimError::setup("the relay", &"nobody watches"));
+        return Err(SimError::setup("the relay", &"the setup has no viewer"));
     };
     let config = RelayConfig::new(*first, setup.path.clone()).with_seed(setup.seed.child("path"));
     let config = more
@@ -139,69 +158,32 @@ fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<RelayHand
     Relay::start(&config.with_max_clients(clients)).map_err(|error| SimError::setup("the relay", &error))
 }
 
-/// Waits for all sessions and gives what they leave in the order of the viewers.
-async fn everyone(
-    sessions: &mut JoinSet<(usize, Result<Ended, SimError>)>,
-    lookout: Option<&RelayHandle>,
-    watch: &Watch,
-) -> Result<Vec<Ended>, SimError> {
+/// Waits for all sessions and returns their results in the order of their numbers; calls `tick` ten times a second.
+///
+/// # Errors
+/// That of the first session that has one, or that panicked.
+pub(crate) async fn join_all<T: 'static>(
+    sessions: &mut JoinSet<(usize, Result<T, SimError>)>,
+    mut tick: impl FnMut(),
+) -> Result<Vec<T>, SimError> {
     let mut all = Vec::new();
-    let mut tick = tokio::time::interval(LOOK);
+    let mut interval = tokio::time::interval(TICK);
     loop {
         tokio::select! {
             biased;
-            ended = sessions.join_next() => match ended {
-                Some(Ok((index, ended))) => all.push((index, ended?)),
+            finished = sessions.join_next() => match finished {
+                Some(Ok((index, session))) => all.push((index, session?)),
                 Some(Err(error)) => return Err(SimError::setup("a session", &error)),
                 None => break,
             },
-            _ = tick.tick(), if lookout.is_some() => {
-                if lookout.is_some_and(|relay| relay.snapshot().lateness.max > MAX_LATENESS) {
-                    watch.stop();
-                }
-            }
+            _ = interval.tick() => tick(),
         }
     }
-    all.sort_by_key(|(index, _)| *index);
-    Ok(all.into_iter().map(|(_, ended)| ended).collect())
+    Ok(in_order(all))
 }
 
-fn gather(all: Vec<Ended>, setup: &Setup, relay: RelayReport, length: Duration) -> Live {
-    let flaws = flaws(&relay);
-    let totals = &relay.totals;
-    let link = LinkTap {
-        stats: totals.forward.link,
-        series: Some(&relay.forward_series),
-        lateness: totals.lateness.max,
-        flaws: &flaws,
-    };
-    let facts = RunFacts {
-        windows: &setup.windows,
-        length,
-    };
-    let viewers = all
-        .into_iter()
-        .zip(&setup.viewers)
-        .map(|(ended, viewer)| ended.collect(viewer, &link, &facts))
-        .collect();
-    let run = Simulated {
-        viewers,
-        bulk: Vec::new(),
-        forward: totals.forward.link,
-        backward: totals.backward.link,
-        network: NetworkStats::default(),
-        wire_hash: None,
-        length,
-    };
-    Live { run, relay }
-}
-
-fn flaws(relay: &RelayReport) -> Vec<String> {
-    relay.flaws().iter().map(|flaw| say(flaw, relay)).collect()
-}
-
-/// A flaw as people read it.
-fn say(flaw: &RelayFlaw, relay: &RelayReport) -> String {
+/// A flaw of the relay in words, with its numbers.
+fn describe(flaw: &RelayFlaw, relay: &RelayReport) -> String {
     let totals = &relay.totals;
     match flaw {
         RelayFlaw::Late(by) => format!(

@@ -1,119 +1,111 @@
-//! [`Meter`]: a connection's congestion control in a few numbers, counted while it goes on and in bounded memory.
+//! [`Meter`]: statistics of a connection's congestion control, counted while it runs and in bounded memory.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use playrate_cc::Phase;
 use playrate_transport::telemetry::{Sample, Sink};
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bytes;
+use serde::{Deserialize, Serialize};
 
-use super::restarts::{RestartSpread, Restarts};
+use super::restarts::{RestartStatistics, Restarts};
 use super::spread::{Histogram, Moments};
+use crate::rounding::{ratio, seconds, whole};
 
-/// The first part of a session that figures of slow start show (P14, figure 4).
+/// Length of the session's first part, which figures of slow start show (P14, figure 4).
 const OPENING: Duration = Duration::from_secs(30);
-/// Distance of the marks between which steps of the window are measured: the resolution of the papers' figures.
+/// Interval at which steps of the window are measured: the resolution of the papers' figures.
 const STEP: Duration = Duration::from_millis(100);
-/// For so many round trips the window is noted after each.
+/// Number of round trips after each of which the window is noted.
 const FIRST_ROUND_TRIPS: usize = 20;
+/// A window has recovered from a congestion signal at this many tenths of its size before the signal. Not ten, because
+/// many algorithms approach their former window slowly and are cut again shortly below it.
+const RECOVERED_TENTHS: u128 = 9;
 
-/// What the window and the estimates of one connection did. Times are counted from the beginning of the server's
-/// connection. A window counts for as long as it held; an RTT counts once for each moment at which one was looked at
-/// (20 ms apart while acknowledgements come).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// The window over the session.
-    pub window: WindowSpread,
-    /// The same over the first 30 s.
-    pub opening: WindowSpread,
-    /// The window after 1, 2, … 20 times the propagation RTT, as far as the session went.
-    pub first_round_trips: Vec<Bytes>,
-    /// When the window first carried the bandwidth-delay product of the path.
-    pub reached_bdp: Option<Duration>,
-    /// When slow start was first left; `None` if it never was.
-    pub startup: Option<Duration>,
-    /// The window at that time.
-    pub startup_window: Option<Bytes>,
-    /// How often the controller returned to slow start.
+/// Statistics of one connection's window, RTT and estimates, as they stand in a row (`docs/runs.md` describes the
+/// fields). Times are counted from the beginning of the server's connection. A window counts for as long as it was in
+/// force; RTTs are sampled every 20 ms while acknowledgements arrive. Percentiles are accurate to 1.1 %.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "docs/runs.md describes the fields by these names")]
+pub struct ControlStatistics {
+    pub window_mean_bytes: u64,
+    pub window_p05_bytes: u64,
+    pub window_p50_bytes: u64,
+    pub window_p95_bytes: u64,
+    pub window_max_bytes: u64,
+    /// Turns of the window from rising to falling or back, by more than a tenth.
+    pub window_swings: u64,
+    /// Standard deviation of the window's relative changes from one tenth of a second to the next.
+    pub window_step_sd: f64,
+    /// Congestion signals after which the window came back to `RECOVERED_TENTHS` of its former size. Signals
+    /// before its first growth by a tenth after slow start are left out: a window that overshot is not expected to
+    /// come back.
+    pub window_recoveries: u64,
+    /// Mean time until then; zero where a signal cut less than a tenth of the window.
+    pub window_recovery_mean_s: Option<f64>,
+    /// Mean of window after a cut ÷ window before it, over the congestion signals that cut the window. Absent in rows
+    /// of older programs.
+    #[serde(default)]
+    pub window_kept_share: Option<f64>,
+    /// Time at which the window first reached the bandwidth-delay product of the path.
+    pub window_reached_bdp_s: Option<f64>,
+    /// Window after 1, 2, … 20 times the propagation RTT, as far as the session went.
+    pub window_first_rtts_bytes: Vec<u64>,
+    pub window_30s_mean_bytes: u64,
+    pub window_30s_p05_bytes: u64,
+    pub window_30s_p95_bytes: u64,
+    pub window_30s_max_bytes: u64,
+    pub window_30s_swings: u64,
+    pub window_30s_step_sd: f64,
+    /// Time at which slow start was first left; `None` if it never was.
+    pub startup_s: Option<f64>,
+    pub startup_window_bytes: Option<u64>,
     pub slow_start_entries: u64,
-    /// Congestion signals after which the window came back to 90 % of what it had been. Those before it first grew by a
-    /// tenth after slow start are left out: what slow start overshot is not to come back.
-    pub recoveries: u64,
-    /// How long that took on average: zero where a signal took less than a tenth of the window.
-    pub recovery_mean: Option<Duration>,
-    /// RTT samples, which contain the viewer's acknowledgement delay.
-    pub rtt: RttSpread,
-    /// Mean and standard deviation of the estimated capacity, of controllers that estimate it.
-    pub capacity: Option<(Bitrate, Bitrate)>,
-    /// What happened after pauses, if there were any.
-    pub restarts: Option<RestartSpread>,
+    /// RTT samples contain the viewer's acknowledgement delay.
+    pub rtt_mean_s: f64,
+    pub rtt_sd_s: f64,
+    pub rtt_p05_s: f64,
+    pub rtt_p50_s: f64,
+    pub rtt_p95_s: f64,
+    pub rtt_max_s: f64,
+    /// Mean estimate of the path's capacity, of controllers that have one.
+    pub capacity_mean_bps: Option<u64>,
+    pub capacity_sd_bps: Option<u64>,
 }
 
-/// A window's distribution over time. Percentiles are right to 1.1 %.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "mean, percentiles and largest are what they are called"
-)]
-pub struct WindowSpread {
-    pub mean: Bytes,
-    pub p05: Bytes,
-    pub p50: Bytes,
-    pub p95: Bytes,
-    pub max: Bytes,
-    /// How often the window turned from rising to falling or back, by more than a tenth.
-    pub swings: u64,
-    /// Standard deviation of its relative changes from one tenth of a second to the next.
-    pub step_sd: f64,
-}
-
-/// A distribution of RTTs. Percentiles are right to 1.1 %.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "mean, percentiles and largest are what they are called"
-)]
-pub struct RttSpread {
-    pub mean: Duration,
-    pub sd: Duration,
-    pub p05: Duration,
-    pub p50: Duration,
-    pub p95: Duration,
-    pub max: Duration,
-}
-
-/// Counts a connection's samples.
+/// Computes [`ControlStatistics`] and [`RestartStatistics`] from a connection's samples.
 #[derive(Debug)]
-pub struct Meter {
+pub(super) struct Meter {
     bdp: Bytes,
     round_trip: Duration,
-    state: Mutex<State>,
+    state: Mutex<MeterState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MeterState {
     last: Option<Sample>,
     whole: Distribution,
     opening: Distribution,
     marks: u32,
-    first_round_trips: Vec<Bytes>,
+    first_round_trips: Vec<u64>,
     reached_bdp: Option<Duration>,
     startup: Option<(Duration, Bytes)>,
     slow_start_entries: u64,
-    /// The smallest window since slow start was left.
+    /// Smallest window since slow start was left.
     lowest: Option<Bytes>,
-    /// Whether the window has grown since.
+    /// True once the window has grown since then.
     settled: bool,
     recovering: Option<Recovering>,
     recoveries: u64,
     recovered: Duration,
+    kept: Moments,
     rtt: Histogram,
     rtt_moments: Moments,
     capacity: Moments,
     restarts: Restarts,
 }
 
-/// From a congestion signal until the window is back.
+/// A congestion signal from which the window has not come back yet.
 #[derive(Clone, Copy, Debug)]
 struct Recovering {
     since: Duration,
@@ -129,8 +121,8 @@ struct Distribution {
 }
 
 impl Meter {
-    /// For a connection over a path with this bandwidth-delay product, if it has one, and propagation RTT.
-    pub fn new(bdp: Option<Bytes>, round_trip: Duration) -> Self {
+    /// A meter for a path with this bandwidth-delay product, if its rate is limited, and this propagation RTT.
+    pub(super) fn new(bdp: Option<Bytes>, round_trip: Duration) -> Self {
         Self {
             bdp: bdp.unwrap_or(Bytes::new(u64::MAX)),
             round_trip,
@@ -138,10 +130,10 @@ impl Meter {
         }
     }
 
-    /// What has been counted so far; `None` before the second sample.
-    pub fn measured(&self) -> Option<Measured> {
+    /// The statistics so far; `None` before the second sample.
+    pub(super) fn statistics(&self) -> Option<(ControlStatistics, Option<RestartStatistics>)> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.measured()
+        Some((state.control()?, state.restarts.statistics()))
     }
 }
 
@@ -152,7 +144,7 @@ impl Sink for Meter {
     }
 }
 
-impl State {
+impl MeterState {
     fn take(&mut self, sample: &Sample, bdp: Bytes, round_trip: Duration) {
         let window = sample.snapshot.window;
         let last = self.last.unwrap_or_else(|| {
@@ -184,12 +176,13 @@ impl State {
             self.rtt_moments.add(rtt.as_secs_f64(), 1.0);
         }
         self.phases(&last, sample);
+        self.cut(&last, sample);
         self.recovery(&last, sample);
         self.restarts.see(&last, sample, round_trip);
         self.last = Some(*sample);
     }
 
-    /// Notes the window at the marks that lie before `now`.
+    /// Notes the window at the marks up to `now`.
     fn mark(&mut self, window: Bytes, now: Duration, round_trip: Duration) {
         while STEP.saturating_mul(self.marks) <= now {
             let at = STEP.saturating_mul(self.marks);
@@ -204,7 +197,7 @@ impl State {
             if round_trip.saturating_mul(number) > now {
                 break;
             }
-            self.first_round_trips.push(window);
+            self.first_round_trips.push(window.as_u64());
         }
     }
 
@@ -218,12 +211,18 @@ impl State {
         }
     }
 
-    /// Follows the window from a congestion signal to where it was. What slow start overshot is not to come back, so this
-    /// begins when the window has grown for the first time after slow start.
+    fn cut(&mut self, last: &Sample, sample: &Sample) {
+        let (before, after) = (last.snapshot.window, sample.snapshot.window);
+        if sample.congestion_events > last.congestion_events && after < before {
+            self.kept.add(after.as_u64() as f64 / before.as_u64() as f64, 1.0);
+        }
+    }
+
+    /// Follows the window from a congestion signal back to its former size, once it has grown after slow start.
     fn recovery(&mut self, last: &Sample, sample: &Sample) {
         let window = sample.snapshot.window;
-        // A controller that is not composed of parts has no phases; its first signal ends its slow start.
-        let slow_start = if last.snapshot.law_window.is_some() {
+        // A controller of quinn's has no phases; its first signal ends its slow start.
+        let slow_start = if last.snapshot.algorithm_window.is_some() {
             last.snapshot.phase == Phase::Startup
         } else {
             last.congestion_events == 0
@@ -237,14 +236,15 @@ impl State {
         if !self.settled {
             return;
         }
-        if sample.congestion_events > last.congestion_events && self.recovering.is_none() {
+        let signalled = sample.congestion_events > last.congestion_events;
+        if signalled && self.recovering.is_none() {
             self.recovering = Some(Recovering {
                 since: sample.at,
                 window: last.snapshot.window,
             });
         }
         if let Some(open) = self.recovering
-            && times(window, 10) >= times(open.window, 9)
+            && times(window, 10) >= times(open.window, RECOVERED_TENTHS)
         {
             self.recoveries += 1;
             self.recovered = self
@@ -254,30 +254,41 @@ impl State {
         }
     }
 
-    fn measured(&self) -> Option<Measured> {
+    fn control(&self) -> Option<ControlStatistics> {
+        let (window, opening, rtt) = (&self.whole.window, &self.opening.window, &self.rtt);
         let recoveries = u32::try_from(self.recoveries).unwrap_or(u32::MAX);
-        let duration = |nanos: Option<u64>| nanos.map_or(Duration::ZERO, Duration::from_nanos);
-        Some(Measured {
-            window: self.whole.spread()?,
-            opening: self.opening.spread()?,
-            first_round_trips: self.first_round_trips.clone(),
-            reached_bdp: self.reached_bdp,
-            startup: self.startup.map(|(at, _)| at),
-            startup_window: self.startup.map(|(_, window)| window),
+        let nanos = |nanos: Option<u64>| seconds(nanos.map_or(Duration::ZERO, Duration::from_nanos));
+        let rtt_sd = Duration::try_from_secs_f64(self.rtt_moments.sd().unwrap_or_default());
+        Some(ControlStatistics {
+            window_mean_bytes: window.mean()?,
+            window_p05_bytes: window.percentile(5)?,
+            window_p50_bytes: window.percentile(50)?,
+            window_p95_bytes: window.percentile(95)?,
+            window_max_bytes: window.max(),
+            window_swings: self.whole.swings.count,
+            window_step_sd: ratio(self.whole.steps.sd().unwrap_or_default()),
+            window_recoveries: self.recoveries,
+            window_recovery_mean_s: self.recovered.checked_div(recoveries).map(seconds),
+            window_kept_share: self.kept.mean().map(ratio),
+            window_reached_bdp_s: self.reached_bdp.map(seconds),
+            window_first_rtts_bytes: self.first_round_trips.clone(),
+            window_30s_mean_bytes: opening.mean()?,
+            window_30s_p05_bytes: opening.percentile(5)?,
+            window_30s_p95_bytes: opening.percentile(95)?,
+            window_30s_max_bytes: opening.max(),
+            window_30s_swings: self.opening.swings.count,
+            window_30s_step_sd: ratio(self.opening.steps.sd().unwrap_or_default()),
+            startup_s: self.startup.map(|(at, _)| seconds(at)),
+            startup_window_bytes: self.startup.map(|(_, window)| window.as_u64()),
             slow_start_entries: self.slow_start_entries,
-            recoveries: self.recoveries,
-            recovery_mean: self.recovered.checked_div(recoveries),
-            rtt: RttSpread {
-                mean: duration(self.rtt.mean()),
-                sd: Duration::try_from_secs_f64(self.rtt_moments.sd().unwrap_or_default())
-                    .unwrap_or_default(),
-                p05: duration(self.rtt.percentile(5)),
-                p50: duration(self.rtt.percentile(50)),
-                p95: duration(self.rtt.percentile(95)),
-                max: Duration::from_nanos(self.rtt.max()),
-            },
-            capacity: self.capacity.mean().zip(self.capacity.sd()).map(rates),
-            restarts: self.restarts.spread(),
+            rtt_mean_s: nanos(rtt.mean()),
+            rtt_sd_s: seconds(rtt_sd.unwrap_or_default()),
+            rtt_p05_s: nanos(rtt.percentile(5)),
+            rtt_p50_s: nanos(rtt.percentile(50)),
+            rtt_p95_s: nanos(rtt.percentile(95)),
+            rtt_max_s: nanos(Some(rtt.max())),
+            capacity_mean_bps: self.capacity.mean().map(whole),
+            capacity_sd_bps: self.capacity.sd().map(whole),
         })
     }
 }
@@ -288,16 +299,6 @@ fn times(window: Bytes, factor: u128) -> u128 {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn rates((mean, sd): (f64, f64)) -> (Bitrate, Bitrate) {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "casts saturate, and neither is negative"
-    )]
-    let rate = |bits: f64| Bitrate::from_bits_per_second(bits.round() as u64);
-    (rate(mean), rate(sd))
 }
 
 impl Distribution {
@@ -313,26 +314,13 @@ impl Distribution {
             self.steps.add((to - from) / from, 1.0);
         }
     }
-
-    fn spread(&self) -> Option<WindowSpread> {
-        let percentile = |percent| self.window.percentile(percent).map(Bytes::new);
-        Some(WindowSpread {
-            mean: Bytes::new(self.window.mean()?),
-            p05: percentile(5)?,
-            p50: percentile(50)?,
-            p95: percentile(95)?,
-            max: Bytes::new(self.window.max()),
-            swings: self.swings.count,
-            step_sd: self.steps.sd().unwrap_or_default(),
-        })
-    }
 }
 
-/// Counts turns of more than a tenth.
+/// Counts turns of the window of more than a tenth.
 #[derive(Debug, Default)]
 struct Swings {
     count: u64,
-    /// Since the last turn, or since the beginning.
+    /// Smallest window since the last turn, or since the beginning; `highest` likewise.
     lowest: Bytes,
     highest: Bytes,
     rising: Option<bool>,

@@ -1,109 +1,97 @@
-//! [`Restarts`]: what happens when a sender goes on after a pause.
+//! [`Restarts`]: losses and congestion avoidance after a sender's pauses.
 
 use std::time::Duration;
 
 use playrate_cc::Phase;
 use playrate_transport::telemetry::Sample;
 use playrate_units::Bytes;
+use serde::{Deserialize, Serialize};
 
-/// A pause is a time of at least this without an acknowledgement: more than the least RTO of idle parts (200 ms) and the
+use crate::rounding::{ratio, seconds};
+
+/// Shortest pause: a time without an acknowledgement, longer than the smallest RTO of idle policies (200 ms) and the
 /// round trip after it.
 const PAUSE: Duration = Duration::from_millis(300);
-/// For so many propagation RTTs losses are counted as those of a restart.
+/// Propagation RTTs after a pause in which losses count as those of the restart.
 const ROUND_TRIPS: u32 = 10;
 
-/// What happened when a sender went on after pauses.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RestartSpread {
-    /// How often it did.
-    pub count: u64,
-    /// After how many of these packets were lost within ten propagation RTTs.
-    pub lossy: u64,
-    /// Bytes lost in that time, on average.
-    pub lost_mean: Bytes,
-    /// How many of them came to congestion avoidance before the next pause.
-    pub avoided: u64,
-    /// How long that took from the first packet on, on average of those; zero where slow start did not begin again.
-    pub avoidance_mean: Duration,
+/// Statistics of the restarts after a sender's pauses, as they stand in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RestartStatistics {
+    /// Number of restarts after pauses.
+    pub restarts: u64,
+    /// Share of restarts with packets lost within ten propagation RTTs.
+    pub restart_loss_share: f64,
+    /// Mean bytes lost in that time, over all restarts.
+    pub restart_lost_mean_bytes: u64,
+    /// Share of restarts that reached congestion avoidance before the next pause.
+    pub restart_avoidance_share: f64,
+    /// Mean time until then from the first packet on, over those restarts; zero where slow start did not begin again.
+    pub restart_avoidance_mean_s: f64,
 }
 
-/// Counts them.
+/// Counts restarts sample by sample.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
-    open: Option<Open>,
+    current: Option<Restart>,
     count: u64,
     lossy: u64,
     lost: u64,
-    avoided: u64,
+    avoided: u32,
     avoidance: Duration,
 }
 
-/// From a restart to the next pause.
+/// A restart after a pause, until the next one.
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    /// When its first packet left.
+struct Restart {
+    /// Departure of the first packet after the pause.
     since: Duration,
-    /// Bytes lost before.
+    /// Bytes lost before the restart.
     before: Bytes,
-    lost: Bytes,
+    lost: u64,
     avoided: bool,
 }
 
 impl Restarts {
-    /// A sample came, the newest before it was `last`.
+    /// Adds `sample`, which follows `last`.
     pub(super) fn see(&mut self, last: &Sample, sample: &Sample, round_trip: Duration) {
-        if sample.at.saturating_sub(last.at) >= PAUSE {
-            self.close();
-            // What is acknowledged first left an RTT before.
-            let since = sample.at.saturating_sub(sample.latest_rtt.unwrap_or_default());
-            self.open = Some(Open {
-                since,
+        let begins = sample.at.saturating_sub(last.at) >= PAUSE;
+        if begins {
+            self.count += 1;
+            self.current = Some(Restart {
+                // The packet that is acknowledged first left an RTT before.
+                since: sample.at.saturating_sub(sample.latest_rtt.unwrap_or_default()),
                 before: last.lost,
-                lost: Bytes::ZERO,
+                lost: 0,
                 avoided: false,
             });
-            if sample.snapshot.phase == Phase::Avoidance {
-                self.avoid(Duration::ZERO);
-            }
         }
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = &mut self.current else { return };
         let passed = sample.at.saturating_sub(open.since);
         if passed <= round_trip.saturating_mul(ROUND_TRIPS) {
-            open.lost = Bytes::new(sample.lost.as_u64().saturating_sub(open.before.as_u64()));
+            let losses = sample.lost.as_u64().saturating_sub(open.before.as_u64());
+            self.lossy += u64::from(open.lost == 0 && losses > 0);
+            self.lost = self.lost.saturating_add(losses.saturating_sub(open.lost));
+            open.lost = losses;
         }
         if sample.snapshot.phase == Phase::Avoidance && !open.avoided {
-            self.avoid(passed);
-        }
-    }
-
-    fn avoid(&mut self, after: Duration) {
-        if let Some(open) = &mut self.open {
             open.avoided = true;
             self.avoided += 1;
-            self.avoidance = self.avoidance.saturating_add(after);
+            self.avoidance = self
+                .avoidance
+                .saturating_add(if begins { Duration::ZERO } else { passed });
         }
     }
 
-    fn close(&mut self) {
-        if let Some(open) = self.open.take() {
-            self.count += 1;
-            self.lossy += u64::from(open.lost > Bytes::ZERO);
-            self.lost = self.lost.saturating_add(open.lost.as_u64());
-        }
-    }
-
-    /// What there was so far; `None` without a pause.
-    pub(super) fn spread(&self) -> Option<RestartSpread> {
-        let open = self.open?;
-        let count = self.count + 1;
-        let lost = self.lost.saturating_add(open.lost.as_u64());
-        let avoided = u32::try_from(self.avoided).unwrap_or(u32::MAX);
-        Some(RestartSpread {
-            count,
-            lossy: self.lossy + u64::from(open.lost > Bytes::ZERO),
-            lost_mean: Bytes::new(lost / count),
-            avoided: self.avoided,
-            avoidance_mean: self.avoidance.checked_div(avoided).unwrap_or_default(),
+    /// Statistics so far; `None` without a pause.
+    pub(super) fn statistics(&self) -> Option<RestartStatistics> {
+        let share = |some: u64| ratio(some as f64 / self.count as f64);
+        Some(RestartStatistics {
+            restarts: self.count,
+            restart_loss_share: share(self.lossy),
+            restart_lost_mean_bytes: self.lost.checked_div(self.count)?,
+            restart_avoidance_share: share(self.avoided.into()),
+            restart_avoidance_mean_s: seconds(self.avoidance.checked_div(self.avoided).unwrap_or_default()),
         })
     }
 }
@@ -123,51 +111,62 @@ mod tests {
         sample
     }
 
-    fn spread(samples: &[Sample]) -> Option<RestartSpread> {
+    fn statistics(samples: &[Sample]) -> Option<RestartStatistics> {
         let mut restarts = Restarts::default();
         for pair in samples.windows(2) {
             restarts.see(&pair[0], &pair[1], RTT);
         }
-        restarts.spread()
+        restarts.statistics()
     }
 
     #[test]
     fn a_restart_is_followed_to_congestion_avoidance_and_its_losses_are_counted() {
-        let seen = spread(&[
+        let seen = statistics(&[
             sample(100, Phase::Avoidance, 3_000),
             sample(2_100, Phase::AfterIdle, 3_000), // the first packet left at 2,060 ms
             sample(2_140, Phase::AfterIdle, 3_000),
             sample(2_180, Phase::Recovery, 9_000),
             sample(2_220, Phase::Avoidance, 9_000),  // after 160 ms
-            sample(2_480, Phase::Avoidance, 20_000), // 420 ms after the restart: another story
+            sample(2_480, Phase::Avoidance, 20_000), // 420 ms after the restart: not counted
             sample(5_100, Phase::AfterIdle, 20_000),
             sample(5_140, Phase::Avoidance, 20_000), // after 80 ms
         ])
         .unwrap();
-        assert_eq!((seen.count, seen.lossy, seen.avoided), (2, 1, 2));
-        assert_eq!(seen.lost_mean, Bytes::new(3_000));
-        assert_eq!(seen.avoidance_mean, Duration::from_millis(120));
+        let expected = RestartStatistics {
+            restarts: 2,
+            restart_loss_share: 0.5,
+            restart_lost_mean_bytes: 3_000,
+            restart_avoidance_share: 1.0,
+            restart_avoidance_mean_s: 0.12,
+        };
+        assert_eq!(seen, expected);
     }
 
     #[test]
     fn a_sender_that_keeps_its_window_is_in_avoidance_at_once() {
-        let seen = spread(&[
+        let seen = statistics(&[
             sample(100, Phase::Avoidance, 0),
             sample(2_100, Phase::Avoidance, 0),
             sample(2_140, Phase::Avoidance, 0),
         ])
         .unwrap();
-        assert_eq!((seen.count, seen.avoided), (1, 1));
-        assert_eq!(seen.avoidance_mean, Duration::ZERO);
+        let expected = RestartStatistics {
+            restarts: 1,
+            restart_loss_share: 0.0,
+            restart_lost_mean_bytes: 0,
+            restart_avoidance_share: 1.0,
+            restart_avoidance_mean_s: 0.0,
+        };
+        assert_eq!(seen, expected);
     }
 
     #[test]
     fn without_a_pause_there_is_no_restart() {
         assert_eq!(
-            spread(&[sample(100, Phase::Startup, 0), sample(399, Phase::Startup, 0)]),
+            statistics(&[sample(100, Phase::Startup, 0), sample(399, Phase::Startup, 0)]),
             None
         );
-        // A pause in which everything ends is none that anything came after.
-        assert_eq!(spread(&[sample(100, Phase::Startup, 0)]), None);
+        // A pause that lasts to the end is not followed by a restart.
+        assert_eq!(statistics(&[sample(100, Phase::Startup, 0)]), None);
     }
 }

@@ -1,41 +1,41 @@
-//! [`Setup`]: everything that one run depends on.
+//! [`Setup`]: everything that the results of one run depend on.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::{Ladder, MediaSource, TraceSource};
-use playrate_netsim::{PathConfig, Rate, Seed};
+use playrate_netsim::{PathConfig, Seed};
 use playrate_transport::{ControllerChoice, TransportOptions};
 use playrate_units::Bytes;
 use video_client::FrameSource;
-use video_client::dash::{DashOptions, Presentation, PresentationError};
+use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationError, Representation};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 
 use super::windows::Window;
 
-/// The smallest window of a client in a run: as much as the product's server keeps ready to send.
+/// Smallest receive window of a client: as much as the product's server keeps ready to send.
 const LEAST_RECEIVE_WINDOW: Bytes = Bytes::from_mib(4);
 
-/// Everything that one run depends on: the same setup gives the same packets at the same times.
+/// Everything that the results of one run depend on: the same setup gives the same packets at the same times.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The bottleneck that all viewers share.
     pub path: PathConfig,
-    /// Who watches.
+    /// The viewers. The run ends with the last of them.
     pub viewers: Vec<Viewer>,
-    /// Who else downloads. The run does not wait for them.
+    /// Bulk flows beside the viewers. The run does not wait for them.
     pub bulk: Vec<Bulk>,
-    /// The parts of the run in which flows are counted apart.
+    /// Measurement windows in which each flow is counted.
     pub windows: Vec<Window>,
-    /// Seeds everything that is random.
+    /// Seed of all random choices.
     pub seed: Seed,
-    /// Whether time series are kept: of the link, of each connection and of each player.
+    /// Keeps time series of the link, of each connection and of each player.
     pub taps: bool,
 }
 
 impl Setup {
-    /// A path that nobody uses yet, with taps.
+    /// A setup without flows, which keeps time series.
     pub fn new(path: PathConfig, seed: Seed) -> Self {
         Self {
             path,
@@ -47,27 +47,27 @@ impl Setup {
         }
     }
 
-    /// The same with one more viewer.
+    /// Adds one more viewer.
     #[must_use]
     pub fn with_viewer(mut self, viewer: Viewer) -> Self {
         self.viewers.push(viewer);
         self
     }
 
-    /// The same with one more download.
+    /// Adds one more bulk flow.
     #[must_use]
     pub fn with_bulk(mut self, bulk: Bulk) -> Self {
         self.bulk.push(bulk);
         self
     }
 
-    /// The same without time series.
+    /// Keeps no time series.
     #[must_use]
     pub fn without_taps(self) -> Self {
         Self { taps: false, ..self }
     }
 
-    /// How much virtual time the run may take: a run that goes on for longer has something wrong with it.
+    /// Limit of the run's virtual time. A run that reaches it is a mistake in the setup or in the product.
     pub(super) fn deadline(&self) -> Duration {
         let longest = self
             .viewers
@@ -78,7 +78,7 @@ impl Setup {
         longest.saturating_add(Duration::from_secs(600))
     }
 
-    /// What can be under way at most: what fits into the pipe and its queue.
+    /// Most bytes that can be in flight: the bandwidth-delay product and the queue.
     fn under_way(&self) -> Bytes {
         let link = &self.path.forward;
         let pipe = link
@@ -93,8 +93,7 @@ impl Setup {
         pipe + queue
     }
 
-    /// What a server's connection must be able to hold: twice what can be under way, and no less than the product's own send
-    /// window.
+    /// Send window of a server's connection: twice what can be in flight, and no less than the product's.
     pub(super) fn send_window(&self) -> Bytes {
         let twice = Bytes::new(self.under_way().as_u64().saturating_mul(2));
         twice
@@ -102,25 +101,24 @@ impl Setup {
             .min(TransportOptions::MAX_WINDOW)
     }
 
-    /// What a client's connection takes ahead of one who reads at once, so that it never binds.
+    /// Receive window of a client that reads at once: so large that it never limits the sender.
     pub(super) fn wide_receive_window(&self) -> Bytes {
         Bytes::new(self.send_window().as_u64().saturating_mul(2))
             .max(TransportOptions::client().stream_receive_window)
             .min(TransportOptions::MAX_WINDOW)
     }
 
-    /// What the connection of `viewer`'s client takes ahead of its player. While a player pauses, the sender runs ahead by
-    /// this much, and most of a run's memory is what then waits to be read. So a player that will pause gets eight times
-    /// what can be under way, which still does not bind while it reads: a packet may be lost several times in a row.
+    /// Receive window of `viewer`'s client. While a player pauses, the sender runs ahead by this much, and most of a
+    /// run's memory is what then waits to be read. So a player that will pause has eight times what can be in flight,
+    /// which still does not limit the sender while it reads: a packet may be lost several times in a row.
     pub(super) fn receive_window(&self, viewer: &Viewer) -> Bytes {
         let wide = self.wide_receive_window();
-        match self.path.forward.rate {
-            Rate::Constant(_) | Rate::Wifi(_) if viewer.pauses() => {
-                let enough = Bytes::new(self.under_way().as_u64().saturating_mul(8));
-                enough.max(LEAST_RECEIVE_WINDOW).min(wide)
-            }
-            // Other links may be much faster now and then than they are on average.
-            _ => wide,
+        if self.path.forward.rate.is_steady() && viewer.pauses() {
+            let enough = Bytes::new(self.under_way().as_u64().saturating_mul(8));
+            enough.max(LEAST_RECEIVE_WINDOW).min(wide)
+        } else {
+            // Other links may at times be much faster than their mean rate.
+            wide
         }
     }
 }
@@ -128,55 +126,55 @@ impl Setup {
 /// One viewer of a run.
 #[derive(Clone, Debug)]
 pub struct Viewer {
-    /// The controller that its server sends with.
+    /// Controller of the viewer's server.
     pub controller: ControllerChoice,
-    /// What it watches.
-    pub title: Played,
-    /// Its modelled player, of a title that comes in one piece.
+    /// Title that the viewer watches.
+    pub title: ServedTitle,
+    /// Modelled player of a title in one piece.
     pub playout: PlayoutConfig,
-    /// Its player, of a ladder.
+    /// Player of a title in several representations.
     pub dash: DashOptions,
-    /// Whether the server is told the size of the playout buffer.
+    /// Informs the server of the size of the playout buffer.
     pub server_knows_buffer: bool,
-    /// When it comes, from the beginning of the run.
+    /// Time of the viewer's request, since the run began.
     pub joins: Duration,
-    /// How long it watches at most; `None` is to the end.
+    /// Longest time that the viewer watches; `None` is to the title's end.
     pub leaves_after: Option<Duration>,
-    /// How far both ends are from the bottleneck.
+    /// Delays between both ends and the bottleneck.
     pub access: Access,
 }
 
-/// Propagation delay of a flow's own links, each way, beside the path's. They have no limit of rate.
+/// Propagation delays of a flow's own links, each way, in addition to the path's. Their rate is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Between the server and the path.
+    /// Delay between the server and the path.
     pub server: Duration,
-    /// Between the path and the client.
+    /// Delay between the path and the client.
     pub client: Duration,
 }
 
 impl Access {
-    /// What they add to the round trip.
-    pub fn round_trip(self) -> Duration {
+    /// The delays' sum over a round trip.
+    pub(crate) fn round_trip(self) -> Duration {
         self.server.saturating_add(self.client).saturating_mul(2)
     }
 }
 
-/// A flow that downloads as much as it can: one endless response, read at once.
+/// A bulk flow: one endless response, read at once.
 #[derive(Clone, Debug)]
 pub struct Bulk {
-    /// The controller that its server sends with.
+    /// Controller of the flow's server.
     pub controller: ControllerChoice,
-    /// When it comes, from the beginning of the run.
+    /// Time of the flow's request, since the run began.
     pub joins: Duration,
-    /// How long it downloads; `None` is to the end of the run.
+    /// Time that the flow lasts; `None` is to the end of the run.
     pub leaves_after: Option<Duration>,
-    /// How far both ends are from the bottleneck.
+    /// Delays between both ends and the bottleneck.
     pub access: Access,
 }
 
 impl Bulk {
-    /// A flow from the beginning of the run to its end, whose ends are at the bottleneck itself.
+    /// A flow from the beginning of the run to its end, without access delays.
     pub fn new(controller: ControllerChoice) -> Self {
         Self {
             controller,
@@ -188,9 +186,9 @@ impl Bulk {
 }
 
 impl Viewer {
-    /// A viewer with the papers' player (catch-up clock, 448 packets of playout buffer, a receive buffer of 256 MB), who
-    /// comes at once and stays to the end.
-    pub fn new(controller: ControllerChoice, title: Played) -> Self {
+    /// A viewer with the papers' player (catch-up clock, 448 packets of playout buffer, a receive buffer of 256 MB),
+    /// from the beginning of the run to the end of the title.
+    pub fn new(controller: ControllerChoice, title: ServedTitle) -> Self {
         let playout = PlayoutConfig {
             receive_buffer: RECEIVE_BUFFER_PAPERS,
             ..PlayoutConfig::default()
@@ -207,8 +205,9 @@ impl Viewer {
         }
     }
 
-    /// Whether its player will stop reading because what it holds is full. The papers' 256 MB are there "so that flow control
-    /// never binds"; a player with so much keeps its wide window as well. A player of a ladder asks only for what it has room for.
+    /// Returns true if the player will stop reading because its receive buffer is full. The papers' 256 MB are there
+    /// "so that flow control never binds"; a player with so much keeps its wide window as well. An adaptive player
+    /// requests only what it has room for.
     fn pauses(&self) -> bool {
         let holds = self.playout.receive_buffer;
         self.title.representations().is_none()
@@ -216,32 +215,35 @@ impl Viewer {
             && holds.as_u64() < self.title.source().len()
     }
 
-    /// How long it may take at most: a path so slow that the title takes a hundred times its length is a mistake.
+    /// Limit of the viewer's time: on a path so slow that the title takes a hundred times its length, something is
+    /// wrong.
     fn patience(&self) -> Duration {
         let whole = self.title.source().title().duration().saturating_mul(100);
-        let stays = self.leaves_after.unwrap_or(whole).saturating_add(super::FAREWELL);
+        let stays = self
+            .leaves_after
+            .unwrap_or(whole)
+            .saturating_add(super::SHUTDOWN_TIMEOUT);
         self.joins.saturating_add(stays)
     }
 }
 
-/// A title as it is served and watched. Clones share it.
+/// A title, as servers have it and clients play it. Clones share its bytes.
 #[derive(Clone)]
-pub struct Played {
+pub struct ServedTitle {
     name: String,
     source: Arc<dyn MediaSource>,
     generated: bool,
-    ladder: Option<Rungs>,
+    ladder: Option<ServedLadder>,
 }
 
-/// The representations of a ladder.
 #[derive(Clone)]
-struct Rungs {
+struct ServedLadder {
     ladder: Arc<Ladder>,
     presentation: Arc<Presentation>,
 }
 
-impl Played {
-    /// A title that is an MP4: the client reads its boxes.
+impl ServedTitle {
+    /// A title that is an MP4, of which the client reads the boxes.
     pub fn mp4(name: &str, source: Arc<dyn MediaSource>) -> Self {
         Self {
             name: name.to_owned(),
@@ -251,7 +253,7 @@ impl Played {
         }
     }
 
-    /// A title of generated payload: the client is given its frames.
+    /// A title of generated payload, of which the client receives the list of frames beforehand.
     pub fn trace(name: &str, source: TraceSource) -> Self {
         Self {
             name: name.to_owned(),
@@ -264,48 +266,43 @@ impl Played {
     /// A title in several representations, each of them one resource of which a client fetches ranges.
     ///
     /// # Errors
-    /// If it has no representation that can be played.
+    /// If the ladder has no representation that can be played.
     pub fn ladder(name: &str, ladder: Ladder) -> Result<Self, PresentationError> {
-        let presentation = Arc::new(super::dash::presentation(name, &ladder)?);
+        let presentation = Arc::new(presentation(name, &ladder)?);
         let top = ladder.representations().last().ok_or(PresentationError::Empty)?;
         Ok(Self {
             name: name.to_owned(),
             source: Arc::clone(top.source()),
             generated: true,
-            ladder: Some(Rungs {
+            ladder: Some(ServedLadder {
                 presentation,
                 ladder: Arc::new(ladder),
             }),
         })
     }
 
-    /// Its representations, if it has several.
-    pub fn representations(&self) -> Option<&Arc<Presentation>> {
-        self.ladder.as_ref().map(|rungs| &rungs.presentation)
+    /// The presentation of a title in several representations.
+    pub(crate) fn representations(&self) -> Option<&Arc<Presentation>> {
+        self.ladder.as_ref().map(|ladder| &ladder.presentation)
     }
 
-    /// What a server has of it: names and bytes.
-    pub fn resources(&self) -> Vec<(String, Arc<dyn MediaSource>)> {
-        let Some(Rungs { ladder, .. }) = &self.ladder else {
+    /// The resources of the title's server: names and sources.
+    pub(crate) fn resources(&self) -> Vec<(String, Arc<dyn MediaSource>)> {
+        let Some(ServedLadder { ladder, .. }) = &self.ladder else {
             return vec![(self.name.clone(), Arc::clone(&self.source))];
         };
         let representations = ladder.representations().iter();
         representations
-            .map(|it| {
-                (
-                    super::dash::resource(&self.name, it.name()),
-                    Arc::clone(it.source()),
-                )
-            })
+            .map(|it| (resource(&self.name, it.name()), Arc::clone(it.source())))
             .collect()
     }
 
-    /// The name under which it is served.
-    pub fn name(&self) -> &str {
+    /// Path under which the title is served, without the leading slash.
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its bytes and its index; of a ladder, those of the highest representation.
+    /// Bytes and index of the title; with several representations, those of the highest.
     pub fn source(&self) -> &Arc<dyn MediaSource> {
         &self.source
     }
@@ -319,9 +316,38 @@ impl Played {
     }
 }
 
-impl fmt::Debug for Played {
+/// Name of a representation's resource at the server.
+fn resource(title: &str, representation: &str) -> String {
+    format!("{title}/{representation}")
+}
+
+/// The presentation of `ladder` as a manifest would give it: every representation is one resource, every segment a
+/// range of it (DASH's on-demand profile).
+fn presentation(title: &str, ladder: &Ladder) -> Result<Presentation, PresentationError> {
+    let representations = ladder.representations().iter();
+    let representations = representations.map(|it| Representation {
+        name: it.name().to_owned(),
+        rate: it.rate(),
+        initialization: None,
+        segments: it
+            .source()
+            .title()
+            .segments()
+            .into_iter()
+            .map(|segment| MediaSegment {
+                path: format!("/{}", resource(title, it.name())),
+                duration: segment.duration,
+                frames: u32::try_from(segment.frames.len()).unwrap_or(u32::MAX),
+                bytes: Some(segment.bytes),
+            })
+            .collect(),
+    });
+    Presentation::new(representations.collect())
+}
+
+impl fmt::Debug for ServedTitle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Played")
+        f.debug_struct("ServedTitle")
             .field("name", &self.name)
             .field("bytes", &self.source.len())
             .finish_non_exhaustive()

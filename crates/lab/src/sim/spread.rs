@@ -1,12 +1,12 @@
 //! Distributions in bounded memory: a histogram of magnitudes, and mean with standard deviation.
 
-/// Parts of an octave: neighbouring bins are 1.1 % apart.
-const PARTS: u64 = 64;
-const PARTS_LOG2: u32 = PARTS.ilog2();
-/// Bins: below [`PARTS`] one for each number, then [`PARTS`] for each octave of 64 bits.
-const BINS: usize = (65 - PARTS_LOG2 as usize) << PARTS_LOG2;
+/// Bins of an octave: neighbouring bins are 1.1 % apart.
+const OCTAVE_BINS: u64 = 64;
+const OCTAVE_BINS_LOG2: u32 = OCTAVE_BINS.ilog2();
+/// Bins: below [`OCTAVE_BINS`] one for each number, then [`OCTAVE_BINS`] for each octave of 64 bits.
+const BINS: usize = (65 - OCTAVE_BINS_LOG2 as usize) << OCTAVE_BINS_LOG2;
 
-/// How much weight which numbers have, to 1.1 % of each number. Mean and largest are exact.
+/// The weight of each number, to 1.1 % of the number. Mean and largest are exact.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     bins: Vec<u64>,
@@ -41,7 +41,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// `None` if nothing was added.
+    /// Weighted mean; `None` if nothing was added.
     pub(super) fn mean(&self) -> Option<u64> {
         let mean = self.sum.checked_div(self.weight.into())?;
         Some(u64::try_from(mean).unwrap_or(u64::MAX))
@@ -69,11 +69,11 @@ impl Histogram {
 }
 
 fn bin(value: u64) -> usize {
-    let bin = if value < PARTS {
+    let bin = if value < OCTAVE_BINS {
         value
     } else {
-        let shift = value.ilog2() - PARTS_LOG2;
-        u64::from(shift) * PARTS + (value >> shift)
+        let shift = value.ilog2() - OCTAVE_BINS_LOG2;
+        u64::from(shift) * OCTAVE_BINS + (value >> shift)
     };
     usize::try_from(bin).unwrap_or(BINS)
 }
@@ -81,15 +81,15 @@ fn bin(value: u64) -> usize {
 /// The number in the middle of a bin.
 fn middle(bin: usize) -> u64 {
     let bin = bin as u64;
-    if bin < PARTS {
+    if bin < OCTAVE_BINS {
         return bin;
     }
-    let shift = (bin - PARTS) / PARTS;
-    let low = (PARTS + (bin - PARTS) % PARTS) << shift;
+    let shift = (bin - OCTAVE_BINS) / OCTAVE_BINS;
+    let low = (OCTAVE_BINS + (bin - OCTAVE_BINS) % OCTAVE_BINS) << shift;
     low.saturating_add((1_u64 << shift) / 2)
 }
 
-/// Mean and standard deviation of numbers as they come (Welford's recurrence, with weights as of West 1979).
+/// Mean and standard deviation, updated number by number (Welford's recurrence, with weights as of West 1979).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moments {
     weight: f64,
@@ -111,7 +111,7 @@ impl Moments {
         (self.weight > 0.0).then_some(self.mean)
     }
 
-    /// Of the population; `None` if nothing was added.
+    /// Standard deviation of the population; `None` if nothing was added.
     pub(super) fn sd(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| (self.squares / self.weight).max(0.0).sqrt())
     }

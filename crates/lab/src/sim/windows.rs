@@ -1,20 +1,23 @@
-//! What flows did in parts of a run.
+//! [`Window`]: a part of a run in which flows are counted.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use playrate_transport::telemetry::Sample;
-use playrate_units::{Bytes, duration};
+use playrate_transport::telemetry::{Sample, Sink};
+use playrate_units::{Bitrate, Bytes, duration};
+use serde::{Deserialize, Serialize};
 
-use super::ends::MTU;
+use super::session::MTU;
+use crate::rounding::seconds;
 
-/// A part of a run, in time since the run began. Text form: `50s..150s`, or `50s..` to the end.
+/// A measurement window, in time since the run began. Text form: `50s..150s`, or `50s..` to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// When it begins.
+    /// Beginning of the window.
     pub from: Duration,
-    /// When it ends; `None` is with the run.
+    /// End of the window; `None` is the end of the run.
     pub to: Option<Duration>,
 }
 
@@ -22,8 +25,9 @@ impl FromStr for Window {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is no part of a run: write it such as 50s..150s, or 50s.. to the end");
+        let wrong = || {
+            format!("`{text}` is not a measurement window; write 50s..150s, or 50s.. to the end of the run")
+        };
         let (from, to) = text.split_once("..").ok_or_else(wrong)?;
         let time = |text: &str| duration::parse(text.trim()).map_err(|error| format!("{}: {error}", wrong()));
         let from = time(from)?;
@@ -47,32 +51,36 @@ impl fmt::Display for Window {
     }
 }
 
-/// What one flow did in a [`Window`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Counts of one flow in a [`Window`], as they stand in a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowCounts {
-    /// Which.
-    pub window: Window,
-    /// When it began.
-    pub from: Duration,
-    /// When it ended, or the run did.
-    pub to: Duration,
-    /// Bytes of content that came to the client.
-    pub received: Bytes,
-    /// Bytes that the server handed to the path, in QUIC packets.
-    pub sent: Bytes,
-    /// Bytes of packets that it declared lost.
-    pub lost: Bytes,
+    /// Text form of the window.
+    pub window: String,
+    /// Beginning of the window, since the run began.
+    pub from_s: f64,
+    /// End of the window, or of the run if that came first.
+    pub to_s: f64,
+    /// Bytes of content that arrived at the client.
+    pub received_bytes: u64,
+    /// Rate of that content; `None` for a window without length.
+    pub goodput_bps: Option<u64>,
+    /// Bytes of QUIC packets that the server sent.
+    pub sent_bytes: u64,
+    /// Bytes of packets that the server declared lost.
+    pub lost_bytes: u64,
+    /// Sent bytes as packets of full size.
+    pub sent_packets: u64,
+    /// Lost bytes as packets of full size.
+    pub lost_packets: u64,
 }
 
-impl WindowCounts {
-    /// A number of bytes in packets of full size, rounded.
-    pub fn packets(bytes: Bytes) -> u64 {
-        let packet = u64::from(MTU);
-        bytes.as_u64().saturating_add(packet / 2) / packet
-    }
+/// A number of bytes as packets of full size, rounded.
+const fn full_packets(bytes: u64) -> u64 {
+    let packet = MTU as u64;
+    bytes.saturating_add(packet / 2) / packet
 }
 
-/// A growing count as it was at given times.
+/// A growing count, noted at given times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     edges: Vec<Duration>,
@@ -81,7 +89,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// At the edges of `windows`.
+    /// A count from zero, noted at the edges of `windows`.
     pub(super) fn new(windows: &[Window]) -> Self {
         let mut edges: Vec<_> = windows
             .iter()
@@ -96,7 +104,7 @@ impl Marks {
         }
     }
 
-    /// The count is `value` at `now`. In between it grew evenly.
+    /// The count is `value` at `now`, and has grown evenly since the last call.
     pub(super) fn see(&mut self, now: Duration, value: u64) {
         let (before, from) = self.last;
         while let Some(edge) = self.edges.get(self.values.len())
@@ -112,7 +120,7 @@ impl Marks {
         self.last = (now, value);
     }
 
-    /// How much it grew from `from` to `to`.
+    /// The growth from one edge to another.
     fn between(&self, from: Duration, to: Option<Duration>) -> u64 {
         let at = |time: Duration| {
             let index = self.edges.binary_search(&time).ok();
@@ -125,67 +133,80 @@ impl Marks {
     }
 }
 
-/// What a server's connection sent and lost, at the edges of windows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sent {
+/// Counts bytes that a server's connection sent and lost, at the edges of windows.
+#[derive(Debug, Default)]
+pub(super) struct SentCounter {
+    /// Beginning of the connection, since the run began.
+    began: Duration,
+    marks: Mutex<SentMarks>,
+}
+
+/// Bytes of a connection at the edges of windows.
+#[derive(Debug, Default)]
+struct SentMarks {
     sent: Marks,
     lost: Marks,
 }
 
-impl Sent {
-    /// Of a connection that begins at `began` in the run.
+impl SentCounter {
+    /// Counts of a connection that begins at `began` in the run.
     pub(super) fn new(windows: &[Window], began: Duration) -> Self {
         let mut marks = Marks::new(windows);
         marks.see(began, 0);
         Self {
-            sent: marks.clone(),
-            lost: marks,
+            began,
+            marks: Mutex::new(SentMarks {
+                sent: marks.clone(),
+                lost: marks,
+            }),
         }
     }
 
-    /// Counts a sample of that connection.
-    pub(super) fn see(&mut self, began: Duration, sample: &Sample) {
-        let now = began.saturating_add(sample.at);
-        self.sent.see(now, sample.sent.as_u64());
-        self.lost.see(now, sample.lost.as_u64());
+    /// The counts of the flow in each of `windows`, in a run that lasted `length`.
+    pub(super) fn counts(&self, windows: &[Window], length: Duration, received: &Marks) -> Vec<WindowCounts> {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = windows.iter().map(|window| {
+            let between = |marks: &Marks| marks.between(window.from, window.to);
+            let (received, sent, lost) = (between(received), between(&marks.sent), between(&marks.lost));
+            let to = window.to.map_or(length, |to| to.min(length));
+            let goodput = Bytes::new(received).per(to.saturating_sub(window.from));
+            WindowCounts {
+                window: window.to_string(),
+                from_s: seconds(window.from),
+                to_s: seconds(to),
+                received_bytes: received,
+                goodput_bps: goodput.map(Bitrate::as_bits_per_second),
+                sent_bytes: sent,
+                lost_bytes: lost,
+                sent_packets: full_packets(sent),
+                lost_packets: full_packets(lost),
+            }
+        });
+        counts.collect()
     }
 }
 
-/// The counts of one flow in each of `windows`, in a run of length `length`.
-pub(super) fn counts(
-    windows: &[Window],
-    length: Duration,
-    received: &Marks,
-    sent: &Sent,
-) -> Vec<WindowCounts> {
-    windows
-        .iter()
-        .map(|window| {
-            let between = |marks: &Marks| Bytes::new(marks.between(window.from, window.to));
-            WindowCounts {
-                window: *window,
-                from: window.from,
-                to: window.to.map_or(length, |to| to.min(length)),
-                received: between(received),
-                sent: between(&sent.sent),
-                lost: between(&sent.lost),
-            }
-        })
-        .collect()
+impl Sink for SentCounter {
+    fn take(&self, sample: &Sample) {
+        let now = self.began.saturating_add(sample.at);
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.sent.see(now, sample.sent.as_u64());
+        marks.lost.see(now, sample.lost.as_u64());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seconds(number: u64) -> Duration {
-        Duration::from_secs(number)
+    fn after(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
     }
 
     #[test]
     fn windows_are_read_and_written() {
         let window: Window = "50s..150s".parse().unwrap();
-        assert_eq!((window.from, window.to), (seconds(50), Some(seconds(150))));
+        assert_eq!((window.from, window.to), (after(50), Some(after(150))));
         assert_eq!(window.to_string(), "50s..150s");
         assert_eq!("50s..".parse::<Window>().unwrap().to_string(), "50s..");
         for wrong in ["50s", "50..60", "60s..50s", "..50s"] {
@@ -201,9 +222,9 @@ mod tests {
             .map(|text| text.parse().unwrap())
             .collect();
         let mut marks = Marks::new(&windows);
-        marks.see(seconds(5), 0);
-        marks.see(seconds(15), 1_000);
-        marks.see(seconds(25), 3_000);
+        marks.see(after(5), 0);
+        marks.see(after(15), 1_000);
+        marks.see(after(25), 3_000);
         let grown: Vec<u64> = windows
             .iter()
             .map(|window| marks.between(window.from, window.to))
@@ -212,9 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_told_in_full_packets() {
-        assert_eq!(WindowCounts::packets(Bytes::new(14_520)), 10);
-        assert_eq!(WindowCounts::packets(Bytes::new(14_600)), 10);
-        assert_eq!(WindowCounts::packets(Bytes::ZERO), 0);
+    fn bytes_are_counted_in_full_packets() {
+        assert_eq!([14_520, 14_600, 0].map(full_packets), [10, 10, 0]);
     }
 }

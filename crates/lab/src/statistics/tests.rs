@@ -1,12 +1,7 @@
-//! Known values, and how often intervals hold what they should.
+//! Known values, and the share of intervals that contain the true mean.
 
-use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rstest::rstest;
-use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::bootstrap::{quantile, resample};
-use super::interval::tail;
 use super::*;
 
 fn close(one: f64, other: f64) -> bool {
@@ -32,7 +27,7 @@ fn few_trials_have_students_interval() {
 }
 
 #[test]
-fn one_trial_says_nothing_and_equal_trials_say_all() {
+fn one_trial_has_no_interval_and_equal_trials_have_one_of_width_zero() {
     let one = Interval::of(&[3.0]).unwrap();
     assert_eq!((one.low, one.high), (f64::NEG_INFINITY, f64::INFINITY));
     // The sum of ten times 0.1 is not 1.
@@ -89,7 +84,7 @@ fn every_trial_is_drawn_as_often_as_another() {
     );
 }
 
-/// How often of 2,000 experiments the interval of `count` draws holds their true mean.
+/// Share of 2,000 experiments in which the interval of `count` draws contains their true mean.
 fn coverage(count: usize, draw: impl Fn(f64) -> f64, mean: f64) -> f64 {
     let mut generator = Pcg32::new(1, 1);
     let mut held = 0_u32;
@@ -110,7 +105,7 @@ fn coverage(count: usize, draw: impl Fn(f64) -> f64, mean: f64) -> f64 {
 #[case::eight(8)]
 #[case::ten(10)]
 #[case::twenty(20)]
-fn of_normal_trials_nineteen_intervals_in_twenty_hold_the_mean(#[case] count: usize) {
+fn nineteen_in_twenty_intervals_of_normal_trials_contain_the_mean(#[case] count: usize) {
     let normal = Normal::standard();
     let share = coverage(count, |uniform| normal.inverse_cdf(uniform), 0.0);
     assert!((0.92..=0.97).contains(&share), "{count} trials: {share}");
@@ -121,7 +116,7 @@ fn of_normal_trials_nineteen_intervals_in_twenty_hold_the_mean(#[case] count: us
 #[case::eight(8, 0.88)]
 #[case::ten(10, 0.89)]
 #[case::twenty(20, 0.91)]
-fn of_skewed_trials_nearly_as_many_do(#[case] count: usize, #[case] least: f64) {
+fn nearly_as_many_intervals_of_skewed_trials_do(#[case] count: usize, #[case] least: f64) {
     let share = coverage(count, |uniform| -uniform.ln(), 1.0);
     assert!((least..=0.97).contains(&share), "{count} trials: {share}");
 }
@@ -147,7 +142,7 @@ fn controllers_are_compared_seed_by_seed() {
 }
 
 #[test]
-fn the_same_difference_twice_is_chance_if_the_numbers_vary() {
+fn an_equal_difference_twice_is_chance_if_the_numbers_vary() {
     let sample = |values: [f64; 2]| -> Sample { (1..).zip(values).collect() };
     let paired = |one, other| Paired::of(&sample(one), &sample(other)).unwrap().difference;
     let chance = paired([14.0, 17.0], [11.0, 14.0]);
@@ -159,7 +154,7 @@ fn the_same_difference_twice_is_chance_if_the_numbers_vary() {
 }
 
 #[test]
-fn a_ratio_to_nothing_is_none() {
+fn there_is_no_ratio_to_zero() {
     let sample = |value: f64| -> Sample { (1..=5).map(|seed| (seed, value)).collect() };
     assert!(Paired::of(&sample(1.0), &sample(0.0)).unwrap().ratio.is_none());
     let ratio = Paired::of(&sample(3.0), &sample(2.0)).unwrap().ratio.unwrap();
@@ -167,7 +162,7 @@ fn a_ratio_to_nothing_is_none() {
 }
 
 #[test]
-fn an_effect_is_how_often_one_has_more() {
+fn an_effect_counts_pairs_in_which_one_has_more() {
     assert_eq!(cliffs_delta(&[4.0, 5.0], &[1.0, 2.0, 3.0]), Some(1.0));
     assert_eq!(cliffs_delta(&[1.0, 2.0], &[1.0, 2.0]), Some(0.0));
     // 9 pairs: 1 more, 6 less, 2 equal.
@@ -177,4 +172,15 @@ fn an_effect_is_how_often_one_has_more() {
         (Effect::of(-0.2), Effect::of(0.5).name()),
         (Effect::Small, "large")
     );
+}
+
+#[test]
+fn a_spread_is_that_of_a_sample() {
+    let spread = Spread::of([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+    assert!((spread.mean - 5.0).abs() < 1e-12);
+    assert!((spread.sd - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
+    assert_eq!((spread.min, spread.max, spread.count), (2.0, 9.0, 8));
+    assert_eq!(spread.text(0), "5.0 ± 2.1 (2 to 9)");
+    assert_eq!(Spread::of([3.0]).unwrap().text(2), "3.00");
+    assert_eq!(Spread::of([]), None);
 }

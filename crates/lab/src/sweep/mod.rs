@@ -1,4 +1,4 @@
-//! `lab sweep`: a scenario with several values of a key in place of its own, and where its claims flip.
+//! `lab sweep`: runs a scenario with several values of a key and shows where the verdicts on its claims flip.
 
 mod over;
 mod table;
@@ -11,119 +11,80 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use playrate_transport::ControllerChoice;
-use thiserror::Error;
 
-pub use over::{Over, OverError, Point};
-pub use table::{FORMAT, VERSION, to_json, to_text};
+use over::{Point, SweptKey};
+use table::{to_json, to_text};
 
-use crate::claims::{ClaimResult, Results, judge};
-use crate::run::{self, RunArgs, RunFailure, read_directory};
-use crate::scenario::{self, Changes, Scenario, ScenarioError};
+use crate::claims::{self, ClaimResult, judge};
+use crate::error::CommandError;
+use crate::result::{ResultSet, Row, read_directory};
+use crate::run::{self, RunArgs};
+use crate::scenario::{self, Changes, Scenario, ScenarioError, ScenarioSource};
 
-/// What `lab sweep` is told.
+/// Arguments of `lab sweep`.
 #[derive(Args, Clone, Debug)]
-pub struct SweepArgs {
-    /// The scenario: a name from `lab list`, or the path of a file of your own
+pub(crate) struct SweepArgs {
+    /// A name from `lab list`, or the path of a scenario file
     #[arg(value_name = "SCENARIO")]
-    pub scenario: String,
+    scenario: String,
 
-    /// A key and the values that it is to have, such as queue=0.5bdp,1bdp,2bdp; several make all combinations
+    /// A key and its values, such as queue=0.5bdp,1bdp,2bdp; several --over make all combinations
     #[arg(long, value_name = "KEY=V1,V2,...", required = true)]
-    pub over: Vec<Over>,
+    over: Vec<SweptKey>,
 
-    /// Only these controllers, separated by commas; claims about others are not decided
+    /// Run only these controllers, separated by commas; claims about others are reported as not run
     #[arg(long, value_name = "LIST")]
-    pub controllers: Option<String>,
+    controllers: Option<String>,
 
-    /// Fewer trials and a shorter title, as the scenario says
+    /// Run fewer trials of a shorter title, as the scenario's `quick` table says
     #[arg(long)]
-    pub quick: bool,
+    quick: bool,
 
-    /// Runs of each controller with each value, instead of what the scenario says
+    /// Runs of each controller with each value [default: as in the scenario]
     #[arg(long, value_name = "N")]
-    pub trials: Option<NonZeroU32>,
+    trials: Option<NonZeroU32>,
 
-    /// Runs at once; all cores if not given
+    /// Runs at the same time [default: number of cores]
     #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    jobs: Option<NonZeroUsize>,
 
     /// Directory for the results
     #[arg(long, value_name = "DIR", default_value = "lab-sweep")]
-    pub out: PathBuf,
+    out: PathBuf,
 
-    /// Keep the results that are in the directory and make what is missing
+    /// Keep the results in the directory and run only what is missing
     #[arg(long)]
-    pub resume: bool,
+    resume: bool,
 }
 
-/// Why there is no answer.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SweepFailure {
-    /// The runs came to no end.
-    #[error(transparent)]
-    Run(#[from] RunFailure),
-    /// A value makes the scenario no good.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// There is nothing that could flip.
-    #[error("{0} makes no claims: nothing can flip. `lab run` and `lab show` say what it does otherwise")]
-    NoClaims(String),
-    /// The controllers are not those of the scenario.
-    #[error("{0}")]
-    Controllers(String),
-    /// The results cannot be read or written.
-    #[error("cannot keep results in {}: {error}", .directory.display())]
-    Results {
-        /// Where.
-        directory: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-}
-
-impl SweepFailure {
-    /// Whether the user asked for something that cannot be.
-    pub fn is_bad_input(&self) -> bool {
-        match self {
-            Self::Run(failure) => failure.is_bad_input(),
-            Self::Scenario(_) | Self::NoClaims(_) | Self::Controllers(_) => true,
-            Self::Results { .. } => false,
-        }
-    }
-}
-
-/// What came of it.
+/// The verdicts on a scenario's claims for each combination of values.
 #[derive(Clone, Debug)]
-pub struct Sweep {
-    /// The scenario's name.
-    pub scenario: String,
-    /// Whether it was run with `--quick`.
-    pub quick: bool,
-    /// What was changed.
-    pub over: Vec<Over>,
-    /// For each combination of values, what the claims come to with it.
-    pub points: Vec<(Point, Vec<ClaimResult>)>,
+struct Sweep {
+    scenario: String,
+    /// True for runs of `--quick`.
+    quick: bool,
+    over: Vec<SweptKey>,
+    points: Vec<(Point, Vec<ClaimResult>)>,
 }
 
-/// A combination of values with the scenario's cases under it: each under the name of its runs, with its own name.
-type Cases = Vec<(String, String)>;
+/// The cases of one combination of values: each with its name in the results and its own name.
+type PointCases = Vec<(String, String)>;
 
-/// Makes the runs and judges the claims; the results are kept in the directory, with `sweep.json`.
-///
-/// # Errors
-/// See [`SweepFailure`].
-pub fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, SweepFailure> {
-    let made = scenario::claims(&args.scenario)?;
+/// Makes the runs and decides the claims; the results are kept in the directory, with `sweep.json`.
+fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, CommandError> {
+    let made = claims::read(&ScenarioSource::find(&args.scenario)?.document()?)?;
     if made.claims.is_empty() {
-        return Err(SweepFailure::NoClaims(made.scenario));
+        return Err(CommandError::BadInput(format!(
+            "scenario {} makes no claims, so no verdict can flip: add a [[claim]], or use `lab run`",
+            made.scenario
+        )));
     }
     let only = controllers(args)?;
     let points = Point::all(&args.over);
     let mut scenarios: Vec<Arc<Scenario>> = Vec::new();
-    let mut cases: Vec<Cases> = Vec::new();
+    let mut cases: Vec<PointCases> = Vec::new();
     for point in &points {
-        let mut under = Cases::new();
+        let mut under = PointCases::new();
         for mut scenario in open(args, point)? {
             if let Some(only) = &only {
                 scenario.controllers.retain(|one| only.contains(one));
@@ -140,22 +101,27 @@ pub fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, SweepFailure>
         }
         cases.push(under);
     }
-    run::make(&scenarios, &run_args(args), stop, &mut io::sink())?;
-    let kept = |error| SweepFailure::Results {
-        directory: args.out.clone(),
-        error,
+    let runs = RunArgs {
+        trials: args.trials,
+        jobs: args.jobs,
+        quick: args.quick,
+        resume: args.resume,
+        out: args.out.clone(),
+        ..RunArgs::default()
     };
-    let rows = read_directory(&args.out).map_err(kept)?;
-    let of = |cases: &Cases| {
+    run::make(&scenarios, &runs, stop, &mut io::sink())?;
+    let rows = read_directory(&args.out).map_err(|error| CommandError::read(&args.out, error))?;
+    let of = |cases: &PointCases| {
         let mine = rows.iter().filter_map(|row| {
             let (_, own) = cases.iter().find(|(name, _)| *name == row.key.case)?;
             // The directory may hold results of the same values in another version of the scenario.
-            let known = |scenario: &Arc<Scenario>| scenario.hash == row.key.scenario_hash;
-            let mut row = scenarios.iter().any(known).then(|| row.clone())?;
+            let is_its = |scenario: &Arc<Scenario>| scenario.hash == row.key.scenario_hash;
+            let mut row = scenarios.iter().any(is_its).then(|| row.clone())?;
             row.key.case.clone_from(own);
             Some(row)
         });
-        let results = Results::of(mine);
+        let mine: Vec<Row> = mine.collect();
+        let results = ResultSet::of(&mine);
         let claims = made.claims.iter();
         claims.map(|claim| judge(claim, &made.beside, &results)).collect()
     };
@@ -166,8 +132,11 @@ pub fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, SweepFailure>
         over: args.over.clone(),
         points: points.into_iter().zip(judged).collect(),
     };
-    std::fs::write(args.out.join("sweep.json"), to_json(&sweep)).map_err(kept)?;
-    Ok(sweep)
+    let file = args.out.join("sweep.json");
+    match std::fs::write(&file, to_json(&sweep)) {
+        Ok(()) => Ok(sweep),
+        Err(error) => Err(CommandError::Write { file, error }),
+    }
 }
 
 fn open(args: &SweepArgs, point: &Point) -> Result<Vec<Scenario>, ScenarioError> {
@@ -180,11 +149,11 @@ fn open(args: &SweepArgs, point: &Point) -> Result<Vec<Scenario>, ScenarioError>
     scenario::open(&args.scenario, &changes)
 }
 
-fn controllers(args: &SweepArgs) -> Result<Option<Vec<ControllerChoice>>, SweepFailure> {
+fn controllers(args: &SweepArgs) -> Result<Option<Vec<ControllerChoice>>, CommandError> {
     let Some(list) = &args.controllers else {
         return Ok(None);
     };
-    let only = ControllerChoice::list(list).map_err(|error| SweepFailure::Controllers(error.to_string()))?;
+    let only = ControllerChoice::list(list).map_err(|error| CommandError::BadInput(error.to_string()))?;
     let cases = scenario::open(&args.scenario, &Changes::default())?;
     let known: Vec<&ControllerChoice> = cases.iter().flat_map(|case| &case.controllers).collect();
     match only.iter().find(|one| !known.contains(one)) {
@@ -193,8 +162,8 @@ fn controllers(args: &SweepArgs) -> Result<Option<Vec<ControllerChoice>>, SweepF
             let names: Vec<String> = cases.first().map_or_else(Vec::new, |case| {
                 case.controllers.iter().map(ToString::to_string).collect()
             });
-            Err(SweepFailure::Controllers(format!(
-                "`{other}` is no controller of {}; there are {}",
+            Err(CommandError::BadInput(format!(
+                "`{other}` is not a controller of {}; expected one of: {}",
                 args.scenario,
                 names.join(", ")
             )))
@@ -202,22 +171,9 @@ fn controllers(args: &SweepArgs) -> Result<Option<Vec<ControllerChoice>>, SweepF
     }
 }
 
-fn run_args(args: &SweepArgs) -> RunArgs {
-    RunArgs {
-        trials: args.trials,
-        jobs: args.jobs,
-        quick: args.quick,
-        resume: args.resume,
-        ..RunArgs::keeping_in(args.out.clone())
-    }
-}
-
-/// Prints what came of `args` to `out`.
-///
-/// # Errors
-/// See [`SweepFailure`].
-pub fn run(args: &SweepArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<(), SweepFailure> {
+/// Runs `lab sweep` and prints the verdicts to `out`.
+pub(crate) fn run(args: &SweepArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<(), CommandError> {
     let sweep = sweep(args, stop)?;
     out.write_all(to_text(&sweep).as_bytes())
-        .map_err(|error| SweepFailure::Run(RunFailure::Print(error)))
+        .map_err(CommandError::Print)
 }

@@ -1,8 +1,8 @@
-//! [`Over`]: a key of a scenario and the values that it is to have.
+//! [`SweptKey`]: a key of a scenario and the values that a sweep gives it.
 
 use std::str::FromStr;
 
-use thiserror::Error;
+use playrate_cc::registry::split_list;
 
 use crate::scenario::Setting;
 
@@ -18,45 +18,35 @@ const SHORT: &[(&str, &str)] = &[
 
 /// A key and its values: `queue=0.5bdp,1bdp,2bdp`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Over {
-    /// The key as it was written.
-    pub name: String,
-    /// Each of the values as it was written, and as a setting.
-    pub values: Vec<(String, Setting)>,
+pub(crate) struct SweptKey {
+    pub(super) name: String,
+    /// Each value as it was written, and as a setting.
+    pub(super) values: Vec<(String, Setting)>,
 }
 
-/// A text that is no [`Over`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum OverError {
-    /// It has no key, no value, or an empty one.
-    #[error("`{0}` is no key with values: write it such as queue=0.5bdp,1bdp,2bdp")]
-    Syntax(String),
-    /// The key is none.
-    #[error("`{0}` is no key: write it with its table, such as path.queue, or one of {short}", short = SHORT.iter().map(|(short, _)| *short).collect::<Vec<_>>().join(", "))]
-    Key(String),
-    /// A value stands there twice.
-    #[error("`{0}` stands there twice: each value is run once")]
-    Twice(String),
-}
+impl FromStr for SweptKey {
+    type Err = String;
 
-impl FromStr for Over {
-    type Err = OverError;
-
-    fn from_str(text: &str) -> Result<Self, OverError> {
-        let wrong = || OverError::Syntax(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected KEY=V1,V2,..., such as queue=0.5bdp,1bdp,2bdp (got `{text}`)");
         let (name, values) = text.split_once('=').ok_or_else(wrong)?;
         let name = name.trim();
         let key = match SHORT.iter().find(|(short, _)| *short == name) {
             Some((_, key)) => key,
             None if name.contains('.') => name,
-            None => return Err(OverError::Key(name.to_owned())),
+            None => {
+                let short: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
+                return Err(format!(
+                    "unknown key `{name}`; expected a key with its table, such as path.queue, or one of: {}",
+                    short.join(", ")
+                ));
+            }
         };
         let mut all: Vec<(String, Setting)> = Vec::new();
-        for value in crate::claims::split(values) {
+        for value in split_list(values) {
             let value = value.trim();
             if all.iter().any(|(known, _)| known == value) {
-                return Err(OverError::Twice(value.to_owned()));
+                return Err(format!("duplicate value `{value}`: each value is run once"));
             }
             let setting = format!("{key}={value}").parse().map_err(|_| wrong())?;
             all.push((value.to_owned(), setting));
@@ -68,26 +58,25 @@ impl FromStr for Over {
     }
 }
 
-/// A value for each key.
+/// One combination of values of all swept keys.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Point {
-    /// Key and value as they were written.
-    pub names: Vec<(String, String)>,
-    /// The same as settings.
-    pub settings: Vec<Setting>,
+pub(crate) struct Point {
+    /// Keys and values as they were written.
+    pub(super) names: Vec<(String, String)>,
+    pub(super) settings: Vec<Setting>,
 }
 
 impl Point {
-    /// All combinations, the last key running fastest.
-    pub fn all(over: &[Over]) -> Vec<Self> {
+    /// All combinations; the last key runs fastest.
+    pub(super) fn all(keys: &[SweptKey]) -> Vec<Self> {
         let mut points = vec![Self::default()];
-        for over in over {
+        for key in keys {
             points = points
                 .iter()
                 .flat_map(|point| {
-                    over.values.iter().map(|(value, setting)| {
+                    key.values.iter().map(|(value, setting)| {
                         let mut more = point.clone();
-                        more.names.push((over.name.clone(), value.clone()));
+                        more.names.push((key.name.clone(), value.clone()));
                         more.settings.push(setting.clone());
                         more
                     })
@@ -97,18 +86,18 @@ impl Point {
         points
     }
 
-    /// What it is called as a case: `queue=0.5bdp,late=50ms`.
-    pub fn name(&self) -> String {
-        let parts: Vec<String> = self
+    /// Name as a case: `queue=0.5bdp,late=50ms`.
+    pub(super) fn name(&self) -> String {
+        let names: Vec<String> = self
             .names
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect();
-        parts.join(",")
+        names.join(",")
     }
 
-    /// The same in few letters, for the head of a column: `0.5bdp 50ms`.
-    pub fn values(&self) -> String {
+    /// The values alone, for the head of a column: `0.5bdp 50ms`.
+    pub(super) fn values(&self) -> String {
         let values: Vec<&str> = self.names.iter().map(|(_, value)| value.as_str()).collect();
         values.join(" ")
     }
@@ -120,35 +109,35 @@ mod tests {
 
     #[test]
     fn keys_have_short_names_and_values_may_have_commas_in_parentheses() {
-        let over: Over = "queue=0.5bdp, 250kB".parse().unwrap();
+        let over: SweptKey = "queue=0.5bdp, 250kB".parse().unwrap();
         let keys: Vec<_> = over
             .values
             .iter()
             .map(|(_, setting)| setting.key.as_str())
             .collect();
         assert_eq!(keys, ["path.queue", "path.queue"]);
-        let loss: Over = "loss=none,gilbert(0.1%,20%)".parse().unwrap();
+        let loss: SweptKey = "loss=none,gilbert(0.1%,20%)".parse().unwrap();
         assert_eq!(loss.values[1].0, "gilbert(0.1%,20%)");
-        let own: Over = "viewer.catch_up_percent=120,200".parse().unwrap();
+        let own: SweptKey = "viewer.catch_up_percent=120,200".parse().unwrap();
         assert_eq!(own.values[0].1, Setting::new("viewer.catch_up_percent", 120));
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_mend() {
-        for (text, mend) in [
+    fn a_wrong_text_is_reported_with_its_correction() {
+        for (text, correction) in [
             ("queue", "0.5bdp,1bdp"),
             ("queue=1bdp,", "0.5bdp,1bdp"),
             ("speed=1", "path.queue"),
-            ("rtt=1ms,1ms", "twice"),
+            ("rtt=1ms,1ms", "once"),
         ] {
-            let error = text.parse::<Over>().unwrap_err().to_string();
-            assert!(error.contains(mend), "{error}");
+            let error = text.parse::<SweptKey>().unwrap_err();
+            assert!(error.contains(correction), "{error}");
         }
     }
 
     #[test]
     fn several_keys_make_all_combinations() {
-        let over = ["queue=1bdp,2bdp", "late=50ms,200ms"].map(|text| text.parse::<Over>().unwrap());
+        let over = ["queue=1bdp,2bdp", "late=50ms,200ms"].map(|text| text.parse::<SweptKey>().unwrap());
         let names: Vec<String> = Point::all(&over).iter().map(Point::name).collect();
         assert_eq!(
             names,

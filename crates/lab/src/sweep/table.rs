@@ -7,19 +7,18 @@ use serde_json::{Value, json};
 use super::{Point, Sweep};
 use crate::claims::{ClaimResult, claim_json, numbers};
 
-/// Name of the format.
-pub const FORMAT: &str = "lab-sweep";
-/// Its version: within one, fields are added, never renamed or removed.
-pub const VERSION: u32 = 1;
-/// Columns beside each other.
+const FORMAT: &str = "lab-sweep";
+/// Version of the format: within one, fields are added, never renamed or removed.
+const VERSION: u32 = 1;
+/// Most columns side by side.
 const COLUMNS: usize = 5;
 
-/// The outcomes of claims by value, and the numbers of those that flip.
-pub fn to_text(sweep: &Sweep) -> String {
+/// The verdicts by value, and the numbers of claims whose verdict changes.
+pub(super) fn to_text(sweep: &Sweep) -> String {
     let keys: Vec<&str> = sweep.over.iter().map(|over| over.name.as_str()).collect();
     let quick = if sweep.quick { " (--quick)" } else { "" };
     let mut text = format!(
-        "{}{quick}: what claims come to over {}\n",
+        "{}{quick}: verdicts on claims over {}\n",
         sweep.scenario,
         keys.join(" and ")
     );
@@ -49,9 +48,9 @@ fn results(sweep: &Sweep, place: usize) -> impl Iterator<Item = (&Point, &ClaimR
 }
 
 fn flips_at(sweep: &Sweep, place: usize) -> bool {
-    let mut outcomes = results(sweep, place).map(|(_, claim)| claim.outcome);
-    let first = outcomes.next();
-    outcomes.any(|outcome| Some(outcome) != first)
+    let mut verdicts = results(sweep, place).map(|(_, claim)| claim.verdict);
+    let first = verdicts.next();
+    verdicts.any(|verdict| Some(verdict) != first)
 }
 
 fn matrix(text: &mut String, sweep: &Sweep, points: &[(Point, Vec<ClaimResult>)]) {
@@ -73,8 +72,8 @@ fn matrix(text: &mut String, sweep: &Sweep, points: &[(Point, Vec<ClaimResult>)]
         };
         let _ = write!(text, "{:<first$}", claim.claim.id);
         for ((_, claims), width) in points.iter().zip(&widths) {
-            let outcome = claims.get(place).map_or("", |claim| claim.outcome.name());
-            let _ = write!(text, "  {outcome:<width$}");
+            let verdict = claims.get(place).map_or("", |claim| claim.verdict.name());
+            let _ = write!(text, "  {verdict:<width$}");
         }
         if flips_at(sweep, place) {
             text.push_str("  flips");
@@ -84,7 +83,7 @@ fn matrix(text: &mut String, sweep: &Sweep, points: &[(Point, Vec<ClaimResult>)]
     }
 }
 
-/// The numbers of the checks that make a claim flip.
+/// The numbers of the checks that make a verdict flip.
 fn numbers_of(text: &mut String, sweep: &Sweep, place: usize) {
     let Some((_, claim)) = results(sweep, place).next() else {
         return;
@@ -93,7 +92,7 @@ fn numbers_of(text: &mut String, sweep: &Sweep, place: usize) {
     for (number, check) in claim.checks.iter().enumerate() {
         let all =
             || results(sweep, place).filter_map(|(point, claim)| Some((point, claim.checks.get(number)?)));
-        if all().all(|(_, other)| other.outcome == check.outcome) {
+        if all().all(|(_, other)| other.verdict == check.verdict) {
             continue;
         }
         let _ = writeln!(text, "  {}", check.check);
@@ -102,15 +101,15 @@ fn numbers_of(text: &mut String, sweep: &Sweep, place: usize) {
                 text,
                 "    {:<12} {:<9}  {}",
                 point.values(),
-                check.outcome.name(),
+                check.verdict.name(),
                 numbers(check)
             );
         }
     }
 }
 
-/// Everything that came of it, with a line break after it.
-pub fn to_json(sweep: &Sweep) -> String {
+/// The whole sweep, with a line break at the end.
+pub(super) fn to_json(sweep: &Sweep) -> String {
     let over: Vec<Value> = sweep
         .over
         .iter()
@@ -123,9 +122,13 @@ pub fn to_json(sweep: &Sweep) -> String {
         .points
         .iter()
         .map(|(point, claims)| {
-            let settings: serde_json::Map<String, Value> =
-                point.names.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-            json!({ "settings": settings, "claims": claims.iter().map(|claim| claim_json(claim, None)).collect::<Vec<_>>() })
+            let settings: serde_json::Map<String, Value> = point
+                .names
+                .iter()
+                .map(|(key, value)| (key.clone(), json!(value)))
+                .collect();
+            let claims: Vec<Value> = claims.iter().map(|claim| claim_json(claim, None)).collect();
+            json!({ "settings": settings, "claims": claims })
         })
         .collect();
     let whole = json!({

@@ -1,4 +1,4 @@
-//! HLS playlists.
+//! HLS playlists (RFC 8216), main and media.
 
 use std::time::Duration;
 
@@ -6,33 +6,35 @@ use m3u8_rs::{AlternativeMediaType, MasterPlaylist, MediaPlaylist, Playlist};
 use playrate_units::Bitrate;
 
 use super::location::Location;
-use super::{Component, Counter, LONGEST, Manifest, ManifestError, Representation, Variant};
+use super::{Component, Counter, LONGEST, Manifest, ManifestRepresentation, Variant, line_at};
+use crate::error::MediaError;
 
-const MEND: &str = "write the playlist again with its packager (docs/media.md)";
+const FIX: &str = "write the playlist again with its packager (docs/media.md)";
 
 /// Reads a playlist of either kind.
-pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, ManifestError> {
+pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, MediaError> {
     let text = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     if let Err(error) = std::str::from_utf8(text) {
-        return Err(malformed(text, error.valid_up_to(), "it is not UTF-8".to_owned()));
+        return Err(malformed(text, error.valid_up_to(), "it is not UTF-8"));
     }
     // RFC 8216 §4.3.1.1.
     if !text.starts_with(b"#EXTM3U") {
-        return Err(malformed(text, 0, "a playlist begins with #EXTM3U".to_owned()));
+        return Err(malformed(text, 0, "a playlist begins with #EXTM3U"));
     }
     let Ok((rest, playlist)) = m3u8_rs::parse_playlist(text) else {
-        return Err(malformed(text, 0, "it is no playlist".to_owned()));
+        return Err(malformed(
+            text,
+            0,
+            "the text after #EXTM3U cannot be read as a playlist (RFC 8216)",
+        ));
     };
     // The parser stops where it understands no more.
     let rest = rest.trim_ascii_start();
     if !rest.is_empty() {
         let line = String::from_utf8_lossy(rest.split(|&byte| byte == b'\n').next().unwrap_or_default());
         let line: String = line.trim_end().chars().take(80).collect();
-        return Err(malformed(
-            text,
-            text.len() - rest.len(),
-            format!("`{line}` cannot be understood"),
-        ));
+        let at = text.len() - rest.len();
+        return Err(malformed(text, at, format!("`{line}` cannot be understood")));
     }
     match playlist {
         Playlist::MasterPlaylist(main) => variants(&main, text, location).map(Manifest::Main),
@@ -40,17 +42,16 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, Mani
     }
 }
 
-/// Something is wrong at the byte `at` of `text`.
-fn malformed(text: &[u8], at: usize, problem: String) -> ManifestError {
-    let before = text.get(..at).unwrap_or_default();
-    ManifestError::Malformed {
-        line: before.split(|&byte| byte == b'\n').count(),
-        problem,
-        mend: MEND,
+/// The error for the byte `at` of `text`.
+fn malformed(text: &[u8], at: usize, problem: impl Into<String>) -> MediaError {
+    MediaError::Manifest {
+        line: line_at(text, at),
+        problem: problem.into(),
+        fix: FIX,
     }
 }
 
-/// Where `line` stands in `text`, for errors.
+/// Byte offset of `line` in `text`, for errors.
 fn find(text: &[u8], line: &str) -> usize {
     let wanted = line.as_bytes();
     let found = text
@@ -65,7 +66,7 @@ fn find(text: &[u8], line: &str) -> usize {
     found.err().unwrap_or(0)
 }
 
-fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<Vec<Variant>, ManifestError> {
+fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<Vec<Variant>, MediaError> {
     let mut counter = Counter::default();
     let mut groups: Vec<(AlternativeMediaType, &str)> = Vec::new();
     let mut found = Vec::new();
@@ -73,44 +74,31 @@ fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<V
     for stream in main.variants.iter().filter(|stream| !stream.is_i_frame) {
         counter.one_more()?;
         if stream.uri.trim().is_empty() {
-            return Err(malformed(
-                text,
-                0,
-                "it names a stream without its playlist".to_owned(),
-            ));
+            return Err(malformed(text, 0, "it names a stream without its playlist"));
         }
-        let playlist = location.join(&stream.uri);
         let rate = stream.average_bandwidth.unwrap_or(stream.bandwidth);
-        let picture = stream.resolution.and_then(|picture| {
-            u32::try_from(picture.width)
+        let resolution = stream.resolution.and_then(|resolution| {
+            u32::try_from(resolution.width)
                 .ok()
-                .zip(u32::try_from(picture.height).ok())
+                .zip(u32::try_from(resolution.height).ok())
         });
-        let has_picture = picture.is_some() || stream.codecs.as_deref().is_none_or(has_picture);
-        found.push(Variant {
-            file: playlist.file(),
-            query: playlist.query(),
-            representation: Representation {
-                id: playlist.file_name(),
-                set: 0,
-                component: if has_picture {
-                    Component::Video
-                } else {
-                    Component::Audio
-                },
-                codecs: stream.codecs.clone(),
-                picture,
-                declared_rate: Some(Bitrate::from_bits_per_second(rate)).filter(|&rate| rate > Bitrate::ZERO),
-                ..Representation::default()
-            },
-        });
+        let is_video = resolution.is_some() || stream.codecs.as_deref().is_none_or(has_video);
+        let component = if is_video {
+            Component::Video
+        } else {
+            Component::Audio
+        };
+        let declared = ManifestRepresentation {
+            component,
+            codecs: stream.codecs.clone(),
+            resolution,
+            declared_rate: Some(Bitrate::from_bits_per_second(rate)).filter(|&rate| rate > Bitrate::ZERO),
+            ..ManifestRepresentation::default()
+        };
+        found.push(variant(&location.join(&stream.uri), declared));
     }
     if found.is_empty() {
-        return Err(malformed(
-            text,
-            0,
-            "it names no streams (#EXT-X-STREAM-INF)".to_owned(),
-        ));
+        return Err(malformed(text, 0, "it names no streams (#EXT-X-STREAM-INF)"));
     }
     for medium in &main.alternatives {
         // Without a playlist of its own it is part of the streams.
@@ -122,38 +110,45 @@ fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<V
             groups.push(group);
             groups.len() - 1
         });
-        let playlist = location.join(uri);
-        found.push(Variant {
-            file: playlist.file(),
-            query: playlist.query(),
-            representation: Representation {
-                id: playlist.file_name(),
-                set: set + 1,
-                component: match medium.media_type {
-                    AlternativeMediaType::Audio => Component::Audio,
-                    AlternativeMediaType::Video => Component::Video,
-                    _ => Component::Other,
-                },
-                ..Representation::default()
+        let declared = ManifestRepresentation {
+            set: set + 1,
+            component: match medium.media_type {
+                AlternativeMediaType::Audio => Component::Audio,
+                AlternativeMediaType::Video => Component::Video,
+                _ => Component::Other,
             },
-        });
+            ..ManifestRepresentation::default()
+        };
+        found.push(variant(&location.join(uri), declared));
     }
     Ok(found)
 }
 
-/// Whether a list of codecs has one for pictures.
-fn has_picture(codecs: &str) -> bool {
-    const PICTURES: [&str; 8] = ["avc1", "avc3", "hvc1", "hev1", "vp08", "vp09", "av01", "dvh1"];
+/// The media playlist at `playlist`, described by `declared`.
+fn variant(playlist: &Location, declared: ManifestRepresentation) -> Variant {
+    Variant {
+        file: playlist.file(),
+        query: playlist.query(),
+        representation: ManifestRepresentation {
+            id: playlist.file_name(),
+            ..declared
+        },
+    }
+}
+
+/// Returns true if a list of codecs has a video codec.
+fn has_video(codecs: &str) -> bool {
+    const VIDEO: [&str; 8] = ["avc1", "avc3", "hvc1", "hev1", "vp08", "vp09", "av01", "dvh1"];
     codecs
         .split(',')
-        .any(|codec| PICTURES.iter().any(|known| codec.trim().starts_with(known)))
+        .any(|codec| VIDEO.iter().any(|known| codec.trim().starts_with(known)))
 }
 
 fn representation(
     media: &MediaPlaylist,
     text: &[u8],
     location: &Location,
-) -> Result<Representation, ManifestError> {
+) -> Result<ManifestRepresentation, MediaError> {
     let mut counter = Counter::default();
     let mut pieces = Vec::with_capacity(media.segments.len());
     // Where the last range of a file ended: one without an offset begins there (RFC 8216 §4.3.2.2).
@@ -164,7 +159,7 @@ fn representation(
         let duration = Duration::try_from_secs_f32(segment.duration).unwrap_or_default();
         if duration.is_zero() || duration > LONGEST {
             let problem = format!(
-                "nothing says believably how long `{}` plays (#EXTINF)",
+                "`{}` needs an #EXTINF with its duration, above 0 s and at most 366 days",
                 segment.uri
             );
             return Err(malformed(text, at(), problem));
@@ -173,13 +168,10 @@ fn representation(
             None => None,
             Some(range) => {
                 let follows = ended.filter(|(uri, _)| *uri == segment.uri).map(|(_, end)| end);
-                let first = range.offset.or(follows).ok_or_else(|| {
-                    malformed(
-                        text,
-                        at(),
-                        "its #EXT-X-BYTERANGE has no offset, and none before it in this file".to_owned(),
-                    )
-                })?;
+                let problem = "#EXT-X-BYTERANGE has no offset, and no range of its file precedes it: write \
+                               LENGTH@OFFSET";
+                let first = range.offset.or(follows);
+                let first = first.ok_or_else(|| malformed(text, at(), problem))?;
                 let end = first.saturating_add(range.length);
                 ended = Some((&segment.uri, end));
                 Some(first..end)
@@ -188,7 +180,11 @@ fn representation(
         pieces.push(location.join(&segment.uri).piece(bytes, Some(duration)));
     }
     if pieces.is_empty() && media.end_list {
-        return Err(malformed(text, 0, "there are no segments in it".to_owned()));
+        return Err(malformed(
+            text,
+            0,
+            "the playlist has no segments: at least one #EXTINF with its file is needed",
+        ));
     }
     // `EXT-X-MAP` holds for all segments that follow it (RFC 8216 §4.3.2.5).
     let map = media.segments.iter().find_map(|segment| segment.map.as_ref());
@@ -199,11 +195,11 @@ fn representation(
         });
         location.join(&map.uri).piece(bytes, None)
     });
-    Ok(Representation {
+    Ok(ManifestRepresentation {
         id: location.file_name(),
         initialization,
         live: !media.end_list,
         pieces,
-        ..Representation::default()
+        ..ManifestRepresentation::default()
     })
 }

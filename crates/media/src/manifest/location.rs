@@ -8,11 +8,11 @@ use url::Url;
 
 use super::Piece;
 
-/// Where references start from. References that lead to another host lead out of the media directory.
+/// Base of references. A reference to another host leads out of the media directory.
 #[derive(Clone, Debug)]
 pub(super) struct Location(Option<Url>);
 
-/// Stands for the media directory; RFC 6761 keeps such names from anybody's use.
+/// Stands for the media directory; RFC 6761 reserves such names.
 const SITE: &str = "https://site.invalid/";
 
 impl Location {
@@ -25,7 +25,7 @@ impl Location {
         Self(url)
     }
 
-    /// What `reference` leads to from here (RFC 3986 §5).
+    /// The target of `reference` from this base (RFC 3986 §5).
     pub(super) fn join(&self, reference: &str) -> Self {
         Self(self.0.as_ref().and_then(|url| url.join(reference.trim()).ok()))
     }
@@ -40,13 +40,13 @@ impl Location {
         (here && !path.is_empty()).then(|| path.into_owned())
     }
 
-    /// What a request for it carries behind the path, such as a token; as it stands in the manifest.
+    /// Query of a request for it, such as a token, as written in the manifest.
     pub(super) fn query(&self) -> Option<Box<str>> {
         let query = self.0.as_ref()?.query()?;
         Some(query.into()).filter(|_| !query.is_empty())
     }
 
-    /// What is there, or a part of it.
+    /// The piece at this location, or a part of it.
     pub(super) fn piece(&self, bytes: Option<Range<u64>>, duration: Option<Duration>) -> Piece {
         Piece {
             file: self.file(),

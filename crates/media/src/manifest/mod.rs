@@ -1,5 +1,5 @@
-//! Manifests of packaged titles: which files are which piece of which representation, for a server that wants to know what
-//! it sends. What a manifest says beyond that (keys, events, live edges) is for players and is passed over.
+//! Manifests of packaged titles: the files and pieces of each representation, for servers and players. Other
+//! contents (keys, events, live edges) are skipped.
 //!
 //! - DASH (ISO/IEC 23009-1): segment templates with and without a timeline, segment lists, single files;
 //! - HLS (RFC 8216): main playlists and media playlists.
@@ -7,7 +7,6 @@
 //! Names are paths below the media directory, so a manifest is read together with its own name.
 
 mod dash;
-mod error;
 mod hls;
 mod location;
 mod template;
@@ -19,67 +18,67 @@ use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
-pub use error::ManifestError;
+use crate::error::MediaError;
 
 /// Most bytes of a manifest. A ten-hour title in 2 s segments, every one listed, has about 2 MB.
 const LARGEST: Bytes = Bytes::new(16 << 20);
-/// Longest time believed. Sums over [`SEGMENTS`] of them are far from what a `Duration` can hold.
+/// Longest time accepted. Sums over [`SEGMENTS`] of them fit into a `Duration`.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Most segments that a manifest may name, over all representations.
 const SEGMENTS: usize = 500_000;
 
-/// What a manifest says.
+/// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Manifest {
     /// A DASH MPD: every representation, with its pieces.
-    Dash(Vec<Representation>),
-    /// An HLS main playlist: which playlists there are.
+    Dash(Vec<ManifestRepresentation>),
+    /// An HLS main playlist: references to media playlists.
     Main(Vec<Variant>),
     /// An HLS media playlist: one representation.
-    Media(Representation),
+    Media(ManifestRepresentation),
 }
 
 /// One encoding of one component of a title.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Representation {
+pub struct ManifestRepresentation {
     /// Its name in the manifest: `Representation@id`, or the playlist's file name.
     pub id: String,
     /// Those of one set replace each other while playing; a player plays one of each set. Counts from 0.
     pub set: usize,
-    /// What it is, if the manifest says so.
+    /// Kind of media, if declared.
     pub component: Component,
-    /// Codecs as RFC 6381 writes them, if said.
+    /// Codecs as RFC 6381 writes them, if declared.
     pub codecs: Option<String>,
-    /// Width and height of the picture in pixels, if said.
-    pub picture: Option<(u32, u32)>,
-    /// The rate that the manifest declares: of DASH `@bandwidth`, of HLS the average if there is one. Packagers differ in
-    /// whether that is the average or the peak.
+    /// Width and height of the video in pixels, if declared.
+    pub resolution: Option<(u32, u32)>,
+    /// Declared rate: `@bandwidth` of DASH, the average of HLS if there is one. With some packagers it is the
+    /// average, with others the peak.
     pub declared_rate: Option<Bitrate>,
-    /// What must be read before any of its pieces (its `moov` box), if the manifest names it.
+    /// Initialisation segment (its `moov` box), if the manifest names it.
     pub initialization: Option<Piece>,
-    /// Of a representation that is one file: where in it the segment index (`sidx` box) lies, if said.
+    /// Byte range of the segment index (`sidx` box) of a representation in one file, if declared.
     pub index: Option<Range<u64>>,
-    /// Which part of the title it encodes, from 0: a player plays one after the other.
+    /// Index of its period: a player plays one period after the other.
     pub period: usize,
-    /// Whether the manifest may still grow.
+    /// True if the manifest may still grow.
     pub live: bool,
-    /// Its media, in playing order. None of a live presentation whose segments the manifest does not list.
+    /// Its media, in playing order. Empty for a live presentation whose segments the manifest does not list.
     pub pieces: Vec<Piece>,
 }
 
-/// What a representation holds.
+/// Kind of media in a representation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Component {
-    /// Pictures, alone or with sound.
+    /// Video, alone or with audio.
     Video,
-    /// Sound alone.
+    /// Audio, without any video.
     Audio,
     /// Subtitles, thumbnails and the like.
     Other,
-    /// Not said.
+    /// The manifest does not declare it.
     #[default]
     Unknown,
 }
@@ -94,7 +93,7 @@ pub struct Piece {
     pub query: Option<Box<str>>,
     /// Its bytes in that file; `None` if it is all of it.
     pub bytes: Option<Range<u64>>,
-    /// How long it plays; `None` if the manifest does not say.
+    /// Playing time; `None` if the manifest does not declare it.
     pub duration: Option<Duration>,
 }
 
@@ -106,49 +105,41 @@ pub struct Variant {
     pub file: Option<String>,
     /// The query that a request for it carries.
     pub query: Option<Box<str>>,
-    /// What goes for the representation that the playlist is; it has no pieces yet.
-    pub representation: Representation,
+    /// The representation of the playlist, as far as the main playlist describes it; it has no pieces yet.
+    pub representation: ManifestRepresentation,
 }
 
 impl Manifest {
-    /// Whether a file of this name is read as a manifest: `.mpd` or `.m3u8`.
+    /// Returns true if a file of this name is read as a manifest: `.mpd` or `.m3u8`.
     pub fn is_named(path: &Path) -> bool {
-        let extension = path.extension().and_then(std::ffi::OsStr::to_str);
-        extension.is_some_and(|extension| {
-            ["mpd", "m3u8"]
-                .iter()
-                .any(|known| extension.eq_ignore_ascii_case(known))
-        })
+        has_extension(path, "mpd") || has_extension(path, "m3u8")
     }
 
     /// Reads the manifest at `path`, whose path below the media directory is `name`.
     ///
     /// # Errors
-    /// If it cannot be read or understood; the error names file, line and the mend.
-    pub fn open(path: &Path, name: &str) -> Result<Self, ManifestError> {
+    /// If it cannot be read or is not valid; the error names the file, the line and the fix.
+    pub fn open(path: &Path, name: &str) -> Result<Self, MediaError> {
         let read = || {
             let size = std::fs::metadata(path)?.len();
             if size > LARGEST.as_u64() {
-                return Err(ManifestError::TooLarge {
+                return Err(MediaError::ManifestTooLarge {
                     what: "bytes",
                     limit: LARGEST.as_u64(),
                 });
             }
             Self::read(name, &std::fs::read(path)?)
         };
-        read().map_err(|error: ManifestError| error.in_file(path))
+        read().map_err(|error: MediaError| error.in_file(path))
     }
 
-    /// Reads a manifest whose path below the media directory is `name`; what it is follows from that name.
+    /// Reads a manifest whose path below the media directory is `name`; the name determines its kind.
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
-    pub fn read(name: &str, content: &[u8]) -> Result<Self, ManifestError> {
+    pub fn read(name: &str, content: &[u8]) -> Result<Self, MediaError> {
         let location = location::Location::of(name);
-        if Path::new(name)
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("mpd"))
-        {
+        if has_extension(Path::new(name), "mpd") {
             dash::read(content, &location).map(Self::Dash)
         } else {
             hls::read(content, &location)
@@ -156,15 +147,26 @@ impl Manifest {
     }
 }
 
+fn has_extension(path: &Path, known: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(known))
+}
+
+/// The line of the byte `at` of a manifest, from 1.
+fn line_at(text: &[u8], at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default();
+    before.split(|&byte| byte == b'\n').count()
+}
+
 /// Counts the segments of a manifest.
 #[derive(Debug, Default)]
 struct Counter(usize);
 
 impl Counter {
-    fn one_more(&mut self) -> Result<(), ManifestError> {
+    fn one_more(&mut self) -> Result<(), MediaError> {
         self.0 += 1;
         if self.0 > SEGMENTS {
-            return Err(ManifestError::TooLarge {
+            return Err(MediaError::ManifestTooLarge {
                 what: "segments",
                 limit: SEGMENTS as u64,
             });

@@ -3,11 +3,11 @@
 /// A template, read once and filled in for every segment.
 #[derive(Debug)]
 pub(super) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Number { width: usize },
     Time { width: usize },
@@ -17,13 +17,13 @@ enum Part {
 const WIDEST: usize = 32;
 
 impl Template {
-    /// Reads a template of the representation `id` with this `@bandwidth`. The error says what is wrong.
+    /// Reads a template of the representation `id` with this `@bandwidth`. The error describes the problem.
     pub(super) fn read(text: &str, id: &str, bandwidth: Option<u64>) -> Result<Self, String> {
         let mut parts = Vec::new();
         // Between two dollar signs stands an identifier; between two identifiers, text.
         for (at, piece) in text.split('$').enumerate() {
             if at.is_multiple_of(2) {
-                parts.push(Part::Text(piece.to_owned()));
+                parts.push(TemplatePart::Text(piece.to_owned()));
                 continue;
             }
             let (name, width) = match piece.split_once('%') {
@@ -34,14 +34,14 @@ impl Template {
                 None => (piece, 1),
             };
             parts.push(match name {
-                "" => Part::Text("$".to_owned()),
-                "RepresentationID" => Part::Text(id.to_owned()),
-                "Bandwidth" => Part::Text(match bandwidth {
+                "" => TemplatePart::Text("$".to_owned()),
+                "RepresentationID" => TemplatePart::Text(id.to_owned()),
+                "Bandwidth" => TemplatePart::Text(match bandwidth {
                     Some(bandwidth) => format!("{bandwidth:0width$}"),
                     None => return Err("$Bandwidth$ of a representation without @bandwidth".to_owned()),
                 }),
-                "Number" => Part::Number { width },
-                "Time" => Part::Time { width },
+                "Number" => TemplatePart::Number { width },
+                "Time" => TemplatePart::Time { width },
                 other => return Err(format!("`${other}$` is not known")),
             });
         }
@@ -51,17 +51,19 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// Whether it names a different file for every segment.
+    /// Returns true if every segment has a file of its own.
     pub(super) fn tells_segments_apart(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part, Part::Text(_)))
+        self.parts
+            .iter()
+            .any(|part| !matches!(part, TemplatePart::Text(_)))
     }
 
     /// The reference of the segment of this number that starts at this time.
     pub(super) fn fill(&self, number: u64, time: u64) -> String {
         let filled = self.parts.iter().map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Number { width } => format!("{number:0width$}"),
-            Part::Time { width } => format!("{time:0width$}"),
+            TemplatePart::Text(text) => text.clone(),
+            TemplatePart::Number { width } => format!("{number:0width$}"),
+            TemplatePart::Time { width } => format!("{time:0width$}"),
         });
         filled.collect()
     }

@@ -5,10 +5,16 @@ use std::time::Duration;
 
 use super::LONGEST;
 
-/// `count` ticks of `timescale` a second.
-pub(super) fn ticks(count: u64, timescale: u64) -> Duration {
+/// The time of `count` ticks of `timescale` a second.
+pub(super) fn duration_of(count: u64, timescale: u64) -> Duration {
     let nanos = u128::from(count).saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST)
+}
+
+/// Whole ticks of `timescale` a second in `time`; `None` if they are too many to count.
+pub(super) fn ticks_in(time: Duration, timescale: u64) -> Option<u64> {
+    let ticks = time.as_nanos().saturating_mul(timescale.into()) / 1_000_000_000;
+    u64::try_from(ticks).ok()
 }
 
 /// `FIRST-LAST`, both inclusive, as a half-open range.

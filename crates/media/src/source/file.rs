@@ -1,4 +1,4 @@
-//! [`FileSource`]: a title in a file, read where it is asked for.
+//! [`FileSource`]: a title in a file, read at the requested offsets.
 
 use std::fmt::Write as _;
 use std::fs::{File, Metadata};
@@ -25,7 +25,7 @@ pub struct FileSource {
     identity: String,
 }
 
-/// What tells a changed file from an unchanged one.
+/// Properties that differ between a file and a changed version of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -74,7 +74,8 @@ impl FileSource {
     }
 }
 
-/// Length, modification time and, where there is one, inode: what web servers make of files they do not read.
+/// Length, modification time and, where there is one, inode, as web servers form entity tags without reading the
+/// file.
 fn identity(metadata: &Metadata) -> String {
     let modified = metadata
         .modified()

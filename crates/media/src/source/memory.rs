@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Cursor};
-use std::time::SystemTime;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -52,10 +51,6 @@ impl MediaSource for MemorySource {
 
     fn title(&self) -> &Title {
         &self.title
-    }
-
-    fn modified(&self) -> Option<SystemTime> {
-        None
     }
 
     fn identity(&self) -> &str {

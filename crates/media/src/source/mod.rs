@@ -1,4 +1,4 @@
-//! [`MediaSource`]: what a server serves, wherever its bytes come from.
+//! [`MediaSource`]: the bytes of a title and their index, from any origin.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -16,10 +16,10 @@ pub use file::FileSource;
 pub use memory::MemorySource;
 pub use trace::TraceSource;
 
-/// The most bytes one [`MediaSource::read_at`] gives: 256 KiB.
+/// The most bytes that one [`MediaSource::read_at`] returns: 256 KiB.
 pub const MAX_READ: usize = 256 << 10;
 
-/// What a server serves: bytes at offsets, and the index of the title they are.
+/// A title to be served: bytes at offsets, and the title's index.
 ///
 /// Reads are synchronous and bounded by [`MAX_READ`], so the memory of a response is the caller's to bound; a read
 /// from a file may block for as long as the disk takes. Sources are shared by all connections.
@@ -28,7 +28,7 @@ pub const MAX_READ: usize = 256 << 10;
     reason = "a source has a title with at least one frame, so it is never empty"
 )]
 pub trait MediaSource: Send + Sync + fmt::Debug {
-    /// How many bytes there are.
+    /// Length of the title in bytes.
     fn len(&self) -> u64;
 
     /// The bytes from `offset` on: at least one and at most `max` and [`MAX_READ`] of them, none only if `offset` is at
@@ -41,14 +41,16 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
     /// The index of the title: frames, average rate, segments.
     fn title(&self) -> &Title;
 
-    /// When the bytes were last modified, if that means anything.
-    fn modified(&self) -> Option<SystemTime>;
+    /// Last modification of the bytes, if they have one.
+    fn modified(&self) -> Option<SystemTime> {
+        None
+    }
 
     /// A text that changes when the bytes do, fit for a strong `ETag`: ASCII letters, digits and `-`.
     fn identity(&self) -> &str;
 }
 
-/// How many bytes a read of at most `max` at `offset` gives of `len`.
+/// Number of bytes that a read of at most `max` at `offset` returns of `len`.
 fn readable(len: u64, offset: u64, max: usize) -> usize {
     let left = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX);
     left.min(max).min(MAX_READ)

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::LazyLock;
-use std::time::SystemTime;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -11,9 +10,10 @@ use super::{MAX_READ, MediaSource, hex, readable};
 use crate::title::Title;
 use crate::trace::FrameTrace;
 
-/// A title whose frames have the sizes and times of a [`FrameTrace`] and whose payload is generated: the same bytes at
-/// the same offset always, and none of them decodable. It has no boxes, so a client takes the frames from
-/// [`MediaSource::title`] (or from the trace) instead of parsing them. For experiments longer than a file worth keeping.
+/// A title whose frames have the sizes and times of a [`FrameTrace`] and whose payload is generated: the same bytes
+/// at the same offset always, and none of them decodable. It has no boxes, so a client takes the frames from
+/// [`MediaSource::title`] (or from the trace) instead of parsing them. For experiments that would need very large
+/// files.
 #[derive(Debug)]
 pub struct TraceSource {
     title: Title,
@@ -68,10 +68,6 @@ impl MediaSource for TraceSource {
 
     fn title(&self) -> &Title {
         &self.title
-    }
-
-    fn modified(&self) -> Option<SystemTime> {
-        None
     }
 
     fn identity(&self) -> &str {

@@ -7,7 +7,7 @@ use playrate_media::{Frame, Layout, Title};
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
-use crate::common::{Truth, bytes_of, close, fixture, truth};
+use crate::common::{TITLES, Truth, assets, bytes_of, close, find, parse, title, truth};
 
 fn assert_same(ours: &[Frame], truth: &[Truth]) {
     assert_eq!(ours.len(), truth.len());
@@ -15,18 +15,12 @@ fn assert_same(ours: &[Frame], truth: &[Truth]) {
         assert_eq!(ours.offset, truth.offset, "offset of frame {at}");
         assert_eq!(ours.size, Bytes::new(truth.size), "size of frame {at}");
         assert_eq!(ours.key, truth.key, "key flag of frame {at}");
-        assert!(
-            close(ours.pts, truth.pts_us),
-            "pts of frame {at}: {:?}, ffprobe {} us",
-            ours.pts,
-            truth.pts_us
-        );
-        assert!(
-            close(ours.dts, truth.dts_us),
-            "dts of frame {at}: {:?}, ffprobe {} us",
-            ours.dts,
-            truth.dts_us
-        );
+        for (time, ours, truth) in [("pts", ours.pts, truth.pts_us), ("dts", ours.dts, truth.dts_us)] {
+            assert!(
+                close(ours, truth),
+                "{time} of frame {at}: {ours:?}, ffprobe {truth} us"
+            );
+        }
     }
 }
 
@@ -37,7 +31,7 @@ fn assert_same(ours: &[Frame], truth: &[Truth]) {
 #[case::base_is_an_offset("fragmented-base-offset", Layout::Fragmented)]
 #[case::dash("fragmented-dash", Layout::Fragmented)]
 fn frames_are_those_that_ffprobe_sees(#[case] name: &str, #[case] layout: Layout) {
-    let title = Title::open(fixture(&format!("{name}.mp4"))).unwrap();
+    let title = title(name);
     assert_eq!(title.layout(), layout);
     assert_same(title.frames(), &truth(name));
     assert_eq!((title.info().width, title.info().height), (192, 108));
@@ -45,10 +39,10 @@ fn frames_are_those_that_ffprobe_sees(#[case] name: &str, #[case] layout: Layout
 
 #[test]
 fn a_stream_tells_the_same_frames_as_a_file_that_is_seeked_in() {
-    for name in crate::common::TITLES {
+    for name in TITLES {
         let bytes = bytes_of(name);
         let title = Title::read(Cursor::new(&bytes)).unwrap();
-        assert_eq!(crate::common::parse(&bytes).unwrap(), title.frames(), "{name}");
+        assert_eq!(parse(&bytes).unwrap(), title.frames(), "{name}");
     }
 }
 
@@ -56,18 +50,15 @@ fn a_stream_tells_the_same_frames_as_a_file_that_is_seeked_in() {
 #[test]
 fn a_first_track_without_a_base_is_placed_from_its_moof_box() {
     let mut bytes = bytes_of("fragmented");
-    let flags = crate::common::find(&bytes, b"tfhd", 0) + 5;
+    let flags = find(&bytes, b"tfhd", 0) + 5;
     assert_eq!(bytes[flags], 0x02, "default-base-is-moof");
     bytes[flags] = 0;
-    assert_eq!(
-        crate::common::parse(&bytes),
-        crate::common::parse(&bytes_of("fragmented"))
-    );
+    assert_eq!(parse(&bytes), parse(&bytes_of("fragmented")));
 }
 
 #[test]
 fn frames_of_the_embedded_title_are_those_that_ffprobe_sees() {
-    let title = Title::open(crate::common::assets().join("title-720p.mp4")).unwrap();
+    let title = Title::open(assets().join("title-720p.mp4")).unwrap();
     assert_same(title.frames(), &truth("title-720p"));
 }
 
@@ -76,7 +67,7 @@ fn frames_of_the_embedded_title_are_those_that_ffprobe_sees() {
 #[case("fragmented", "avc1.64000b, mp4a.40.2")]
 #[case("fragmented-dash", "avc1.64000b")]
 fn codecs_are_written_as_rfc_6381_does(#[case] name: &str, #[case] codecs: &str) {
-    let title = Title::open(fixture(&format!("{name}.mp4"))).unwrap();
+    let title = title(name);
     assert_eq!(title.info().codecs, codecs);
 }
 
@@ -84,7 +75,7 @@ fn codecs_are_written_as_rfc_6381_does(#[case] name: &str, #[case] codecs: &str)
 /// ffprobe: video plays 8.933333 s, audio (cut by its edit list) 8.93 s.
 #[test]
 fn the_average_rate_counts_video_and_audio_bytes_but_no_boxes() {
-    let title = Title::open(fixture("progressive-moov-first.mp4")).unwrap();
+    let title = title("progressive-moov-first");
     assert_eq!(title.media_bytes(), Bytes::new(38_881 - 8));
     assert!(close(title.duration(), 8_933_333), "{:?}", title.duration());
     // 38,873 bytes in 8.933333 s.
@@ -94,7 +85,7 @@ fn the_average_rate_counts_video_and_audio_bytes_but_no_boxes() {
 
 #[test]
 fn the_peak_rate_falls_towards_the_average_as_the_window_grows() {
-    let title = Title::open(crate::common::assets().join("title-720p.mp4")).unwrap();
+    let title = Title::open(assets().join("title-720p.mp4")).unwrap();
     let peaks: Vec<Bitrate> = [1, 3, 9, 26]
         .map(|seconds| title.peak_rate(Duration::from_secs(seconds)))
         .into();
@@ -120,7 +111,7 @@ fn the_peak_rate_falls_towards_the_average_as_the_window_grows() {
 #[case::fragmented("fragmented")]
 #[case::dash("fragmented-dash")]
 fn segments_cover_every_frame_once_and_join_without_a_gap(#[case] name: &str) {
-    let title = Title::open(fixture(&format!("{name}.mp4"))).unwrap();
+    let title = title(name);
     let segments = title.segments();
     assert_eq!(segments.len(), 3, "a key frame every 3 s of 9 s");
     assert_eq!(segments[0].frames.start, 0);
@@ -144,7 +135,7 @@ fn segments_cover_every_frame_once_and_join_without_a_gap(#[case] name: &str) {
 /// Box sizes as `fragmented-dash.mp4` has them: ftyp 28, moov 733, then thrice sidx 52, moof, mdat; mfra 105.
 #[test]
 fn a_dash_segment_begins_at_its_sidx_box_and_the_last_ends_before_the_index() {
-    let title = Title::open(fixture("fragmented-dash.mp4")).unwrap();
+    let title = title("fragmented-dash");
     let segments = title.segments();
     assert_eq!(segments[0].bytes.start, 28 + 733);
     assert_eq!(segments[2].bytes.end, title.file_size().as_u64() - 105);

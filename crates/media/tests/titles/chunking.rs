@@ -20,7 +20,9 @@ fn bytes_pushed_one_by_one_give_the_same_frames() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn any_cutting_gives_the_same_frames(title in 0..TITLES.len(), pieces in prop::collection::vec(1..5000_usize, 1..20)) {
+    fn any_cutting_gives_the_same_frames(
+        title in 0..TITLES.len(), pieces in prop::collection::vec(1..5000_usize, 1..20)
+    ) {
         let bytes = bytes_of(TITLES[title]);
         prop_assert_eq!(parse_in_pieces(&bytes, &pieces, Limits::default()), parse(&bytes));
     }
@@ -73,15 +75,15 @@ fn a_fragmented_file_tells_its_frames_fragment_by_fragment() {
     let bytes = bytes_of("fragmented");
     let mut parser = StreamParser::new(Limits::default());
     let mut from = 0;
-    let mut told = Vec::new();
+    let mut counts = Vec::new();
     for fragment in 0..3 {
         let media = find(&bytes, b"mdat", fragment) - 4;
         parser.push(&bytes[from..media]).unwrap();
-        told.push(parser.drain_frames().count());
+        counts.push(parser.drain_frames().count());
         from = media;
     }
     // Key frames at 0, 3 and 6 s of 30 frames/s.
-    assert_eq!(told, [90, 90, 88]);
+    assert_eq!(counts, [90, 90, 88]);
     let info = parser.info().unwrap();
     assert_eq!((info.average_rate, info.duration), (None, None));
 }

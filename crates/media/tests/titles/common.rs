@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use playrate_media::{Frame, Limits, MediaError, StreamParser};
+use playrate_media::{Frame, FrameTrace, Limits, MediaError, StreamParser, Title};
 
 /// The small titles, every one with an `.ffprobe.csv` beside it.
 pub(crate) const TITLES: [&str; 5] = [
@@ -27,6 +27,16 @@ pub(crate) fn bytes_of(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The index of the fixture `name`.
+pub(crate) fn title(name: &str) -> Title {
+    Title::open(fixture(&format!("{name}.mp4"))).unwrap()
+}
+
+/// The frames of the embedded title, without their payload.
+pub(crate) fn trace() -> FrameTrace {
+    FrameTrace::open(fixture("title-720p.trace.csv")).unwrap()
+}
+
 /// One frame as ffprobe prints it: times in microseconds.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Truth {
@@ -37,7 +47,7 @@ pub(crate) struct Truth {
     pub(crate) key: bool,
 }
 
-/// What ffprobe says of the frames of `name`, times moved so that the first shown frame has zero.
+/// The frames of `name` according to ffprobe, with times moved so that the first shown frame has zero.
 pub(crate) fn truth(name: &str) -> Vec<Truth> {
     let text = std::fs::read_to_string(fixture(&format!("{name}.ffprobe.csv"))).unwrap();
     let micros = |field: &str| (field.parse::<f64>().unwrap() * 1e6).round() as i64;
@@ -95,15 +105,24 @@ pub(crate) fn boxed(name: &[u8; 4], body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where the type of the `nth` box called `name` is in `bytes` (its size field is 4 bytes before).
+/// Offset of the type of the `nth` box called `name` in `bytes` (its size field is 4 bytes before).
 pub(crate) fn find(bytes: &[u8], name: &[u8; 4], nth: usize) -> usize {
-    bytes
-        .windows(4)
-        .enumerate()
-        .filter(|(_, window)| window == name)
+    find_all(bytes, name)
         .nth(nth)
         .unwrap_or_else(|| panic!("no {name:?} box"))
-        .0
+}
+
+/// Offsets of the types of all boxes called `name`.
+pub(crate) fn find_all(bytes: &[u8], name: &[u8; 4]) -> impl Iterator<Item = usize> {
+    let windows = bytes.windows(4).enumerate();
+    windows
+        .filter(move |(_, window)| window == name)
+        .map(|(at, _)| at)
+}
+
+/// The big-endian number of four bytes at `at`.
+pub(crate) fn number_at(bytes: &[u8], at: usize) -> usize {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
 }
 
 pub(crate) fn close(ours: Duration, micros: i64) -> bool {

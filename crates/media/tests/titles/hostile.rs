@@ -1,12 +1,15 @@
 //! Files that are damaged or meant to do harm: a `MediaError` that says where, never a panic, little memory.
 
 use std::io::Cursor;
+use std::time::Duration;
 
-use playrate_media::{BoxName, Limits, MediaError, MemorySource, Title};
+use playrate_media::{BoxName, Limits, MediaError, MemorySource, StreamParser, Title};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use crate::common::{TITLES, boxed, bytes_of, find, fixture, parse, parse_in_pieces};
+use crate::common::{
+    TITLES, assets, boxed, bytes_of, find, find_all, fixture, number_at, parse, parse_in_pieces,
+};
 
 /// The error of `bytes`, which a stream and a file give alike.
 fn error_of(bytes: &[u8]) -> MediaError {
@@ -76,15 +79,9 @@ fn a_truncated_moov_box_is_named_with_its_offset_and_where_the_file_ends() {
 fn truncated_media_is_named_too() {
     let whole = bytes_of("progressive-moov-first");
     let error = error_of(&whole[..20_000]);
+    let is_media = |name: BoxName| name == BoxName(*b"mdat");
     assert!(
-        matches!(
-            error,
-            MediaError::Truncated {
-                name: BoxName([b'm', b'd', b'a', b't']),
-                end: 20_000,
-                ..
-            }
-        ),
+        matches!(error, MediaError::Truncated { name, end: 20_000, .. } if is_media(name)),
         "{error:?}"
     );
 }
@@ -94,7 +91,8 @@ fn every_cut_of_a_file_is_refused() {
     for name in TITLES {
         let whole = bytes_of(name);
         // A fragmented file may be cut between fragments: that is how a live one looks.
-        let ends: Vec<usize> = (0..5).filter_map(|nth| end_of_mdat(&whole, nth)).collect();
+        let media = find_all(&whole, b"mdat").map(|at| at - 4);
+        let ends: Vec<usize> = media.map(|at| at + number_at(&whole, at)).collect();
         for end in (0..whole.len()).step_by(97).chain(whole.len() - 9..whole.len()) {
             let index = whole.len().saturating_sub(end);
             if !ends.contains(&end) {
@@ -104,52 +102,28 @@ fn every_cut_of_a_file_is_refused() {
     }
 }
 
-fn end_of_mdat(bytes: &[u8], nth: usize) -> Option<usize> {
-    let at = bytes
-        .windows(4)
-        .enumerate()
-        .filter(|(_, name)| name == b"mdat")
-        .nth(nth)?
-        .0
-        - 4;
-    let size: [u8; 4] = bytes[at..at + 4].try_into().unwrap();
-    Some(at + u32::from_be_bytes(size) as usize)
-}
-
 #[test]
 fn media_without_a_moov_box_says_that_the_recording_was_not_finished() {
     let whole = bytes_of("progressive-moov-last");
     let media = &whole[..find(&whole, b"moov", 0) - 4];
     let error = error_of(media);
-    assert_eq!(
-        error,
-        MediaError::NoMovie {
-            end: media.len() as u64
-        }
-    );
+    let end = media.len() as u64;
+    assert_eq!(error, MediaError::NoMovie { end });
     assert!(error.to_string().contains("not finished"), "{error}");
 }
 
 #[test]
 fn a_film_that_is_not_h264_is_refused_with_what_it_is() {
     let error = Title::open(fixture("not-h264.mov")).unwrap_err();
-    assert_eq!(
-        error.cause(),
-        &MediaError::NoH264 {
-            found: "video (mp4v)".to_owned()
-        }
-    );
-    assert!(
-        error
-            .to_string()
-            .contains("not-h264.mov: no H.264 video track, found video (mp4v)"),
-        "{error}"
-    );
+    let found = "video (mp4v)".to_owned();
+    assert_eq!(error.cause(), &MediaError::NoH264 { found });
+    let expected = "not-h264.mov: no H.264 video track, found video (mp4v)";
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
 fn an_error_is_given_again_and_no_frames_after_it() {
-    let mut parser = playrate_media::StreamParser::new(Limits::default());
+    let mut parser = StreamParser::new(Limits::default());
     let first = parser.push(b"not a box at all").unwrap_err();
     assert_eq!(parser.push(&bytes_of("fragmented")).unwrap_err(), first);
     assert_eq!(parser.finish().unwrap_err(), first);
@@ -160,10 +134,18 @@ fn an_error_is_given_again_and_no_frames_after_it() {
 /// Sample counts, chunk maps and times that contradict each other, each patched into a sound file.
 #[rstest]
 #[case::no_timescale(patched("progressive-moov-first", b"mdhd", 16, &[0; 4]), "mdhd", "timescale is 0")]
-#[case::too_few_times(patched("progressive-moov-first", b"stts", 12, &1_u32.to_be_bytes()), "stbl", "stts gives times for 1")]
+#[case::too_few_times(
+    patched("progressive-moov-first", b"stts", 12, &1_u32.to_be_bytes()),
+    "stbl",
+    "stts gives times for 1"
+)]
 #[case::chunks_of_nothing(patched("progressive-moov-first", b"stsc", 16, &0_u32.to_be_bytes()), "stbl", "place")]
 #[case::child_too_long(patched("progressive-moov-first", b"trak", usize::MAX - 3, &[0, 255, 255, 255]), "trak", "left")]
-#[case::box_below_its_header(patched("progressive-moov-first", b"mdhd", usize::MAX - 3, &[0, 0, 0, 3]), "mdhd", "less than its own header")]
+#[case::box_below_its_header(
+    patched("progressive-moov-first", b"mdhd", usize::MAX - 3, &[0, 0, 0, 3]),
+    "mdhd",
+    "less than its own header"
+)]
 #[case::no_tables(
     patched("progressive-moov-first", b"stbl", 0, b"free"),
     "minf",
@@ -173,7 +155,11 @@ fn an_error_is_given_again_and_no_frames_after_it() {
 #[case::fragments_unannounced([bytes_of("progressive-moov-first"), boxed(b"moof", b"")].concat(), "moof", "no mvex")]
 #[case::fragment_of_no_track(patched("fragmented", b"tfhd", 8, &77_u32.to_be_bytes()), "tfhd", "names track 77")]
 #[case::data_before_the_file(patched("fragmented", b"trun", 12, &i32::MIN.to_be_bytes()), "trun", "outside any file")]
-#[case::unreadable_type([boxed(b"ftyp", b"isom"), boxed(&[1, 2, 3, 4], b"")].concat(), "\\x01\\x02\\x03\\x04", "not text")]
+#[case::unreadable_type(
+    [boxed(b"ftyp", b"isom"), boxed(&[1, 2, 3, 4], b"")].concat(),
+    "\\x01\\x02\\x03\\x04",
+    "not text"
+)]
 fn a_box_that_contradicts_its_neighbours_is_named(
     #[case] file: Vec<u8>,
     #[case] name: &str,
@@ -187,25 +173,19 @@ fn a_box_that_contradicts_its_neighbours_is_named(
         panic!("{error:?}");
     };
     assert_eq!(found.to_string(), name);
-    assert_eq!(
-        &file[*offset as usize + 4..*offset as usize + 8],
-        found.0,
-        "the offset is the box's"
-    );
+    let place = *offset as usize + 4;
+    assert_eq!(&file[place..place + 4], found.0, "the offset is the box's");
     assert!(error.to_string().contains(words), "{error}");
 }
 
 #[test]
 fn a_frame_past_the_end_of_the_file_is_named() {
-    let file = patched(
-        "progressive-moov-first",
-        b"stco",
-        12,
-        &1_000_000_u32.to_be_bytes(),
-    );
+    let far = 1_000_000_u32.to_be_bytes();
+    let file = patched("progressive-moov-first", b"stco", 12, &far);
     let error = error_of(&file);
     assert!(
-        matches!(error, MediaError::FrameBeyondEnd { needed, end, .. } if needed > 1_000_000 && end == file.len() as u64),
+        matches!(error, MediaError::FrameBeyondEnd { needed, end, .. } if needed > 1_000_000
+            && end == file.len() as u64),
         "{error:?}"
     );
 }
@@ -246,16 +226,8 @@ fn descriptors_nested_without_end_do_not_overflow_the_stack() {
     for level in (0..levels).rev() {
         let length = level * 8 + 3;
         let group = |shift: usize| u8::try_from(length >> shift & 0x7f).unwrap();
-        descriptors.extend_from_slice(&[
-            3,
-            group(21) | 0x80,
-            group(14) | 0x80,
-            group(7) | 0x80,
-            group(0),
-            0,
-            1,
-            0,
-        ]);
+        let length = [group(21) | 0x80, group(14) | 0x80, group(7) | 0x80, group(0)];
+        descriptors.extend([&[3][..], &length, &[0, 1, 0]].concat());
     }
     let esds = boxed(b"esds", &[&[0; 4][..], &descriptors].concat());
     let entry = boxed(b"mp4a", &[&[0; 28][..], &esds].concat());
@@ -263,8 +235,8 @@ fn descriptors_nested_without_end_do_not_overflow_the_stack() {
     let mut file = bytes_of("progressive-moov-first");
     // The sound track's table is replaced, and every box around it grows.
     let at = find(&file, b"stsd", 1) - 4;
-    let old = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
-    let grown = u32::try_from(stsd.len() - old).unwrap();
+    let old = number_at(&file, at);
+    let grown = stsd.len() - old;
     file.splice(at..at + old, stsd);
     for (name, nth) in [
         (b"moov", 0),
@@ -274,20 +246,26 @@ fn descriptors_nested_without_end_do_not_overflow_the_stack() {
         (b"stbl", 1),
     ] {
         let at = find(&file, name, nth) - 4;
-        let size = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) + grown;
+        let size = u32::try_from(number_at(&file, at) + grown).unwrap();
         file[at..at + 4].copy_from_slice(&size.to_be_bytes());
     }
-    let mut parser = playrate_media::StreamParser::new(Limits::default());
+    let mut parser = StreamParser::new(Limits::default());
     parser.push(&file).unwrap();
     assert_eq!(parser.info().unwrap().codecs, "avc1.64000b, mp4a");
 }
 
-/// What a file claims costs nothing; what it holds costs little.
+/// Declared sizes cost no memory; real ones cost little.
 #[rstest]
 #[case::a_huge_moov([boxed(b"ftyp", b"isom"), b"\x7f\xff\xff\xffmoov".to_vec()].concat(), "bytes in the moov box")]
 #[case::a_huge_moof([boxed(b"ftyp", b"isom"), b"\x7f\xff\xff\xffmoof".to_vec()].concat(), "bytes in one moof box")]
-#[case::a_moov_of_exabytes([boxed(b"ftyp", b"isom"), b"\0\0\0\x01moov\x7f\xff\xff\xff\0\0\0\0".to_vec()].concat(), "bytes in the moov box")]
-#[case::four_billion_equal_samples(patched("progressive-moov-first", b"stsz", 8, &[0, 0, 0, 1, 255, 255, 255, 255]), "samples")]
+#[case::a_moov_of_exabytes(
+    [boxed(b"ftyp", b"isom"), b"\0\0\0\x01moov\x7f\xff\xff\xff\0\0\0\0".to_vec()].concat(),
+    "bytes in the moov box"
+)]
+#[case::four_billion_equal_samples(
+    patched("progressive-moov-first", b"stsz", 8, &[0, 0, 0, 1, 255, 255, 255, 255]),
+    "samples"
+)]
 fn claims_beyond_the_limits_are_refused_without_paying_for_them(#[case] file: Vec<u8>, #[case] what: &str) {
     let mut error = None;
     let memory = allocation_counter::measure(|| error = parse(&file).err());
@@ -316,49 +294,39 @@ fn a_run_of_four_billion_inherited_samples_is_refused() {
     assert!(memory.bytes_max < 100_000, "{} bytes", memory.bytes_max);
 }
 
+type Change = fn(&mut Limits);
+
 #[test]
 fn limits_hold_for_fragments_boxes_tracks_and_samples() {
     let bytes = bytes_of("fragmented");
-    let limited = |change: fn(&mut Limits)| {
+    let cases: [(Change, &str); 6] = [
+        (|limits| limits.fragments = 2, "fragments"),
+        (|limits| limits.boxes = 3, "boxes"),
+        (|limits| limits.tracks = 1, "tracks"),
+        (|limits| limits.samples = 268, "samples"),
+        (|limits| limits.movie_bytes = 1_000, "bytes in the moov box"),
+        (|limits| limits.fragment_bytes = 1_000, "bytes in one moof box"),
+    ];
+    for (change, exceeded) in cases {
         let mut limits = Limits::default();
         change(&mut limits);
         match parse_in_pieces(&bytes, &[4_096], limits) {
-            Err(MediaError::BeyondLimit { what, .. }) => what,
-            other => panic!("{other:?}"),
+            Err(MediaError::BeyondLimit { what, .. }) => assert_eq!(what, exceeded),
+            other => panic!("{exceeded}: {other:?}"),
         }
-    };
-    assert_eq!(limited(|limits| limits.fragments = 2), "fragments");
-    assert_eq!(limited(|limits| limits.boxes = 3), "boxes");
-    assert_eq!(limited(|limits| limits.tracks = 1), "tracks");
-    assert_eq!(limited(|limits| limits.samples = 268), "samples");
-    assert_eq!(
-        limited(|limits| limits.movie_bytes = 1_000),
-        "bytes in the moov box"
-    );
-    assert_eq!(
-        limited(|limits| limits.fragment_bytes = 1_000),
-        "bytes in one moof box"
-    );
+    }
 }
 
 #[test]
 fn media_is_not_kept() {
-    let bytes = std::fs::read(crate::common::assets().join("title-720p.mp4")).unwrap();
+    let bytes = std::fs::read(assets().join("title-720p.mp4")).unwrap();
     let memory = allocation_counter::measure(|| {
-        assert_eq!(
-            parse_in_pieces(&bytes, &[65_536], Limits::default())
-                .unwrap()
-                .len(),
-            810
-        );
+        let frames = parse_in_pieces(&bytes, &[65_536], Limits::default()).unwrap();
+        assert_eq!(frames.len(), 810);
     });
     // The moov box (30 kB) and its tables, and 810 frames, in buffers that double as they grow.
-    assert!(
-        memory.bytes_max < 500_000,
-        "{} bytes of {}",
-        memory.bytes_max,
-        bytes.len()
-    );
+    let (most, all) = (memory.bytes_max, bytes.len());
+    assert!(most < 500_000, "{most} bytes of {all}");
 }
 
 /// Any mutation of a sound file and any garbage: read or refused, with memory in proportion to the limits.
@@ -368,10 +336,7 @@ fn is_harmless(bytes: &[u8], piece: usize) -> Result<(), TestCaseError> {
     let memory = allocation_counter::measure(|| {
         let _ = parse_in_pieces(bytes, &[piece], limits);
         if let Ok(title) = Title::read_within(Cursor::new(bytes), limits) {
-            let _ = (
-                title.segments(),
-                title.peak_rate(std::time::Duration::from_secs(1)),
-            );
+            let _ = (title.segments(), title.peak_rate(Duration::from_secs(1)));
         }
     });
     // 20,000 frames of 64 bytes, in buffers that double, beside tables of up to ten times the boxes' own bytes.
@@ -434,13 +399,9 @@ fn looked_at(bytes: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;
     while at + 8 <= bytes.len() {
-        let size = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-        let seen = if &bytes[at + 4..at + 8] == b"mdat" {
-            8
-        } else {
-            size
-        };
-        places.extend(at..at + seen);
+        let size = number_at(bytes, at);
+        let is_media = &bytes[at + 4..at + 8] == b"mdat";
+        places.extend(at..at + if is_media { 8 } else { size });
         at += size;
     }
     places

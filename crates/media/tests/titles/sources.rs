@@ -1,22 +1,19 @@
-//! What servers serve: bytes at offsets, and errors when a file is not what it was.
+//! Sources: bytes at offsets, and errors when a file has changed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use playrate_media::{
-    FileSource, FrameTrace, Layout, MAX_READ, MediaError, MediaSource, MemorySource, Title, TraceSource,
+    FileSource, Layout, Limits, MAX_READ, MediaError, MediaSource, MemorySource, StreamParser, Title,
+    TraceSource,
 };
 use playrate_units::Bitrate;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../assets/fixtures")
-        .join(name)
-}
+use crate::common::{fixture, trace};
 
 fn copied(name: &str) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
@@ -35,10 +32,6 @@ fn read_all(source: &dyn MediaSource, max: usize) -> Vec<u8> {
         }
         all.extend_from_slice(&piece);
     }
-}
-
-fn trace() -> FrameTrace {
-    FrameTrace::open(fixture("title-720p.trace.csv")).unwrap()
 }
 
 #[test]
@@ -68,12 +61,8 @@ fn a_file_truncated_while_it_is_served_gives_an_error_that_says_so() {
     let (_directory, path) = copied("progressive-moov-first.mp4");
     let source = FileSource::open(&path).unwrap();
     let was = source.len();
-    OpenOptions::new()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(20_000)
-        .unwrap();
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(20_000).unwrap();
     let error = source.read_at(30_000, 100).unwrap_err().to_string();
     assert!(error.contains("changed while it was served"), "{error}");
     assert!(
@@ -112,11 +101,8 @@ fn identities_differ_when_the_bytes_do_and_fit_an_etag() {
 
     let (_directory, path) = copied("fragmented.mp4");
     let first = FileSource::open(&path).unwrap();
-    File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
         .unwrap();
     let second = FileSource::open(&path).unwrap();
     assert_ne!(first.identity(), second.identity());
@@ -125,13 +111,8 @@ fn identities_differ_when_the_bytes_do_and_fit_an_etag() {
     let scaled = TraceSource::new(&trace().scale_to_rate(Bitrate::from_mbps(1)).unwrap());
     assert_ne!(traced.identity(), scaled.identity());
     for identity in [memory.identity(), first.identity(), traced.identity()] {
-        assert!(!identity.is_empty());
-        assert!(
-            identity
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'),
-            "{identity}"
-        );
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        assert!(!identity.is_empty() && identity.bytes().all(fits), "{identity}");
     }
 }
 
@@ -165,17 +146,16 @@ fn a_trace_is_served_with_the_frames_of_the_encode_and_says_that_it_is_no_mp4() 
     }
     assert_eq!(source.len(), offset);
     assert_eq!(source.title().segments().len(), encode.segments().len());
-    assert!(
-        playrate_media::StreamParser::new(playrate_media::Limits::default())
-            .push(&source.read_at(0, 100).unwrap())
-            .is_err()
-    );
+    let mut parser = StreamParser::new(Limits::default());
+    assert!(parser.push(&source.read_at(0, 100).unwrap()).is_err());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn generated_payload_depends_on_its_offset_alone(offset in 0..2_000_000_u64, max in 1..3_000_usize, cut in 0..3_000_u64) {
+    fn generated_payload_depends_on_its_offset_alone(
+        offset in 0..2_000_000_u64, max in 1..3_000_usize, cut in 0..3_000_u64
+    ) {
         let source = TraceSource::new(&trace());
         let whole = source.read_at(offset, max).unwrap();
         let cut = cut.min(whole.len() as u64);

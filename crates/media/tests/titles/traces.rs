@@ -1,6 +1,5 @@
 //! Frame traces: reading, scaling and repeating.
 
-use std::path::Path;
 use std::time::Duration;
 
 use playrate_media::{FrameTrace, MediaError};
@@ -8,10 +7,7 @@ use playrate_units::Bitrate;
 use proptest::prelude::*;
 use rstest::rstest;
 
-fn trace() -> FrameTrace {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/fixtures");
-    FrameTrace::open(fixtures.join("title-720p.trace.csv")).unwrap()
-}
+use crate::common::trace;
 
 #[test]
 fn a_trace_of_30_frames_a_second_plays_as_long_as_its_frames() {
@@ -53,10 +49,10 @@ fn no_frame_of_a_trace_is_decoded_after_it_is_shown_or_before_the_one_before_it(
 }
 
 #[rstest]
-#[case("0.0,100,K_\n0.04,abc,__\n", 2, "`abc` is no number of bytes")]
-#[case("# a comment\n\nsoon,100,K_\n", 3, "`soon` is no time")]
+#[case("0.0,100,K_\n0.04,abc,__\n", 2, "`abc` is not a number of bytes")]
+#[case("# a comment\n\nsoon,100,K_\n", 3, "`soon` is not a time")]
 #[case("0.0,100\n", 1, "fewer than three fields")]
-#[case("-1.0,100,K_\n", 1, "`-1.0` is no time")]
+#[case("-1.0,100,K_\n", 1, "`-1.0` is not a time")]
 #[case("", 0, "at least two frames")]
 #[case("0.0,100,K_\n", 1, "at least two frames")]
 #[case("0.0,100,K_\n0.0,100,K_\n", 2, "at two times")]
@@ -94,7 +90,8 @@ proptest! {
         kbps in 100..100_000_u64,
     ) {
         prop_assume!(sizes.iter().any(|&size| size > 0));
-        let lines: Vec<String> = sizes.iter().enumerate().map(|(at, size)| format!("{}.{:03},{size},__\n", at / 25, at % 25 * 40)).collect();
+        let line = |(at, size): (usize, &u32)| format!("{}.{:03},{size},__\n", at / 25, at % 25 * 40);
+        let lines: Vec<String> = sizes.iter().enumerate().map(line).collect();
         let text = lines.concat();
         let rate = Bitrate::from_kbps(kbps);
         let scaled = FrameTrace::parse(&text).unwrap().scale_to_rate(rate).unwrap();

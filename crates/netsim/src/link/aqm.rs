@@ -7,30 +7,34 @@ use core::time::Duration;
 use playrate_units::duration;
 
 use super::draw::scale;
+use super::parts_of;
 use crate::{ConfigError, Time};
 
-/// What the queue does before it is full.
+/// Queue management: actions on packets before the queue is full.
 ///
-/// Text form: `none`, `codel`, `codel(5ms,100ms)`, and `codel(5ms,100ms,ecn)` or `codel(ecn)` to mark instead of drop.
+/// Text form: `none`, `codel`, `codel(5ms,100ms)`, and `codel(5ms,100ms,ecn)` or `codel(ecn)` to mark instead
+/// of drop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Aqm {
-    /// Nothing: drop-tail.
+    /// No queue management: the queue drops at its limit only.
     #[default]
     None,
-    /// CoDel (RFC 8289).
+    /// Controlled delay, `CoDel` (RFC 8289).
     Codel(Codel),
 }
 
-/// Controlled delay (RFC 8289 §4): once packets have waited longer than `target` for an `interval`, one is dropped, and
-/// more and more often until the wait is below `target` again.
+/// Controlled delay (RFC 8289 §4): once packets have waited longer than `target` for an `interval`, one is
+/// dropped, and drops become more and more frequent until the wait is below `target` again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Codel {
-    /// The wait that is tolerated. It is never taken below the time of one full packet, since a queue of one is none.
+    /// Tolerated wait. The state never uses less than the time of one full packet, since one packet is not a
+    /// queue.
     pub target: Duration,
-    /// How long it may be exceeded; a worst-case round trip.
+    /// Time for which `target` may be exceeded: a worst-case round trip.
     pub interval: Duration,
-    /// Whether packets that can be marked are marked and not dropped.
+    /// Marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
@@ -49,20 +53,13 @@ impl FromStr for Aqm {
     type Err = ConfigError;
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let error = || ConfigError::AqmText(text.to_owned());
-        let trimmed = text.trim();
-        if trimmed == "none" {
-            return Ok(Self::None);
-        }
-        let rest = trimmed.strip_prefix("codel").ok_or_else(error)?;
         let mut codel = Codel::default();
-        if rest.is_empty() {
-            return Ok(Self::Codel(codel));
+        match text.trim() {
+            "none" => return Ok(Self::None),
+            "codel" => return Ok(Self::Codel(codel)),
+            _ => {}
         }
-        let inner = rest
-            .strip_prefix('(')
-            .and_then(|rest| rest.strip_suffix(')'))
-            .ok_or_else(error)?;
-        let mut parts: Vec<&str> = inner.split(',').map(str::trim).collect();
+        let mut parts = parts_of(text, "codel").ok_or_else(error)?;
         if parts.last() == Some(&"ecn") {
             codel.ecn = true;
             parts.pop();
@@ -100,16 +97,16 @@ impl fmt::Display for Aqm {
     }
 }
 
-/// What is done to a packet whose turn has come.
+/// Action on a packet that reaches the head of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum AqmAction {
     Pass,
     Mark,
     Drop,
 }
 
-/// The state of RFC 8289 §5, turned inside out: it is asked about each packet at the time the packet leaves the queue.
-/// Packets leave in the order in which they came, so that time is known when a packet arrives.
+/// The state of RFC 8289 §5. It decides about each packet at the time when the packet leaves the queue;
+/// packets leave in order, so that time is known when a packet arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct CodelState {
     config: Codel,
@@ -121,7 +118,7 @@ pub(crate) struct CodelState {
     last_count: u32,
 }
 
-/// What the packet after a dropped one meets.
+/// Treatment of the packet after a dropped one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dropping {
     /// It passes whatever its wait: one drop at a time begins a drop state.
@@ -147,21 +144,21 @@ impl CodelState {
     }
 
     /// A packet that waited for `sojourn` leaves the queue at `now`.
-    pub(crate) fn decide(&mut self, now: Time, sojourn: Duration, markable: bool) -> Decision {
+    pub(crate) fn decide(&mut self, now: Time, sojourn: Duration, markable: bool) -> AqmAction {
         let act = if markable && self.config.ecn {
-            Decision::Mark
+            AqmAction::Mark
         } else {
-            Decision::Drop
+            AqmAction::Drop
         };
         let too_long = self.too_long(now, sojourn);
         match self.dropping {
             Some(Dropping::Entered) => {
                 self.dropping = Some(Dropping::Waiting);
-                Decision::Pass
+                AqmAction::Pass
             }
             Some(_) if !too_long => {
                 self.dropping = None;
-                Decision::Pass
+                AqmAction::Pass
             }
             Some(state) => {
                 if state == Dropping::Dropped {
@@ -169,10 +166,10 @@ impl CodelState {
                     self.dropping = Some(Dropping::Waiting);
                 }
                 if now < self.drop_next {
-                    return Decision::Pass;
+                    return AqmAction::Pass;
                 }
                 self.count += 1;
-                if act == Decision::Mark {
+                if act == AqmAction::Mark {
                     // A marked packet stays, so it works out the next time itself.
                     self.drop_next = self.control(self.drop_next);
                 } else {
@@ -184,7 +181,7 @@ impl CodelState {
                 self.enter(now, act);
                 act
             }
-            None => Decision::Pass,
+            None => AqmAction::Pass,
         }
     }
 
@@ -202,14 +199,15 @@ impl CodelState {
         }
     }
 
-    fn enter(&mut self, now: Time, act: Decision) {
-        // If it dropped only a little while ago, the rate that controlled the queue then is a good start (§5.4).
+    fn enter(&mut self, now: Time, act: AqmAction) {
+        // If it dropped only a little while ago, the rate that controlled the queue then is a good start
+        // (§5.4).
         let delta = self.count.saturating_sub(self.last_count);
         let recently = now.since(self.drop_next) < self.config.interval.saturating_mul(16);
         self.count = if delta > 1 && recently { delta } else { 1 };
         self.last_count = self.count;
         self.drop_next = self.control(now);
-        self.dropping = Some(if act == Decision::Mark {
+        self.dropping = Some(if act == AqmAction::Mark {
             Dropping::Waiting
         } else {
             Dropping::Entered
@@ -232,11 +230,11 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// Packets leave every millisecond after waiting 20 ms; returns when something was done.
-    fn actions(codel: Codel, markable: bool, until: u64) -> Vec<(u64, Decision)> {
+    fn actions(codel: Codel, markable: bool, until: u64) -> Vec<(u64, AqmAction)> {
         let mut state = CodelState::new(codel, Duration::ZERO);
         (0..until)
             .map(|ms| (ms, state.decide(Time::from_millis(ms), 20 * MS, markable)))
-            .filter(|(_, decision)| *decision != Decision::Pass)
+            .filter(|(_, decision)| *decision != AqmAction::Pass)
             .collect()
     }
 
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_can_be_marked_are_marked_if_asked() {
+    fn ecn_capable_packets_are_marked_if_configured() {
         let codel = Codel {
             ecn: true,
             ..Codel::default()
@@ -259,12 +257,12 @@ mod tests {
         assert!(
             actions(codel, true, 400)
                 .iter()
-                .all(|(_, decision)| *decision == Decision::Mark)
+                .all(|(_, decision)| *decision == AqmAction::Mark)
         );
         assert!(
             actions(codel, false, 400)
                 .iter()
-                .all(|(_, decision)| *decision == Decision::Drop)
+                .all(|(_, decision)| *decision == AqmAction::Drop)
         );
     }
 
@@ -275,7 +273,7 @@ mod tests {
             state.decide(Time::from_millis(ms), 20 * MS, false);
         }
         for ms in 101..1_000 {
-            assert_eq!(state.decide(Time::from_millis(ms), MS, false), Decision::Pass);
+            assert_eq!(state.decide(Time::from_millis(ms), MS, false), AqmAction::Pass);
         }
     }
 

@@ -1,4 +1,4 @@
-//! [`LinkConfig`]: a link as it is asked for.
+//! [`LinkConfig`]: the configuration of one link.
 
 use core::time::Duration;
 
@@ -14,37 +14,38 @@ const MAX_IP_PACKET: u64 = 65_535;
 
 /// Packets that take longer than others and are overtaken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reordering {
-    /// How likely a packet is one of them.
+    /// Probability that a packet is delayed.
     pub probability: Probability,
-    /// How much longer it takes.
+    /// Additional delay of such a packet.
     pub by: Duration,
 }
 
-/// One direction of a path, before it runs. The default is unlimited, immediate and lossless.
+/// Configuration of one direction of a path. The default is unlimited, immediate and lossless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkConfig {
-    /// How fast packets leave the queue.
+    /// Rate at which packets leave the queue.
     pub rate: Rate,
-    /// Propagation: how long a packet travels after its last bit has left.
+    /// Propagation delay, from a packet's last bit leaving to its arrival.
     pub delay: Duration,
-    /// How much may wait.
+    /// Limit of the queue.
     pub queue: QueueLimit,
-    /// What is lost on the wire.
+    /// Random loss on the wire.
     pub loss: Loss,
-    /// What the queue does before it is full.
+    /// Queue management before the queue is full.
     pub aqm: Aqm,
-    /// A random part of the propagation delay, uniform between nothing and this. Packets stay in order: one that would
-    /// overtake another arrives with it.
+    /// Random addition to the propagation delay, uniform between zero and this. Packets stay in order: one
+    /// that would overtake another arrives together with it.
     pub jitter: Duration,
-    /// Which packets fall behind; `None` for none.
+    /// Packets that are overtaken by later ones.
     pub reordering: Option<Reordering>,
-    /// Who else is on the link.
+    /// Other traffic on the link.
     pub cross_traffic: Vec<CrossTraffic>,
-    /// The largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
+    /// Largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
     pub mtu: Bytes,
-    /// What IP and UDP add to each datagram.
+    /// Header bytes that IP and UDP add to each datagram.
     pub overhead: Bytes,
 }
 
@@ -66,8 +67,8 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// A link of this rate and propagation delay with a queue of one bandwidth-delay product, an MTU of 1500 bytes and
-    /// no loss.
+    /// A link of this rate and propagation delay with a queue of one bandwidth-delay product, an MTU of 1500
+    /// bytes and no loss.
     pub fn new(rate: impl Into<Rate>, delay: Duration) -> Self {
         Self {
             rate: rate.into(),
@@ -140,8 +141,8 @@ impl LinkConfig {
         Self { mtu, ..self }
     }
 
-    /// The link itself. `round_trip` is the propagation delay of the whole path and back, which a queue in multiples
-    /// of the bandwidth-delay product is measured by.
+    /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions; a queue
+    /// limit in multiples of the bandwidth-delay product refers to it.
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
         let late = self.reordering.map_or(Duration::ZERO, |reordering| reordering.by);
         if let Some(delay) = [self.delay, self.jitter, late]
@@ -154,7 +155,7 @@ impl LinkConfig {
         if !(QUIC_MIN_DATAGRAM + self.overhead.as_u64()..=MAX_IP_PACKET).contains(&mtu) {
             return Err(ConfigError::Mtu(self.mtu.to_string()));
         }
-        let server = self.rate.server(seed)?;
+        let transmitter = self.rate.transmitter(seed)?;
         let (queue_bytes, queue_packets) = self.queue.resolve(self.rate.mean(), round_trip);
         if queue_packets == 0 || queue_bytes < mtu {
             let in_packets = queue_packets == 0;
@@ -178,12 +179,9 @@ impl LinkConfig {
                 traffic.source(self.mtu, seed.child("cross traffic").child(&number.to_string()))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Link::new(
-            self,
-            server,
+        Ok(Link {
             sources,
-            (queue_bytes, queue_packets),
-            seed,
-        ))
+            ..Link::new(self, transmitter, (queue_bytes, queue_packets), seed)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! [`CrossTraffic`]: others on the same link.
+//! [`CrossTraffic`]: packets of other flows on the same link.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,34 +8,36 @@ use playrate_units::{Bitrate, Bytes, duration};
 use rand_pcg::Pcg32;
 
 use super::draw::exponential;
+use super::parts_of;
 use crate::{ConfigError, Seed, Time};
 
-/// Packets that come to a link from elsewhere and leave it elsewhere. They take room in its queue and time on it, and
-/// heed nobody's congestion. Rates and sizes count headers.
+/// Packets that enter and leave the path at this link. They take room in its queue and time on it, and do not
+/// react to congestion. Rates and sizes include headers.
 ///
-/// Text form: `poisson(5Mbit/s)`, `onoff(5Mbit/s,500ms,1s)`, and a packet size such as `,300B` appended if it is not
-/// 1500 bytes.
+/// Text form: `poisson(5Mbit/s)`, `onoff(5Mbit/s,500ms,1s)`, and a packet size such as `,300B` appended if it
+/// is not 1500 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CrossTraffic {
-    /// Its rate: the mean, or while it is on.
+    /// Rate: the mean, or the rate while on.
     pub rate: Bitrate,
-    /// The size of each packet.
+    /// Size of each packet.
     pub packet: Bytes,
-    /// When they come.
+    /// Arrival times of the packets.
     pub pattern: CrossPattern,
 }
 
-/// When packets of cross traffic come.
+/// Arrival pattern of cross traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrossPattern {
-    /// At random: exponential gaps.
+    /// Poisson arrivals: exponential gaps.
     Poisson,
-    /// Evenly while it is on, not at all while it is off; both for exponential times.
+    /// Evenly spaced while on, nothing while off; both periods are exponential.
     OnOff {
-        /// How long it is on, on average.
+        /// Mean length of an on-period.
         on: Duration,
-        /// How long it is off, on average.
+        /// Mean length of an off-period.
         off: Duration,
     },
 }
@@ -43,36 +45,12 @@ pub enum CrossPattern {
 const FULL_PACKET: Bytes = Bytes::new(1_500);
 
 impl CrossTraffic {
-    /// Full packets at random with this mean rate.
-    pub const fn poisson(rate: Bitrate) -> Self {
-        Self {
-            rate,
-            packet: FULL_PACKET,
-            pattern: CrossPattern::Poisson,
-        }
-    }
-
-    /// Full packets at this rate while it is on.
-    pub const fn on_off(rate: Bitrate, on: Duration, off: Duration) -> Self {
-        Self {
-            rate,
-            packet: FULL_PACKET,
-            pattern: CrossPattern::OnOff { on, off },
-        }
-    }
-
-    /// The same traffic in packets of this size.
-    #[must_use]
-    pub const fn with_packet(self, packet: Bytes) -> Self {
-        Self { packet, ..self }
-    }
-
-    pub(super) fn source(self, mtu: Bytes, seed: Seed) -> Result<Source, ConfigError> {
+    pub(super) fn source(self, mtu: Bytes, seed: Seed) -> Result<CrossSource, ConfigError> {
         let gap = self.rate.time_for(self.packet).filter(|gap| !gap.is_zero());
         let stuck = matches!(self.pattern, CrossPattern::OnOff { on, .. } if on.is_zero());
         match gap {
             Some(gap) if self.packet <= mtu && self.packet > Bytes::ZERO && !stuck => {
-                Ok(Source::new(self, gap, seed.generator()))
+                Ok(CrossSource::new(self, gap, seed.generator()))
             }
             _ => Err(ConfigError::CrossTraffic(self.to_string())),
         }
@@ -83,25 +61,27 @@ impl FromStr for CrossTraffic {
     type Err = ConfigError;
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let error = || ConfigError::CrossText(text.to_owned());
-        let (kind, inner) = text
-            .trim()
-            .strip_suffix(')')
-            .and_then(|rest| rest.split_once('('))
-            .ok_or_else(error)?;
-        let parts: Vec<&str> = inner.split(',').map(str::trim).collect();
-        let (rate, rest) = parts.split_first().ok_or_else(error)?;
-        let rate = rate.parse().map_err(|_| error())?;
         let time = |text: &str| duration::parse(text).map_err(|_| error());
-        let (traffic, rest) = match (kind, rest) {
-            ("poisson", rest) => (Self::poisson(rate), rest),
-            ("onoff", [on, off, rest @ ..]) => (Self::on_off(rate, time(on)?, time(off)?), rest),
+        let (poisson, on_off) = (parts_of(text, "poisson"), parts_of(text, "onoff"));
+        let (rate, pattern, size) = match (poisson.as_deref(), on_off.as_deref()) {
+            (Some([rate, size @ ..]), _) => (rate, CrossPattern::Poisson, size),
+            (_, Some([rate, on, off, size @ ..])) => {
+                let (on, off) = (time(on)?, time(off)?);
+                (rate, CrossPattern::OnOff { on, off }, size)
+            }
             _ => return Err(error()),
         };
-        match rest {
-            [] => Ok(traffic),
-            [packet] => Ok(traffic.with_packet(packet.parse().map_err(|_| error())?)),
-            _ => Err(error()),
-        }
+        let packet = match size {
+            [] => FULL_PACKET,
+            [size] => size.parse().map_err(|_| error())?,
+            _ => return Err(error()),
+        };
+        let rate = rate.parse().map_err(|_| error())?;
+        Ok(Self {
+            rate,
+            packet,
+            pattern,
+        })
     }
 }
 
@@ -122,18 +102,18 @@ impl fmt::Display for CrossTraffic {
     }
 }
 
-/// Cross traffic that runs.
+/// State of running cross traffic.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct CrossSource {
     traffic: CrossTraffic,
     gap: Duration,
     next: Time,
-    /// Until when an on-off source is on.
+    /// End of the current on-period of an on-off source.
     on_until: Time,
     generator: Pcg32,
 }
 
-impl Source {
+impl CrossSource {
     fn new(traffic: CrossTraffic, gap: Duration, generator: Pcg32) -> Self {
         let mut source = Self {
             traffic,
@@ -146,12 +126,12 @@ impl Source {
         source
     }
 
-    /// When its next packet comes.
+    /// Arrival time of its next packet.
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// Takes the next packet; returns its size.
+    /// Takes the next packet; returns its size in bytes.
     pub(super) fn take(&mut self) -> u64 {
         self.advance();
         self.traffic.packet.as_u64()
@@ -211,7 +191,7 @@ mod tests {
     #[case("bulk(5Mbit/s)")]
     #[case("onoff(5Mbit/s,1s)")]
     #[case("poisson(5Mbit/s,300B,4)")]
-    fn what_is_no_cross_traffic_is_refused(#[case] text: &str) {
+    fn text_that_is_not_cross_traffic_is_refused(#[case] text: &str) {
         assert_eq!(
             text.parse::<CrossTraffic>(),
             Err(ConfigError::CrossText(text.into()))

@@ -12,7 +12,7 @@ pub(super) fn unit(generator: &mut Pcg32) -> f64 {
     f64::from(generator.next_u32()) / 4_294_967_296.0
 }
 
-/// Uniform between nothing and `most`.
+/// Uniform between zero and `most`.
 pub(super) fn uniform(generator: &mut Pcg32, most: Duration) -> Duration {
     scale(most, unit(generator))
 }

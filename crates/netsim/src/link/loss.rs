@@ -7,35 +7,38 @@ use playrate_units::Probability;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
+use super::parts_of;
 use crate::ConfigError;
 
 /// Random loss on the wire. A lost packet has taken its place in the queue and its time on the link.
 ///
-/// Text form: `none`, a probability such as `0.01%`, or `gilbert(0.1%,20%)`, with `,LOSS_BAD` and then `,LOSS_GOOD`
-/// appended if they are not 100 % and 0 %.
+/// Text form: `none`, a probability such as `0.01%`, or `gilbert(0.1%,20%)`, with `,LOSS_BAD` and then
+/// `,LOSS_GOOD` appended if they are not 100 % and 0 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// Nothing is lost but what the queue drops.
+    /// No random loss; the queue may still drop.
     #[default]
     None,
-    /// Each packet independently with this probability.
+    /// Independent loss of each packet with this probability.
     Bernoulli(Probability),
-    /// Bursts: see [`GilbertElliott`].
+    /// Loss in bursts, see [`GilbertElliott`].
     GilbertElliott(GilbertElliott),
 }
 
-/// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963). Its mean
-/// loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time `1 / to_good` packets long.
+/// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963).
+/// Its mean loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time `1 /
+/// to_good` packets long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GilbertElliott {
-    /// How likely a good channel turns bad before a packet.
+    /// Probability that a good channel turns bad before a packet.
     pub to_bad: Probability,
-    /// How likely a bad channel turns good before a packet.
+    /// Probability that a bad channel turns good before a packet.
     pub to_good: Probability,
-    /// How likely a packet is lost while the channel is bad.
+    /// Loss probability while the channel is bad.
     pub loss_bad: Probability,
-    /// How likely a packet is lost while the channel is good.
+    /// Loss probability while the channel is good.
     pub loss_good: Probability,
 }
 
@@ -79,21 +82,15 @@ impl From<GilbertElliott> for Loss {
 impl FromStr for Loss {
     type Err = ConfigError;
     fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let trimmed = text.trim();
         let error = |_| ConfigError::LossText(text.to_owned());
-        if trimmed == "none" {
+        if text.trim() == "none" {
             return Ok(Self::None);
         }
-        let Some(inner) = trimmed
-            .strip_prefix("gilbert(")
-            .and_then(|rest| rest.strip_suffix(')'))
-        else {
-            return trimmed.parse::<Probability>().map(Self::from).map_err(error);
+        let Some(parts) = parts_of(text, "gilbert") else {
+            return text.trim().parse::<Probability>().map(Self::from).map_err(error);
         };
-        let parts: Vec<Probability> = inner
-            .split(',')
-            .map(|part| part.trim().parse().map_err(error))
-            .collect::<Result<_, _>>()?;
+        let parts = parts.into_iter().map(|part| part.parse().map_err(error));
+        let parts = parts.collect::<Result<Vec<Probability>, _>>()?;
         let (&[to_bad, to_good] | &[to_bad, to_good, _] | &[to_bad, to_good, _, _]) = parts.as_slice() else {
             return Err(ConfigError::LossText(text.to_owned()));
         };
@@ -128,7 +125,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Decides packet by packet.
+/// Draws the loss of each packet.
 #[derive(Clone, Debug)]
 pub(crate) struct LossSampler {
     loss: Loss,

@@ -25,86 +25,101 @@ pub use aqm::{Aqm, Codel};
 pub use config::{LinkConfig, Reordering};
 pub use cross::{CrossPattern, CrossTraffic};
 pub use loss::{GilbertElliott, Loss};
-pub use packet::{LinkEvent, LinkObserver, Packet, Verdict};
+pub use packet::{Packet, Verdict};
 pub use queue::QueueLimit;
-pub use rate::{MahimahiTrace, Rate, RateSchedule, WifiConfig};
+pub use rate::*;
 pub use series::{LinkBin, LinkSeries};
-pub use stats::{CrossStats, DropReason, Drops, LinkStats, Tally};
+pub use stats::{CrossStats, DropReason, Drops, LinkStats, PacketCount};
 
-use aqm::{CodelState, Decision};
+use aqm::{AqmAction, CodelState};
 
 use crate::{Seed, Time};
 
-/// What IPv4 (20 bytes) and UDP (8 bytes) add to a datagram.
-pub const IP_UDP_OVERHEAD: u64 = 28;
+/// Bytes that IPv4 (20) and UDP (8) headers add to a datagram.
+pub(crate) const IP_UDP_OVERHEAD: u64 = 28;
 
-/// The mixing step of rustc's `FxHash`: fast, and any change of any word changes what follows.
+/// Mixing step of rustc's `FxHash`: fast, and a change of any word changes all later results.
 pub(crate) const fn mix(digest: u64, word: u64) -> u64 {
     (digest.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
-/// A packet that has been taken and has not left yet.
+/// The comma-separated parts of `text` if it is `name(part,…)`.
+fn parts_of<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
+    let inner = text
+        .trim()
+        .strip_prefix(name)?
+        .strip_prefix('(')?
+        .strip_suffix(')')?;
+    Some(inner.split(',').map(str::trim).collect())
+}
+
+/// A packet that arrives at the queue.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct OfferedPacket {
+    /// Size in bytes, headers included.
+    bytes: u64,
+    markable: bool,
+    /// Belongs to cross traffic.
+    cross: bool,
+}
+
+/// A packet that was accepted and has not left yet.
+#[derive(Clone, Copy, Debug)]
+struct QueuedPacket {
     departs: Time,
     bytes: u64,
     fate: Fate,
 }
 
-/// What becomes of a packet that waits.
+/// Outcome of a packet in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It goes on to the receiver.
+    /// Continues to the receiver.
     Delivered,
-    /// It takes room, and time if it is not dropped before, but nobody receives it.
+    /// Takes room, and time unless queue management drops it, but does not arrive.
     Lost,
-    /// It goes elsewhere.
+    /// Leaves the path after this link.
     Cross,
 }
 
 /// One direction of a path: a first-in-first-out queue, a rate, a loss process and a propagation delay.
 ///
-/// A packet offered at time *a* leaves at `max(a, free) + size/rate`, *free* being when the packet before it has left:
-/// departures follow from logical time alone, so a driver that is late never lowers the rate. What is lost at random
-/// has taken its place in the queue and its time on the link.
+/// A packet offered at time *a* leaves at `max(a, free) + size/rate`, where *free* is the departure of the
+/// packet before it. Departures follow from logical time alone, so a late driver never lowers the rate. A
+/// packet lost at random has taken its place in the queue and its time on the link.
 ///
-/// Memory is bounded by the queue limit.
+/// The queue limit bounds memory.
 pub struct Link {
-    server: rate::Server,
-    delay: Duration,
-    jitter: Duration,
-    reordering: Option<Reordering>,
-    overhead: u64,
-    mtu: u64,
+    /// Read for delay, jitter, reordering, overhead and MTU; the other fields have what follows from the rest.
+    config: LinkConfig,
+    transmitter: Transmitter,
     queue_bytes: u64,
     queue_packets: u64,
     loss: loss::LossSampler,
     codel: Option<CodelState>,
-    sources: Vec<cross::Source>,
+    sources: Vec<cross::CrossSource>,
     loss_draws: Pcg32,
     delay_draws: Pcg32,
 
     now: Time,
     free_at: Time,
-    /// The latest arrival at the far end of a packet in order.
+    /// The latest arrival at the far end among packets that were not reordered.
     last_arrival: Time,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedPacket>,
     backlog: u64,
 
-    accepted: Tally,
+    accepted: PacketCount,
     queue_delay_sum: u128,
     served: u64,
     stats: LinkStats,
     digest: u64,
     series: Option<LinkSeries>,
-    observer: Option<Box<dyn LinkObserver>>,
 }
 
 impl Link {
     fn new(
         config: &LinkConfig,
-        server: rate::Server,
-        sources: Vec<cross::Source>,
+        transmitter: Transmitter,
         (queue_bytes, queue_packets): (u64, u64),
         seed: Seed,
     ) -> Self {
@@ -114,12 +129,8 @@ impl Link {
             .and_then(|rate| rate.time_for(config.mtu))
             .unwrap_or_default();
         Self {
-            server,
-            delay: config.delay,
-            jitter: config.jitter,
-            reordering: config.reordering,
-            overhead: config.overhead.as_u64(),
-            mtu: config.mtu.as_u64(),
+            config: config.clone(),
+            transmitter,
             queue_bytes,
             queue_packets,
             loss: config.loss.sampler(),
@@ -127,7 +138,7 @@ impl Link {
                 Aqm::None => None,
                 Aqm::Codel(codel) => Some(CodelState::new(codel, packet_time)),
             },
-            sources,
+            sources: Vec::new(),
             loss_draws: seed.child("loss").generator(),
             delay_draws: seed.child("delay").generator(),
             now: Time::ZERO,
@@ -135,40 +146,37 @@ impl Link {
             last_arrival: Time::ZERO,
             waiting: VecDeque::new(),
             backlog: 0,
-            accepted: Tally::default(),
+            accepted: PacketCount::default(),
             queue_delay_sum: 0,
             served: 0,
             stats: LinkStats::default(),
             digest: 0,
             series: None,
-            observer: None,
         }
     }
 
-    /// Keeps `series` from here on; see [`Link::series`].
+    /// Records a time series from now on; see [`Link::series`].
     #[must_use]
     pub fn with_series(mut self, series: LinkSeries) -> Self {
         self.series = Some(series);
         self
     }
 
-    /// Shows every packet to `observer` from here on.
-    #[must_use]
-    pub fn with_observer(mut self, observer: impl LinkObserver + 'static) -> Self {
-        self.observer = Some(Box::new(observer));
-        self
-    }
-
-    /// Offers a packet at time `now` and says what becomes of it. Times must not run backwards; one that does is taken
-    /// as the latest seen.
+    /// Offers a packet at time `now` and returns its fate. Times must not decrease; an earlier one counts as
+    /// the latest seen.
     pub fn offer(&mut self, now: Time, packet: Packet) -> Verdict {
         self.settle(now);
         let now = self.now;
         let bytes = u64::try_from(packet.payload)
             .unwrap_or(u64::MAX)
-            .saturating_add(self.overhead);
+            .saturating_add(self.config.overhead.as_u64());
         self.stats.offered.add(bytes);
-        let verdict = match self.queue(now, bytes, packet.markable, false) {
+        let offered = OfferedPacket {
+            bytes,
+            markable: packet.markable,
+            cross: false,
+        };
+        let verdict = match self.queue(now, offered) {
             Ok((departs, marked)) => {
                 self.stats.marked += u64::from(marked);
                 Verdict::Deliver {
@@ -185,29 +193,28 @@ impl Link {
         verdict
     }
 
-    /// Puts a packet into the queue; returns when it leaves and whether it is marked.
-    fn queue(
-        &mut self,
-        now: Time,
-        bytes: u64,
-        markable: bool,
-        cross: bool,
-    ) -> Result<(Time, bool), DropReason> {
-        if bytes > self.mtu {
+    /// Puts a packet into the queue; returns its departure time and whether it is marked.
+    fn queue(&mut self, now: Time, offered: OfferedPacket) -> Result<(Time, bool), DropReason> {
+        let OfferedPacket {
+            bytes,
+            markable,
+            cross,
+        } = offered;
+        if bytes > self.config.mtu.as_u64() {
             return Err(DropReason::TooBig);
         }
         let packets = self.waiting.len() as u64;
         if self.backlog.saturating_add(bytes) > self.queue_bytes || packets >= self.queue_packets {
             return Err(DropReason::QueueFull);
         }
-        let start = self.server.begin(self.free_at.max(now));
+        let start = self.transmitter.begin(self.free_at.max(now));
         let decision = match &mut self.codel {
             Some(codel) => codel.decide(start, start.since(now), markable),
-            None => Decision::Pass,
+            None => AqmAction::Pass,
         };
-        if decision == Decision::Drop {
+        if decision == AqmAction::Drop {
             // It has waited its turn and takes no time on the link.
-            self.enqueue(Waiting {
+            self.enqueue(QueuedPacket {
                 departs: start,
                 bytes,
                 fate: Fate::Lost,
@@ -215,7 +222,7 @@ impl Link {
             return Err(DropReason::Aqm);
         }
         let busy = self.free_at == start && self.served > 0;
-        let (departs, gave_up) = self.server.finish(start, busy, bytes);
+        let (departs, gave_up) = self.transmitter.finish(start, busy, bytes);
         self.free_at = departs;
         self.count_wait(start.since(now));
         let lost = !cross && self.loss.loses(&mut self.loss_draws);
@@ -224,23 +231,23 @@ impl Link {
             (false, true) => Fate::Lost,
             (false, false) => Fate::Delivered,
         };
-        self.enqueue(Waiting { departs, bytes, fate });
+        self.enqueue(QueuedPacket { departs, bytes, fate });
         if gave_up {
             Err(DropReason::Retries)
         } else if lost {
             Err(DropReason::Loss)
         } else {
-            Ok((departs, decision == Decision::Mark))
+            Ok((departs, decision == AqmAction::Mark))
         }
     }
 
-    /// When a packet that leaves at `departs` arrives.
+    /// Arrival time of a packet that leaves at `departs`.
     fn arrival(&mut self, departs: Time) -> Time {
-        let mut at = departs + self.delay;
-        if !self.jitter.is_zero() {
-            at = at + draw::uniform(&mut self.delay_draws, self.jitter);
+        let mut at = departs + self.config.delay;
+        if !self.config.jitter.is_zero() {
+            at = at + draw::uniform(&mut self.delay_draws, self.config.jitter);
         }
-        if let Some(Reordering { probability, by }) = self.reordering
+        if let Some(Reordering { probability, by }) = self.config.reordering
             && probability.accepts(self.delay_draws.next_u32())
         {
             return at + by;
@@ -255,7 +262,7 @@ impl Link {
         self.stats.max_queue_delay = self.stats.max_queue_delay.max(wait);
     }
 
-    fn enqueue(&mut self, packet: Waiting) {
+    fn enqueue(&mut self, packet: QueuedPacket) {
         if packet.fate == Fate::Delivered {
             self.accepted.add(packet.bytes);
         }
@@ -269,7 +276,7 @@ impl Link {
         self.stats.max_queue_packets = self.stats.max_queue_packets.max(self.waiting.len() as u64);
     }
 
-    fn depart(&mut self, packet: Waiting) {
+    fn depart(&mut self, packet: QueuedPacket) {
         if packet.fate != Fate::Delivered {
             return;
         }
@@ -279,7 +286,7 @@ impl Link {
         }
     }
 
-    /// Lets time pass until `now`: cross traffic comes, and what has left by then no longer waits.
+    /// Advances to `now`: cross traffic arrives, and packets that have left by then no longer wait.
     pub fn settle(&mut self, now: Time) {
         let now = self.now.max(now);
         loop {
@@ -292,7 +299,12 @@ impl Link {
             let (at, bytes) = (source.next(), source.take());
             self.drain(at);
             self.stats.cross.offered.add(bytes);
-            if self.queue(at, bytes, false, true).is_err() {
+            let offered = OfferedPacket {
+                bytes,
+                markable: false,
+                cross: true,
+            };
+            if self.queue(at, offered).is_err() {
                 self.stats.cross.dropped.add(bytes);
             }
         }
@@ -318,28 +330,19 @@ impl Link {
         for word in [now.as_nanos(), bytes, outcome] {
             self.digest = mix(self.digest, word);
         }
-        let queue = Bytes::new(self.backlog);
         if let Some(bin) = self.series.as_mut().and_then(|series| series.at(now)) {
             bin.offered += 1;
             bin.dropped += u64::from(verdict.arrival().is_none());
-            bin.max_queue = bin.max_queue.max(queue);
-        }
-        if let Some(observer) = &mut self.observer {
-            observer.observe(&LinkEvent {
-                at: now,
-                size: Bytes::new(bytes),
-                verdict,
-                queue,
-            });
+            bin.max_queue = bin.max_queue.max(Bytes::new(self.backlog));
         }
     }
 
-    /// What waits at the latest time seen, the packet on the wire included.
+    /// Bytes in the queue at the latest time seen, the packet on the wire included.
     pub fn backlog(&self) -> Bytes {
         Bytes::new(self.backlog)
     }
 
-    /// What the link has done until the latest time it was offered a packet or settled.
+    /// Counters up to the latest time at which a packet was offered or time was advanced.
     pub fn stats(&self) -> LinkStats {
         let mean = self
             .queue_delay_sum
@@ -352,22 +355,22 @@ impl Link {
         }
     }
 
-    /// The series of [`Link::with_series`].
+    /// Time series that [`Link::with_series`] started.
     pub fn series(&self) -> Option<&LinkSeries> {
         self.series.as_ref()
     }
 
-    /// A running hash of every packet's time, size and fate: equal for equal runs.
+    /// Running hash of every packet's time, size and fate: equal for equal runs.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// How long a packet travels once it has left.
+    /// Propagation delay, without jitter.
     pub fn delay(&self) -> Duration {
-        self.delay
+        self.config.delay
     }
 
-    /// The queue's limit in bytes, if it has one: what a multiple of the bandwidth-delay product came to.
+    /// Queue limit in bytes, if there is one, with multiples of the bandwidth-delay product resolved.
     pub fn queue_limit(&self) -> Option<Bytes> {
         (self.queue_bytes != u64::MAX).then_some(Bytes::new(self.queue_bytes))
     }
@@ -376,8 +379,8 @@ impl Link {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link")
-            .field("server", &self.server)
-            .field("delay", &self.delay)
+            .field("transmitter", &self.transmitter)
+            .field("delay", &self.config.delay)
             .field("queue_bytes", &self.queue_bytes)
             .field("queue_packets", &self.queue_packets)
             .field("stats", &self.stats())

@@ -1,4 +1,4 @@
-//! [`QueueLimit`]: how much may wait for a link.
+//! [`QueueLimit`]: limit of a link's queue.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,26 +8,26 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::ConfigError;
 
-/// Where a drop-tail queue ends. The packet on the wire counts as waiting until its last bit has left.
+/// Limit of a drop-tail queue. The packet on the wire counts as waiting until its last bit has left.
 ///
 /// Text form: `250kB`, `100packets`, `1bdp`, `0.25bdp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum QueueLimit {
-    /// So many bytes, headers included.
+    /// Limit in bytes, headers included.
     Bytes(Bytes),
-    /// So many packets of any size.
+    /// Limit in packets of any size.
     Packets(u32),
     /// Thousandths of the bandwidth-delay product: mean rate × round-trip propagation delay of the path.
     Bdp(u32),
 }
 
 impl QueueLimit {
-    /// One bandwidth-delay product.
+    /// One bandwidth-delay product: mean rate × round-trip propagation delay.
     pub const ONE_BDP: Self = Self::Bdp(1_000);
 
-    /// The limit as `(bytes, packets)` on a link of this rate and a path of this round trip; a rate of `None` is
-    /// unlimited, and nothing ever waits there.
+    /// Limit as `(bytes, packets)` on a link of this rate and a path of this round trip. A rate of `None` is
+    /// unlimited, and no packet ever waits there.
     pub(crate) fn resolve(self, rate: Option<Bitrate>, round_trip: Duration) -> (u64, u64) {
         match self {
             Self::Bytes(bytes) => (bytes.as_u64(), u64::MAX),
@@ -121,7 +121,7 @@ mod tests {
     #[case("0.0001bdp")]
     #[case("9999999bdp")]
     #[case("manypackets")]
-    fn refuses_what_is_no_queue_and_shows_one(#[case] text: &str) {
+    fn refuses_other_text_and_shows_an_example(#[case] text: &str) {
         let error = text
             .parse::<QueueLimit>()
             .expect_err("must not parse")

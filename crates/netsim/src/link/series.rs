@@ -1,4 +1,4 @@
-//! [`LinkSeries`]: a link over time, in bounded memory.
+//! [`LinkSeries`]: time series of a link, in bounded memory.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,16 +7,16 @@ use playrate_units::Bytes;
 
 use crate::Time;
 
-/// What happened on a link in one bin of time.
+/// Activity of a link during one bin of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct LinkBin {
-    /// The longest queue that an arriving packet left behind it.
+    /// Longest queue after an arriving packet, that packet included.
     pub max_queue: Bytes,
     /// Bytes that left the queue, headers included.
     pub delivered: Bytes,
-    /// Packets offered.
+    /// Number of packets offered.
     pub offered: u64,
     /// Packets dropped for any reason.
     pub dropped: u64,
@@ -33,8 +33,8 @@ impl LinkBin {
     }
 }
 
-/// A link over time in bins of equal width. When the bins run out, neighbours are merged and the width doubles, so a
-/// run of any length fits the same memory and no sum or maximum is lost.
+/// Time series of a link in bins of equal width. When the bins run out, neighbours are merged and the width
+/// doubles, so a run of any length fits the same memory and keeps its sums and maxima.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkSeries {
@@ -44,7 +44,7 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// A series of at most `capacity` bins (at least 2), `width` wide to begin with (at least 1 ns).
+    /// Creates a series of at most `capacity` bins (at least 2), initially `width` wide (at least 1 ns).
     pub fn new(width: Duration, capacity: usize) -> Self {
         Self {
             width: width.max(Duration::from_nanos(1)),
@@ -53,17 +53,17 @@ impl LinkSeries {
         }
     }
 
-    /// How much time one bin covers; the first begins at time zero.
+    /// Duration of one bin; the first begins at time zero.
     pub fn width(&self) -> Duration {
         self.width
     }
 
-    /// The bins so far.
+    /// Bins so far, the first from time zero.
     pub fn bins(&self) -> &[LinkBin] {
         &self.bins
     }
 
-    /// The bins with the time at which each begins.
+    /// Bins with their start times.
     pub fn iter(&self) -> impl Iterator<Item = (Time, &LinkBin)> {
         let width = crate::time::nanos(self.width);
         (0_u64..)
@@ -71,7 +71,7 @@ impl LinkSeries {
             .zip(&self.bins)
     }
 
-    /// The bins as comma-separated values under a line of names: seconds, bytes, bytes, packets, packets.
+    /// Bins as comma-separated values below a header line, in seconds, bytes, bytes, packets, packets.
     pub fn csv(&self) -> impl fmt::Display + '_ {
         struct Csv<'a>(&'a LinkSeries);
         impl fmt::Display for Csv<'_> {

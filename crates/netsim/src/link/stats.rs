@@ -1,20 +1,21 @@
-//! [`LinkStats`]: what a link has done so far.
+//! [`LinkStats`]: counters of a link.
 
 use core::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
-/// Packets, and the bytes of them with their headers.
+/// Number of packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Tally {
-    /// How many packets.
+#[non_exhaustive]
+pub struct PacketCount {
+    /// Number of packets counted.
     pub packets: u64,
-    /// Their bytes, headers included.
+    /// Bytes of these packets, headers included.
     pub bytes: Bytes,
 }
 
-impl Tally {
+impl PacketCount {
     pub(crate) fn add(&mut self, bytes: u64) {
         self.packets = self.packets.saturating_add(1);
         self.bytes += Bytes::new(bytes);
@@ -35,39 +36,39 @@ impl Tally {
     }
 }
 
-/// Why a packet was dropped.
+/// Reason of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The queue had no room for it.
+    /// No room in the queue.
     QueueFull,
-    /// Lost at random on the wire, after its turn in the queue.
+    /// Random loss on the wire, after the packet's turn in the queue.
     Loss,
     /// Larger than the link's MTU; links never fragment.
     TooBig,
     /// Dropped by queue management before the queue was full.
     Aqm,
-    /// Every attempt of a Wi-Fi hop to send it failed.
+    /// Failure of all attempts to send it over a Wi-Fi hop.
     Retries,
 }
 
-/// What was dropped, by reason.
+/// Dropped packets by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Drops {
-    /// See [`DropReason::QueueFull`].
-    pub queue_full: Tally,
-    /// See [`DropReason::Loss`].
-    pub loss: Tally,
-    /// See [`DropReason::TooBig`].
-    pub too_big: Tally,
-    /// See [`DropReason::Aqm`].
-    pub aqm: Tally,
-    /// See [`DropReason::Retries`].
-    pub retries: Tally,
+    /// Counts [`DropReason::QueueFull`], in packets and bytes.
+    pub queue_full: PacketCount,
+    /// Counts [`DropReason::Loss`], in packets and bytes.
+    pub loss: PacketCount,
+    /// Counts [`DropReason::TooBig`], in packets and bytes.
+    pub too_big: PacketCount,
+    /// Counts [`DropReason::Aqm`], in packets and bytes.
+    pub aqm: PacketCount,
+    /// Counts [`DropReason::Retries`], in packets and bytes.
+    pub retries: PacketCount,
 }
 
 impl Drops {
@@ -81,59 +82,60 @@ impl Drops {
         }
     }
 
-    /// All of them.
-    pub fn total(&self) -> Tally {
+    /// Sum over all reasons.
+    pub fn total(&self) -> PacketCount {
         [self.loss, self.too_big, self.aqm, self.retries]
             .into_iter()
-            .fold(self.queue_full, Tally::plus)
+            .fold(self.queue_full, PacketCount::plus)
     }
 }
 
-/// Cross traffic of a link so far; none of it stands in the other counts of [`LinkStats`].
+/// Cross traffic of a link so far; it is not part of the other counters of [`LinkStats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct CrossStats {
-    /// What came to the link.
-    pub offered: Tally,
-    /// What was dropped.
-    pub dropped: Tally,
+    /// Packets that arrived at the link.
+    pub offered: PacketCount,
+    /// Packets that the link dropped.
+    pub dropped: PacketCount,
 }
 
-/// What a link has done so far. At every time `offered = delivered + dropped + queued`, in packets and in bytes.
+/// Counters of a link. At every time `offered = delivered + dropped + queued`, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct LinkStats {
-    /// Everything that came to the link.
-    pub offered: Tally,
-    /// What has left the queue towards the receiver; it arrives one propagation delay later.
-    pub delivered: Tally,
-    /// What will be delivered but has not left yet.
-    pub queued: Tally,
-    /// What never arrives.
+    /// Packets that arrived at the link.
+    pub offered: PacketCount,
+    /// Packets that have left the queue towards the receiver; they arrive one propagation delay later.
+    pub delivered: PacketCount,
+    /// Packets that will be delivered and have not left yet.
+    pub queued: PacketCount,
+    /// Packets that never arrive, by reason.
     pub dropped: Drops,
-    /// Packets that were delivered with a mark: congestion experienced (RFC 3168).
+    /// Packets delivered with the congestion-experienced mark (RFC 3168).
     pub marked: u64,
-    /// What came from elsewhere.
+    /// Packets of cross traffic.
     pub cross: CrossStats,
-    /// The longest queue so far, the packet on the wire included.
+    /// Longest queue so far, the packet on the wire included.
     pub max_queue: Bytes,
-    /// The longest queue so far in packets.
+    /// Longest queue so far in packets.
     pub max_queue_packets: u64,
-    /// The longest wait between arrival and first bit on the wire.
+    /// Longest wait between arrival and first bit on the wire.
     pub max_queue_delay: Duration,
-    /// The mean of those waits.
+    /// Mean of those waits.
     pub mean_queue_delay: Duration,
 }
 
 impl LinkStats {
-    /// Whether every packet and byte is accounted for.
+    /// Returns true if every packet and byte is accounted for.
     pub fn is_conserved(&self) -> bool {
         self.offered == self.delivered.plus(self.dropped.total()).plus(self.queued)
     }
 
-    /// The rate at which packets left, headers included, over a run of length `elapsed`; zero if that is zero.
+    /// Rate at which packets left over a run of length `elapsed`, headers included; zero if `elapsed` is
+    /// zero.
     pub fn delivered_rate(&self, elapsed: Duration) -> Bitrate {
         self.delivered.bytes.per(elapsed).unwrap_or_default()
     }

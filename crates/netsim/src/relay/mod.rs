@@ -1,15 +1,15 @@
-//! [`Relay`]: a real-time UDP relay that treats live traffic as the path says.
+//! [`Relay`]: a UDP relay that applies a modelled path to live traffic.
 //!
-//! Clients talk to the relay's address as if it were the server's. Each client gets a socket of its own towards the
-//! server, so the server tells them apart; all of them share the same two links. Several servers may share them too, each
-//! behind an address of its own. The relay runs on a thread of its own
-//! and needs no privilege.
+//! Clients send to the relay's address as if it were the server's. Each client gets its own socket towards
+//! the server, so the server can tell clients apart; all of them share the same two links. Several servers
+//! may share them too, each behind its own address. The relay runs on its own thread and needs no privilege.
 //!
-//! What it cannot do: carry ECN codepoints (they are lost at its sockets, so a sender sees a path that clears them), or
-//! be more punctual than the scheduler. Departures follow from logical time, so lateness delays packets and never
-//! lowers the rate; the relay measures its lateness and calls a run invalid when it went beyond [`MAX_LATENESS`].
-//! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine: at four times as
-//! many runnable threads as cores it cut the mean lateness from 0.4 ms to 0.08 ms, where `nice -20` changed nothing.
+//! Limits: it cannot carry ECN codepoints (a sender sees a path that clears them), and it is no more punctual
+//! than the scheduler. Departures follow from logical time, so lateness delays packets and never lowers the
+//! rate. The relay measures its lateness and reports a run as invalid when it exceeds [`MAX_LATENESS`].
+//! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine: at
+//! four times as many runnable threads as cores it cut the mean lateness from 0.4 ms to 0.08 ms, where `nice
+//! -20` changed nothing.
 
 mod report;
 mod socket;
@@ -29,34 +29,35 @@ use thiserror::Error;
 pub use report::{Lateness, MAX_LATENESS, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot};
 
 use crate::{ConfigError, LinkSeries, PathConfig, Seed};
-use worker::{Door, Worker};
+use worker::{ServerListener, Worker};
 
-/// A relay as it is asked for.
+/// Configuration of a relay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RelayConfig {
-    /// Where clients find the relay. Port 0 takes a free one; see [`RelayHandle::local_addr`].
+    /// Address for clients. Port 0 takes a free one; see [`RelayHandle::local_addr`].
     pub listen: SocketAddr,
-    /// Where the real server is.
+    /// Address of the real server.
     pub server: SocketAddr,
-    /// Servers that share the path with it. The relay listens for the clients of each at a free port beside `listen`'s.
+    /// Servers that share the path with it. The relay listens for the clients of each at a free port beside
+    /// `listen`'s.
     pub more_servers: Vec<SocketAddr>,
-    /// What lies between them.
+    /// Path between clients and servers.
     pub path: PathConfig,
     /// The seed of the path's losses.
     pub seed: Seed,
-    /// How many clients at most. When all places are taken, one that was silent for a minute makes room; if there is
+    /// Maximum number of clients. Beyond it a client that was silent for a minute is replaced; if there is
     /// none, datagrams of further clients are dropped and counted.
     pub max_clients: usize,
-    /// How many bytes may be inside the relay (queued or travelling) before it drops more and calls the run invalid.
-    /// A path with both an unlimited rate and a long delay can hold much.
+    /// Maximum number of bytes inside the relay (queued or travelling). Beyond it datagrams are dropped and
+    /// the run is invalid. A path with an unlimited rate and a long delay can hold many.
     pub memory: Bytes,
-    /// How finely the report's series begin, and how many bins they may have.
+    /// Initial bin width and maximum number of bins of the report's time series.
     pub series: (Duration, usize),
 }
 
 impl RelayConfig {
-    /// A relay on a free loopback port in front of `server`.
+    /// Creates the configuration of a relay on a free loopback port in front of `server`.
     pub fn new(server: SocketAddr, path: PathConfig) -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
@@ -96,19 +97,19 @@ impl RelayConfig {
     }
 }
 
-/// Why a relay does not start, or ended early.
+/// Failure of a relay to start or to go on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RelayError {
     /// The path cannot be built.
     #[error(transparent)]
     Path(#[from] ConfigError),
-    /// The listening address cannot be had.
+    /// The listening address is not available.
     #[error("cannot listen on {address}: {source}; choose a free port, or 0 for any")]
     Listen {
-        /// The address as it was asked for.
+        /// Address from the configuration.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The system refused a thread or a socket for waking it.
@@ -122,7 +123,7 @@ pub enum RelayError {
     Panicked,
 }
 
-/// Starts relays.
+/// Starts relays, each on a thread of its own.
 ///
 /// ```
 /// # use std::net::UdpSocket;
@@ -142,6 +143,7 @@ pub enum RelayError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Relay;
 
 impl Relay {
@@ -149,23 +151,20 @@ impl Relay {
     ///
     /// The server need not be there yet: what it refuses is counted, and the relay goes on.
     pub fn start(config: &RelayConfig) -> Result<RelayHandle, RelayError> {
-        let path = config.path.build(config.seed)?;
         let series = LinkSeries::new(config.series.0, config.series.1);
-        let forward = path.forward.with_series(series.clone());
-        let backward = path.backward.with_series(series);
+        let path = config.path.build(config.seed)?.with_series(&series);
         let beside = SocketAddr::new(config.listen.ip(), 0);
         let servers = std::iter::once((config.listen, config.server));
         let servers = servers.chain(config.more_servers.iter().map(|&server| (beside, server)));
-        let doors = servers
+        let listeners = servers
             .map(|(address, server)| {
-                Door::open(address, server).map_err(|source| RelayError::Listen { address, source })
+                ServerListener::open(address, server).map_err(|source| RelayError::Listen { address, source })
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let addresses: Vec<_> = doors.iter().map(|door| door.address).collect();
+        let addresses: Vec<_> = listeners.iter().map(|listener| listener.address).collect();
         let local_addr = addresses.first().copied().unwrap_or(config.listen);
-        let (stop, stopped) = UnixStream::pair().map_err(RelayError::Thread)?;
-        let snapshot = Arc::new(Mutex::new(RelaySnapshot::default()));
-        let worker = Worker::new(config, doors, forward, backward, stopped, Arc::clone(&snapshot));
+        let (worker, stop) = Worker::new(config, listeners, path).map_err(RelayError::Thread)?;
+        let snapshot = worker.snapshot();
         let thread = std::thread::Builder::new()
             .name("playrate-relay".into())
             .spawn(move || worker.run())
@@ -180,7 +179,7 @@ impl Relay {
     }
 }
 
-/// A running relay. Dropping it stops the relay and throws the report away.
+/// A running relay. Dropping it stops the relay and discards the report.
 #[derive(Debug)]
 pub struct RelayHandle {
     local_addr: SocketAddr,
@@ -192,22 +191,22 @@ pub struct RelayHandle {
 }
 
 impl RelayHandle {
-    /// Where clients find the relay, and behind it the first server.
+    /// Address for clients of the first server.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Where clients find the relay for each of the servers, in their order.
+    /// Addresses for clients of each of the servers, in the order of the servers.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What the relay has done so far, at most 20 ms old while there is traffic. For progress displays and taps.
+    /// State of the relay, at most 20 ms old while there is traffic.
     pub fn snapshot(&self) -> RelaySnapshot {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the relay, drops what is still inside and reports.
+    /// Stops the relay, discards pending datagrams and returns the report.
     pub fn stop(mut self) -> Result<RelayReport, RelayError> {
         self.join().unwrap_or(Err(RelayError::Panicked))
     }
@@ -221,7 +220,7 @@ impl RelayHandle {
 
 impl Drop for RelayHandle {
     fn drop(&mut self) {
-        // A report nobody waits for; what went wrong has been logged where it happened.
+        // The report is discarded; errors were logged where they occurred.
         drop(self.join());
     }
 }

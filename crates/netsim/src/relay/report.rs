@@ -1,4 +1,4 @@
-//! What a relay says about its run.
+//! Reports of a relay: counters, lateness and validity of a run.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,15 +7,15 @@ use playrate_units::{Bytes, duration};
 
 use crate::{LinkSeries, LinkStats};
 
-/// A run in which any datagram left later than this is not to be believed.
+/// Lateness of a datagram beyond which a run is invalid.
 pub const MAX_LATENESS: Duration = Duration::from_millis(5);
 
-/// By how much the relay missed the moments it should have acted at.
+/// Delay of the relay's actions after the times at which they were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Lateness {
-    /// The worst miss, of a datagram or of a wake-up while there was traffic.
+    /// Maximum, over datagrams and over wake-ups while there was traffic.
     pub max: Duration,
     /// The mean over all datagrams sent.
     pub mean: Duration,
@@ -23,12 +23,12 @@ pub struct Lateness {
     pub beyond_limit: u64,
 }
 
-/// One direction of the relay so far.
+/// Counters of one direction of the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RelayDirection {
-    /// The link's own account. Its `delivered` have left the queue; they may still be travelling.
+    /// Counters of the link. Its `delivered` have left the queue; they may still be travelling.
     pub link: LinkStats,
     /// Datagrams handed to the kernel for their receiver.
     pub forwarded: u64,
@@ -41,8 +41,8 @@ pub struct RelayDirection {
 }
 
 impl RelayDirection {
-    /// Whether every datagram read in this direction was forwarded, dropped by the link, refused by the kernel or is
-    /// still inside.
+    /// Returns true if every datagram read in this direction was forwarded, dropped by the link, refused by
+    /// the kernel or is still inside.
     pub fn is_accounted_for(&self) -> bool {
         self.link.is_conserved()
             && self.link.offered.packets
@@ -50,7 +50,7 @@ impl RelayDirection {
     }
 }
 
-/// What a relay has done so far.
+/// State of a relay at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -61,17 +61,17 @@ pub struct RelaySnapshot {
     pub forward: RelayDirection,
     /// From the clients to the server.
     pub backward: RelayDirection,
-    /// How late the relay was.
+    /// Lateness of the relay.
     pub lateness: Lateness,
-    /// Clients with a place at the moment.
+    /// Number of clients at the moment.
     pub clients: usize,
-    /// Datagrams of clients for whom there was no place, or no socket.
+    /// Datagrams dropped because `max_clients` was reached or no socket could be opened.
     pub turned_away: u64,
-    /// How often the kernel said that nobody listens at the server's address.
+    /// Number of times that the kernel reported the server's port as closed.
     pub server_unreachable: u64,
 }
 
-/// What makes a run invalid.
+/// Reason for which a run is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -101,7 +101,7 @@ impl fmt::Display for RelayFlaw {
     }
 }
 
-/// What a relay did, from start to stop.
+/// Result of a relay's run, from start to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -112,39 +112,36 @@ pub struct RelayReport {
     pub forward_series: LinkSeries,
     /// From the clients to the server, over time.
     pub backward_series: LinkSeries,
-    /// Datagrams the kernel dropped because the relay did not read in time; `None` where the system does not say.
+    /// Datagrams the kernel dropped because the relay did not read in time; `None` where the system does not
+    /// say.
     pub kernel_drops: Option<u64>,
-    /// The smallest socket buffer the kernel granted. Below 4 MiB bursts may be lost; then `kernel_drops` says so.
+    /// The smallest socket buffer the kernel granted. Below 4 MiB bursts may be lost; then `kernel_drops`
+    /// says so.
     pub socket_buffer: Bytes,
 }
 
 impl RelayReport {
-    /// Everything that makes this run not to be believed.
+    /// Reasons for which this run is invalid.
     pub fn flaws(&self) -> Vec<RelayFlaw> {
         let late = self.totals.lateness.max;
         let drops = self.kernel_drops.unwrap_or(0);
         let overflow = self.totals.forward.overflowed + self.totals.backward.overflowed;
-        let mut flaws = Vec::new();
-        if late > MAX_LATENESS {
-            flaws.push(RelayFlaw::Late(late));
-        }
-        if drops > 0 {
-            flaws.push(RelayFlaw::KernelDrops(drops));
-        }
-        if overflow > 0 {
-            flaws.push(RelayFlaw::Overflow(overflow));
-        }
-        flaws
+        let flaws = [
+            (late > MAX_LATENESS).then_some(RelayFlaw::Late(late)),
+            (drops > 0).then_some(RelayFlaw::KernelDrops(drops)),
+            (overflow > 0).then_some(RelayFlaw::Overflow(overflow)),
+        ];
+        flaws.into_iter().flatten().collect()
     }
 
-    /// Whether the path was what it was asked to be all the time.
+    /// Returns true if the path behaved as configured all the time.
     pub fn is_valid(&self) -> bool {
         self.flaws().is_empty()
     }
 }
 
 impl fmt::Display for RelayReport {
-    /// A few lines for people: what passed, what was dropped and whether to believe it.
+    /// Writes a few lines: datagrams passed and dropped, lateness, and reasons for which the run is invalid.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = &self.totals;
         for (name, way) in [
@@ -181,7 +178,7 @@ impl fmt::Display for RelayReport {
     }
 }
 
-/// Adds up misses.
+/// Accumulates the lateness of datagrams and wake-ups.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LatenessSum {
     max: Duration,

@@ -41,7 +41,7 @@ fn open(address: SocketAddr) -> io::Result<Buffered> {
     socket.set_send_buffer_size(BUFFER)?;
     let mut granted = socket.recv_buffer_size()?.min(socket.send_buffer_size()?);
     if cfg!(target_os = "linux") {
-        // Linux keeps and reports twice what was granted, for its own bookkeeping (socket(7)).
+        // Linux reports twice the granted size, because of its own bookkeeping (socket(7)).
         granted /= 2;
     }
     if granted < BUFFER {
@@ -57,7 +57,8 @@ fn open(address: SocketAddr) -> io::Result<Buffered> {
     })
 }
 
-/// How many datagrams the kernel dropped because `socket` was not read in time; `None` where it does not say.
+/// Number of datagrams that the kernel dropped because `socket` was not read in time; `None` if the kernel
+/// does not report it.
 pub(super) fn kernel_drops(socket: &UdpSocket) -> Option<u64> {
     let inode = std::fs::metadata(format!("/proc/self/fd/{}", socket.as_raw_fd()))
         .ok()?
@@ -70,7 +71,8 @@ pub(super) fn kernel_drops(socket: &UdpSocket) -> Option<u64> {
     drops_of(&std::fs::read_to_string(table).ok()?, inode)
 }
 
-/// The last column of the row with this inode (its tenth; `Documentation/networking/proc_net_tcp.rst` has the like).
+/// The last column of the row with this inode (its tenth; `Documentation/networking/proc_net_tcp.rst` has the
+/// like).
 fn drops_of(table: &str, inode: u64) -> Option<u64> {
     table.lines().skip(1).find_map(|row| {
         let fields: Vec<&str> = row.split_whitespace().collect();
@@ -82,7 +84,9 @@ fn drops_of(table: &str, inode: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+    const TABLE: &str = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
+        uid  timeout inode \
+    ref pointer drops
   412: 0100007F:CAFE 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4711 2 0000000000000000 37
 ";
 
@@ -94,7 +98,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_socket_nobody_reads_loses_datagrams_and_the_kernel_says_so() {
+    fn an_unread_socket_loses_datagrams_and_the_kernel_counts_them() {
         let reader = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
         reader.set_recv_buffer_size(4_096).unwrap();
         reader

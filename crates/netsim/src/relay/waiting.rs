@@ -1,56 +1,39 @@
-//! [`Waiting`]: a datagram inside the relay, ordered by when it leaves.
+//! [`PendingDatagram`]: a datagram inside the relay, ordered by its departure time.
 
-use core::cmp::Ordering;
 use std::net::SocketAddr;
 
 use crate::Time;
 
-/// What a waiting datagram costs beside its bytes.
+/// Memory of a pending datagram besides its bytes.
 const BOOKKEEPING: u64 = 96;
 
-/// Which way a datagram goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+/// Direction of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Direction {
     Forward,
     Backward,
 }
 
 /// A client of one of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Client {
-    /// Which server's door it came to.
-    pub(super) door: usize,
+pub(super) struct ClientKey {
+    /// Index of the listener at which it arrived.
+    pub(super) listener: usize,
     pub(super) address: SocketAddr,
 }
 
-/// A datagram inside the relay.
-#[derive(Debug)]
-pub(super) struct Waiting {
+/// A datagram inside the relay. The first two fields decide its place among others.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PendingDatagram {
     pub(super) at: Time,
+    /// Unique in a run.
     pub(super) order: u64,
-    pub(super) way: Way,
-    pub(super) client: Client,
+    pub(super) way: Direction,
+    pub(super) client: ClientKey,
     pub(super) data: Vec<u8>,
 }
 
-/// What a waiting datagram counts for against the relay's memory.
+/// Bytes that a pending datagram counts against the relay's memory limit.
 pub(super) fn cost(data: &[u8]) -> u64 {
     data.len() as u64 + BOOKKEEPING
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for Waiting {}
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
 }

@@ -1,4 +1,4 @@
-//! The relay's thread: read, ask the link, wait, send.
+//! The relay's thread: it reads datagrams, offers them to the links and sends them when they are due.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -14,32 +14,33 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::report::LatenessSum;
 use super::socket::{self, Buffered};
-use super::waiting::{Client, Waiting, Way, cost};
+use super::waiting::{ClientKey, Direction, PendingDatagram, cost};
 use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
-use crate::{Link, LinkSeries, Packet, Time};
+use crate::{Link, LinkSeries, Packet, Path, Time};
 
 /// Larger than any UDP payload, so nothing is ever truncated.
 const LARGEST_DATAGRAM: usize = 1 << 16;
-/// How many datagrams are read from one socket before those that are due leave.
+/// Maximum number of datagrams read from one socket before due datagrams are sent.
 const READS_AT_A_TIME: usize = 128;
-/// Wake-ups while there is traffic, so that a stall of the machine is seen even when no departure was due in it.
+/// Wake-ups while there is traffic, so that a stall of the machine is seen even when no departure was due in
+/// it.
 const HEARTBEAT: Duration = Duration::from_millis(2);
-/// How long after the last datagram there still is traffic, and how often the relay wakes when there is none.
+/// Time after the last datagram in which traffic counts as present, and wake-up interval without traffic.
 const REST: Duration = Duration::from_millis(100);
-/// How often the snapshot is renewed.
+/// Maximum age of the published snapshot.
 const SNAPSHOT_AGE: Duration = Duration::from_millis(20);
-/// A client that was silent for so long may lose its place to another.
+/// Silence after which a client may be replaced by another.
 const SILENT: Duration = Duration::from_secs(60);
 /// Buffers kept for reuse.
 const SPARE_BUFFERS: usize = 1_024;
 
 #[derive(Debug)]
-struct Direction {
+struct DirectionState {
     link: Link,
     counts: RelayDirection,
 }
 
-impl Direction {
+impl DirectionState {
     fn new(link: Link) -> Self {
         Self {
             link,
@@ -62,30 +63,30 @@ impl Direction {
     }
 }
 
-/// Where the clients of one server come to.
+/// Socket for the clients of one server.
 #[derive(Debug)]
-pub(super) struct Door {
-    listener: UdpSocket,
+pub(super) struct ServerListener {
+    socket: UdpSocket,
     pub(super) address: SocketAddr,
     server: SocketAddr,
     socket_buffer: Bytes,
 }
 
-impl Door {
+impl ServerListener {
     pub(super) fn open(listen: SocketAddr, server: SocketAddr) -> io::Result<Self> {
         let Buffered { socket, granted } = socket::listen(listen)?;
         Ok(Self {
             address: socket.local_addr()?,
-            listener: socket,
+            socket,
             server,
             socket_buffer: granted,
         })
     }
 }
 
-/// What the relay keeps for a client.
+/// State of one client.
 #[derive(Debug)]
-struct Line {
+struct RelayClient {
     upstream: UdpSocket,
     last_seen: Time,
 }
@@ -96,13 +97,13 @@ pub(super) struct Worker {
     max_clients: usize,
     memory: u64,
 
-    doors: Vec<Door>,
-    clients: BTreeMap<Client, Line>,
+    listeners: Vec<ServerListener>,
+    clients: BTreeMap<ClientKey, RelayClient>,
     stopped: UnixStream,
 
-    forward: Direction,
-    backward: Direction,
-    inside: BinaryHeap<Reverse<Waiting>>,
+    forward: DirectionState,
+    backward: DirectionState,
+    inside: BinaryHeap<Reverse<PendingDatagram>>,
     inside_cost: u64,
     order: u64,
     spare: Vec<Vec<u8>>,
@@ -119,28 +120,27 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Creates the worker, and the stream whose closing stops it.
     pub(super) fn new(
         config: &RelayConfig,
-        doors: Vec<Door>,
-        forward: Link,
-        backward: Link,
-        stopped: UnixStream,
-        snapshot: Arc<Mutex<RelaySnapshot>>,
-    ) -> Self {
-        Self {
+        listeners: Vec<ServerListener>,
+        path: Path,
+    ) -> io::Result<(Self, UnixStream)> {
+        let (stop, stopped) = UnixStream::pair()?;
+        let worker = Self {
             started: Instant::now(),
             max_clients: config.max_clients,
             memory: config.memory.as_u64(),
-            socket_buffer: doors
+            socket_buffer: listeners
                 .iter()
-                .map(|door| door.socket_buffer)
+                .map(|listener| listener.socket_buffer)
                 .min()
                 .unwrap_or(Bytes::ZERO),
-            doors,
+            listeners,
             clients: BTreeMap::new(),
             stopped,
-            forward: Direction::new(forward),
-            backward: Direction::new(backward),
+            forward: DirectionState::new(path.forward),
+            backward: DirectionState::new(path.backward),
             inside: BinaryHeap::new(),
             inside_cost: 0,
             order: 0,
@@ -151,8 +151,14 @@ impl Worker {
             kernel_drops: Some(0),
             last_traffic: Time::ZERO,
             published: Time::ZERO,
-            snapshot,
-        }
+            snapshot: Arc::default(),
+        };
+        Ok((worker, stop))
+    }
+
+    /// State of the relay, renewed at least every [`SNAPSHOT_AGE`] while there is traffic.
+    pub(super) fn snapshot(&self) -> Arc<Mutex<RelaySnapshot>> {
+        Arc::clone(&self.snapshot)
     }
 
     fn now(&self) -> Time {
@@ -168,8 +174,8 @@ impl Worker {
                 return Ok(self.report());
             }
             self.release();
-            for door in ready.doors {
-                self.read_clients(door, &mut buffer);
+            for listener in ready.listeners {
+                self.read_clients(listener, &mut buffer);
             }
             for client in ready.upstreams {
                 self.release();
@@ -191,8 +197,8 @@ impl Worker {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        let listeners = self.doors.iter().map(|door| &door.listener);
-        let upstreams = self.clients.values().map(|line| &line.upstream);
+        let listeners = self.listeners.iter().map(|listener| &listener.socket);
+        let upstreams = self.clients.values().map(|client| &client.upstream);
         let mut fds = vec![PollFd::new(&self.stopped, PollFlags::IN)];
         fds.extend(
             listeners
@@ -206,15 +212,15 @@ impl Worker {
         let happened = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let ready = Ready {
             stopped: fds.first().is_some_and(happened),
-            doors: (0..self.doors.len())
+            listeners: (0..self.listeners.len())
                 .zip(fds.iter().skip(1))
                 .filter(|(_, fd)| happened(fd))
-                .map(|(door, _)| door)
+                .map(|(listener, _)| listener)
                 .collect(),
             upstreams: self
                 .clients
                 .keys()
-                .zip(fds.iter().skip(1 + self.doors.len()))
+                .zip(fds.iter().skip(1 + self.listeners.len()))
                 .filter(|(_, fd)| happened(fd))
                 .map(|(client, _)| *client)
                 .collect(),
@@ -225,16 +231,20 @@ impl Worker {
         Ok(ready)
     }
 
-    fn read_clients(&mut self, door: usize, buffer: &mut [u8]) {
+    fn read_clients(&mut self, listener: usize, buffer: &mut [u8]) {
         for _ in 0..READS_AT_A_TIME {
-            let Some(listener) = self.doors.get(door).map(|door| &door.listener) else {
+            let Some(socket) = self.listeners.get(listener).map(|listener| &listener.socket) else {
                 return;
             };
-            match listener.recv_from(buffer) {
+            match socket.recv_from(buffer) {
                 Ok((length, address)) => {
-                    let client = Client { door, address };
+                    let client = ClientKey { listener, address };
                     if self.admit(client) {
-                        self.take(Way::Backward, client, buffer.get(..length).unwrap_or_default());
+                        self.take(
+                            Direction::Backward,
+                            client,
+                            buffer.get(..length).unwrap_or_default(),
+                        );
                     } else {
                         self.turned_away += 1;
                     }
@@ -248,15 +258,19 @@ impl Worker {
         }
     }
 
-    fn read_server(&mut self, client: Client, buffer: &mut [u8]) {
+    fn read_server(&mut self, client: ClientKey, buffer: &mut [u8]) {
         for _ in 0..READS_AT_A_TIME {
             let Some(socket) = self.clients.get(&client).map(|client| &client.upstream) else {
                 return;
             };
             match socket.recv(buffer) {
-                Ok(length) => self.take(Way::Forward, client, buffer.get(..length).unwrap_or_default()),
+                Ok(length) => self.take(
+                    Direction::Forward,
+                    client,
+                    buffer.get(..length).unwrap_or_default(),
+                ),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Reading takes the error off the socket, so what comes after it is read as ever.
+                // Reading clears the error from the socket; reading goes on afterwards.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.server_unreachable += 1;
                 }
@@ -268,8 +282,8 @@ impl Worker {
         }
     }
 
-    /// Whether `client` has a place; finds one if it can.
-    fn admit(&mut self, client: Client) -> bool {
+    /// Returns true if `client` may use the relay; adds it if there is room.
+    fn admit(&mut self, client: ClientKey) -> bool {
         let now = self.now();
         if let Some(known) = self.clients.get_mut(&client) {
             known.last_seen = now;
@@ -278,7 +292,11 @@ impl Worker {
         if self.clients.len() >= self.max_clients && !self.evict(now) {
             return false;
         }
-        let Some(server) = self.doors.get(client.door).map(|door| door.server) else {
+        let Some(server) = self
+            .listeners
+            .get(client.listener)
+            .map(|listener| listener.server)
+        else {
             return false;
         };
         match socket::connect(server) {
@@ -286,7 +304,7 @@ impl Worker {
                 self.socket_buffer = self.socket_buffer.min(opened.granted);
                 self.clients.insert(
                     client,
-                    Line {
+                    RelayClient {
                         upstream: opened.socket,
                         last_seen: now,
                     },
@@ -295,7 +313,7 @@ impl Worker {
             }
             Err(error) => {
                 tracing::warn!(
-                    "no socket towards {server} for client {}: {error}",
+                    "cannot open a socket towards {server} for client {}: {error}",
                     client.address
                 );
                 false
@@ -303,7 +321,7 @@ impl Worker {
         }
     }
 
-    /// Takes the place of the client that was silent longest, if it was silent long enough.
+    /// Removes the client that was silent longest, if it was silent for at least [`SILENT`].
     fn evict(&mut self, now: Time) -> bool {
         let oldest = self.clients.iter().min_by_key(|(_, client)| client.last_seen);
         let Some(address) = oldest
@@ -318,14 +336,12 @@ impl Worker {
         true
     }
 
-    fn take(&mut self, way: Way, client: Client, data: &[u8]) {
+    fn take(&mut self, way: Direction, client: ClientKey, data: &[u8]) {
         let now = self.now();
         self.last_traffic = now;
-        let direction = match way {
-            Way::Forward => &mut self.forward,
-            Way::Backward => &mut self.backward,
-        };
-        if self.inside_cost + cost(data) > self.memory {
+        let full = self.inside_cost + cost(data) > self.memory;
+        let direction = self.direction(way);
+        if full {
             direction.counts.overflowed += 1;
             return;
         }
@@ -336,7 +352,7 @@ impl Worker {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         copy.extend_from_slice(data);
-        let waiting = Waiting {
+        let waiting = PendingDatagram {
             at,
             order: self.order,
             way,
@@ -346,6 +362,13 @@ impl Worker {
         self.order += 1;
         self.inside_cost += cost(&waiting.data);
         self.inside.push(Reverse(waiting));
+    }
+
+    fn direction(&mut self, way: Direction) -> &mut DirectionState {
+        match way {
+            Direction::Forward => &mut self.forward,
+            Direction::Backward => &mut self.backward,
+        }
     }
 
     /// Sends everything that is due.
@@ -359,10 +382,7 @@ impl Worker {
             self.inside_cost -= cost(&waiting.data);
             let sent = self.send(&waiting);
             let late = self.now().since(waiting.at);
-            let counts = match waiting.way {
-                Way::Forward => &mut self.forward.counts,
-                Way::Backward => &mut self.backward.counts,
-            };
+            let counts = &mut self.direction(waiting.way).counts;
             counts.inside -= 1;
             if sent {
                 counts.forwarded += 1;
@@ -376,16 +396,16 @@ impl Worker {
         }
     }
 
-    fn send(&mut self, waiting: &Waiting) -> bool {
+    fn send(&mut self, waiting: &PendingDatagram) -> bool {
         // A refusal reported here may be of an earlier datagram, and then this one has not been tried yet.
         for _ in 0..2 {
             let result = match (waiting.way, self.clients.get(&waiting.client)) {
                 (_, None) => return false,
-                (Way::Forward, _) => match self.doors.get(waiting.client.door) {
-                    Some(door) => door.listener.send_to(&waiting.data, waiting.client.address),
+                (Direction::Forward, _) => match self.listeners.get(waiting.client.listener) {
+                    Some(listener) => listener.socket.send_to(&waiting.data, waiting.client.address),
                     None => return false,
                 },
-                (Way::Backward, Some(client)) => client.upstream.send(&waiting.data),
+                (Direction::Backward, Some(client)) => client.upstream.send(&waiting.data),
             };
             match result {
                 Ok(_) => return true,
@@ -439,7 +459,7 @@ impl Worker {
             .clients
             .values()
             .map(|client| &client.upstream)
-            .chain(self.doors.iter().map(|door| &door.listener));
+            .chain(self.listeners.iter().map(|listener| &listener.socket));
         let open = sockets.map(socket::kernel_drops).sum::<Option<u64>>();
         RelayReport {
             totals,
@@ -451,11 +471,11 @@ impl Worker {
     }
 }
 
-/// What a wait ended with.
+/// Sockets that became readable.
 struct Ready {
     stopped: bool,
-    doors: Vec<usize>,
-    upstreams: Vec<Client>,
+    listeners: Vec<usize>,
+    upstreams: Vec<ClientKey>,
 }
 
 fn log_unexpected(doing: &str, error: &io::Error) {
@@ -468,6 +488,6 @@ fn log_unexpected(doing: &str, error: &io::Error) {
 fn ask_for_fine_timers() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1)) {
-        tracing::debug!("timer slack stays as it is: {error}");
+        tracing::debug!("cannot set the timer slack: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The one queue of things to come, and the timers in it.
+//! The event queue of a simulation, timers included.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use crate::Time;
 
-/// What happens at some time.
+/// An event at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// A timer's entry comes up. It counts only if it is still the timer's own.
@@ -17,15 +17,15 @@ pub(super) enum Event {
     Interrupt { socket: u32 },
 }
 
-/// Events in order of time, and of insertion at equal times.
+/// Events in order of time, and in order of insertion at equal times.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct EventQueue {
     heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
     order: u64,
     timers: Timers,
 }
 
-impl Agenda {
+impl EventQueue {
     pub(super) fn push(&mut self, at: Time, event: Event) {
         self.heap.push(Reverse((at, self.order, event)));
         self.order += 1;
@@ -40,25 +40,25 @@ impl Agenda {
     }
 }
 
-/// Timers that are reset far more often than they fire. Each has at most one entry of its own in the heap: a reset to
-/// a later time leaves it there, and it is put back when it comes up too early.
+/// Timers that are reset far more often than they fire. Each has at most one entry of its own in the heap: a
+/// reset to a later time leaves it there, and it is put back when it comes up too early.
 #[derive(Debug, Default)]
 struct Timers {
-    slots: Vec<Timer>,
+    slots: Vec<TimerSlot>,
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Timer {
+struct TimerSlot {
     deadline: Time,
-    /// When its own entry comes up.
+    /// Time of its own entry.
     entry: Option<Time>,
     /// Counts the entries it has made, so that superseded ones are known by their number.
     generation: u32,
     waker: Option<Waker>,
 }
 
-impl Agenda {
+impl EventQueue {
     pub(super) fn new_timer(&mut self, deadline: Time) -> u32 {
         let timers = &mut self.timers;
         if let Some(slot) = timers.free.pop()
@@ -68,7 +68,7 @@ impl Agenda {
             return slot;
         }
         let slot = u32::try_from(timers.slots.len()).unwrap_or(u32::MAX);
-        timers.slots.push(Timer {
+        timers.slots.push(TimerSlot {
             deadline,
             entry: None,
             generation: 0,
@@ -87,7 +87,7 @@ impl Agenda {
         }
     }
 
-    /// Whether the timer has expired; if not, `waker` is called when it does.
+    /// Returns true if the timer has expired; otherwise `waker` is called when it does.
     pub(super) fn poll_timer(&mut self, slot: u32, now: Time, waker: &Waker) -> bool {
         let Some(timer) = self.timers.slots.get_mut(slot as usize) else {
             return true;

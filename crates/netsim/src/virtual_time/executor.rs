@@ -9,8 +9,8 @@ use std::task::{Context, Wake, Waker};
 
 pub(super) type BoxedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A lock that nobody else ever holds for long: a simulation runs on one thread at a time. A panic in a task has
-/// already ended the run, so poisoning tells nothing new.
+/// Locks a mutex that is never contended for long: a simulation runs on one thread at a time. A panic in a
+/// task has already ended the run, so poisoning carries no information.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -44,13 +44,13 @@ impl Wake for Task {
 /// The tasks of one simulation and the queue of those that want to run.
 #[derive(Default)]
 pub(super) struct Executor {
-    live: Mutex<Live>,
+    live: Mutex<LiveTasks>,
     ready: Arc<ReadyQueue>,
 }
 
 /// Spawned tasks that have not finished.
 #[derive(Default)]
-struct Live {
+struct LiveTasks {
     tasks: BTreeMap<u64, Arc<Task>>,
     next: u64,
 }
@@ -91,8 +91,8 @@ impl Executor {
         Some(task)
     }
 
-    /// Polls a spawned task once; returns whether it was one. No lock of the executor is held meanwhile: the task may
-    /// spawn and wake as it likes.
+    /// Polls a spawned task once; returns whether it was one. No lock of the executor is held meanwhile: the
+    /// task may spawn and wake as it likes.
     pub(super) fn poll(&self, task: &Arc<Task>) -> bool {
         let Some(number) = task.number else { return false };
         let mut future = lock(&task.future);
@@ -110,7 +110,7 @@ impl Executor {
         true
     }
 
-    /// How many tasks have not finished.
+    /// Number of tasks that have not finished.
     pub(super) fn live(&self) -> usize {
         lock(&self.live).tasks.len()
     }

@@ -1,23 +1,24 @@
-//! [`HostConfig`]: how far a host is from its path, and how punctual it is.
+//! [`HostConfig`]: access delay and timing of a host.
 
 use core::time::Duration;
 use std::net::IpAddr;
 
-/// A host as it is asked for. The default is on the path itself, and perfectly punctual: no scheduling, no interrupts,
-/// no processing time. Figures from such hosts are better than any real machine's; say so with them.
+/// Configuration of a host. By default it is on the path itself and perfectly punctual: no scheduling, no
+/// interrupts, no processing time. Results of such hosts are better than any real machine's; reports should
+/// say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostConfig {
-    /// Its address; `None` takes the next free one of 10.0.0.0/16.
+    /// Address; `None` takes the next free one of 10.0.0.0/16.
     pub address: Option<IpAddr>,
-    /// How long a packet takes between the host and its path, each way, without limit of rate.
+    /// One-way delay between the host and its path, without a rate limit.
     pub access_delay: Duration,
-    /// Datagrams become visible in lumps: from the first one on, so much time passes until the next interrupt. It makes
-    /// a receiver acknowledge in batches, as network cards with interrupt moderation do (50–200 µs are common).
+    /// Interrupt moderation: datagrams become visible together, this long after the first of them. It makes a
+    /// receiver acknowledge in batches, as network cards do (50–200 µs are common).
     pub interrupt_interval: Duration,
-    /// Timers of the host's runtime go off late by a random time up to this (Linux' default is 50 µs).
+    /// Maximum random lateness of the host's timers (Linux' default is 50 µs).
     pub timer_slack: Duration,
-    /// How many datagrams one system call may send (generic segmentation offload). quinn takes at most 10.
+    /// Maximum number of datagrams per system call (generic segmentation offload). quinn takes at most 10.
     pub segments: usize,
 }
 
@@ -64,7 +65,7 @@ impl HostConfig {
         Self { timer_slack, ..self }
     }
 
-    /// The same host with this many datagrams a system call; 1 switches segmentation offload off.
+    /// Returns the same host with this many datagrams per system call; 1 switches segmentation offload off.
     #[must_use]
     pub fn with_segments(self, segments: usize) -> Self {
         Self {
@@ -82,7 +83,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Its address.
+    /// IP address of the host.
     pub fn ip(self) -> IpAddr {
         self.ip
     }

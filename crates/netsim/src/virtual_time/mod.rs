@@ -1,18 +1,18 @@
 //! Virtual time: real quinn programs over modelled paths, as fast as the machine computes.
 //!
-//! A [`Simulation`] is a deterministic single-threaded executor with nanosecond timers, hosts with UDP sockets and the
-//! links between them. It implements [`quinn::Runtime`] and quinn's socket traits, so a program written against those
-//! runs in it unchanged, encryption included. Nothing is global: many simulations may run at once, each on whatever
-//! thread calls [`Simulation::run`].
+//! A [`Simulation`] is a deterministic single-threaded executor with nanosecond timers, hosts with UDP
+//! sockets and the links between them. It implements [`quinn::Runtime`] and quinn's socket traits, so a
+//! program written against those runs in it unchanged, encryption included. Nothing is global: many
+//! simulations may run at once, each on whatever thread calls [`Simulation::run`].
 //!
 //! The same seed gives the same [`Simulation::digest`] if the program draws no randomness of its own:
-//! - give both endpoints a seeded configuration such as [`Simulation::endpoint_config`]; the other random bytes of
-//!   quinn, rustls and ring have fixed lengths and never show in times or sizes;
+//! - give both endpoints a seeded configuration such as [`Simulation::endpoint_config`]; the other random
+//!   bytes of quinn, rustls and ring have fixed lengths and never show in times or sizes;
 //! - `h3` draws its GREASE frames from `fastrand`'s generator of the thread: seed that, or switch GREASE off;
 //! - write `tokio::select!` with `biased;`, take time and timers from the runtime, iterate no `HashMap`.
 //!
-//! Hosts compute in no time at all. Timers are exact, every datagram is its own event and acknowledgements are never
-//! batched by a busy receiver, unless [`HostConfig`] asks for it.
+//! Hosts compute in no time at all. Timers are exact, every datagram is its own event and acknowledgements
+//! are never batched by a busy receiver, unless [`HostConfig`] asks for it.
 
 mod events;
 mod executor;
@@ -44,18 +44,18 @@ use crate::{Link, LinkSeries, LinkStats, Path, Seed, Time};
 use executor::{Executor, lock};
 use network::Network;
 
-/// What the runtime, its sockets and its timers have in common.
+/// State shared by the runtime, its sockets and its timers.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    /// quinn speaks in real instants; only their differences matter.
+pub(crate) struct SimulationCore {
+    /// Origin of the `Instant`s that quinn receives; only their differences matter.
     epoch: Instant,
-    /// The network's time in nanoseconds, for those who only want to know it.
+    /// The network's time in nanoseconds, readable without the network's lock.
     clock: AtomicU64,
     network: Mutex<Network>,
     executor: Executor,
 }
 
-impl Shared {
+impl SimulationCore {
     fn time_of(&self, instant: Instant) -> Time {
         Time::from(instant.saturating_duration_since(self.epoch))
     }
@@ -65,13 +65,13 @@ impl Shared {
     }
 }
 
-/// Where a run ends if its future does not end it.
+/// Limits that end a run whose future does not end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunLimits {
     /// Virtual time, from the beginning of the simulation.
     pub deadline: Duration,
-    /// How often tasks may be polled without time passing.
+    /// Maximum number of polls without time passing.
     pub polls_per_instant: u32,
 }
 
@@ -104,35 +104,38 @@ impl RunLimits {
     }
 }
 
-/// Why a run ended before its future was done.
+/// Reason for which a run ended before its future was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// Everyone waits and nothing is under way: no timer, no packet.
-    #[error("deadlock at {}: {tasks} tasks wait, and no timer or packet is left to wake them", duration::display(.at.elapsed()))]
+    #[error(
+        "deadlock at {}: {tasks} tasks wait, and no timer or packet is left to wake them",
+        duration::display(.at.elapsed())
+    )]
     Deadlock {
-        /// When it was noticed.
+        /// Time of the deadlock.
         at: Time,
-        /// How many spawned tasks wait besides the run's own future.
+        /// Number of spawned tasks that wait besides the run's own future.
         tasks: usize,
     },
     /// Tasks wake each other or themselves without end, and time stands still.
     #[error("tasks spin at {}: {polls} polls without time passing", duration::display(.at.elapsed()))]
     Spinning {
-        /// When time stood still.
+        /// Time at which the tasks spin.
         at: Time,
-        /// How often tasks were polled.
+        /// Number of polls at this time.
         polls: u32,
     },
-    /// The deadline came first.
+    /// The run reached its deadline.
     #[error("not done by the deadline of {}", duration::display(.at.elapsed()))]
     Deadline {
-        /// The deadline.
+        /// The deadline of the run.
         at: Time,
     },
 }
 
-/// What cannot be set up.
+/// Set-up error of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -142,9 +145,9 @@ pub enum SetupError {
     /// The port is taken, or none is left.
     #[error("port {port} of {ip} is taken; choose another, or 0 for any")]
     PortTaken {
-        /// The host.
+        /// Address of the host.
         ip: IpAddr,
-        /// The port as it was asked for.
+        /// Port from the request.
         port: u16,
     },
 }
@@ -155,6 +158,7 @@ pub struct LinkId(usize);
 
 /// A path of a simulation: two of its links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PathId {
     /// From the server to the client.
     pub forward: LinkId,
@@ -167,18 +171,18 @@ pub struct PathId {
 /// Dropping it drops all its tasks.
 #[derive(Debug)]
 pub struct Simulation {
-    shared: Arc<Shared>,
+    shared: Arc<SimulationCore>,
     seed: Seed,
 }
 
 impl Simulation {
-    /// An empty network at time zero. `seed` decides the hosts' timer slack and is handed out by [`Simulation::seed`];
-    /// paths bring their own.
+    /// An empty network at time zero. `seed` decides the hosts' timer slack and is handed out by
+    /// [`Simulation::seed`]; paths bring their own.
     pub fn new(seed: Seed) -> Self {
         let network = Mutex::new(Network::new(seed.child("timer slack").generator()));
         let executor = Executor::default();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SimulationCore {
                 epoch: Instant::now(),
                 clock: AtomicU64::new(0),
                 network,
@@ -193,15 +197,15 @@ impl Simulation {
         self.seed
     }
 
-    /// quinn's default endpoint configuration with its generator seeded by the simulation's seed and `name`, so that
-    /// runs repeat. Every endpoint needs a name of its own.
+    /// quinn's default endpoint configuration with its generator seeded by the simulation's seed and `name`,
+    /// so that runs repeat. Every endpoint needs a name of its own.
     pub fn endpoint_config(&self, name: &str) -> EndpointConfig {
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(self.seed.child("endpoint").derive(name)));
         config
     }
 
-    /// Adds a path that nobody uses yet.
+    /// Adds a path; [`Simulation::connect`] puts hosts at its ends.
     pub fn add_path(&self, path: Path) -> PathId {
         let links = &mut lock(&self.shared.network).links;
         links.push(path.forward);
@@ -212,7 +216,7 @@ impl Simulation {
         }
     }
 
-    /// Adds a host that nothing leads to yet.
+    /// Adds a host; [`Simulation::connect`] leads routes to it.
     pub fn add_host(&self, config: HostConfig) -> Result<Host, SetupError> {
         let mut network = lock(&self.shared.network);
         let ip = config.address.unwrap_or_else(|| {
@@ -229,8 +233,8 @@ impl Simulation {
         }
     }
 
-    /// Leads packets between two hosts through these paths, from the server's end to the client's; through none at all
-    /// they are neighbours. Any number of pairs may share a path.
+    /// Leads packets between two hosts through these paths, from the server's end to the client's; through
+    /// none at all they are neighbours. Any number of pairs may share a path.
     pub fn connect(&self, server: Host, client: Host, paths: &[PathId]) {
         let forward: Vec<_> = paths.iter().map(|path| path.forward.0).collect();
         let backward: Vec<_> = paths.iter().rev().map(|path| path.backward.0).collect();
@@ -273,7 +277,8 @@ impl Simulation {
         })
     }
 
-    /// Runs `main` to its end, and with it everything spawned. What is still running then goes on in the next run.
+    /// Runs `main` to its end, and with it everything spawned. What is still running then goes on in the next
+    /// run.
     ///
     /// # Panics
     /// If a task panics.
@@ -300,7 +305,7 @@ impl Simulation {
             }
             let mut network = lock(&self.shared.network);
             let before = network.now;
-            match network.agenda.next_at() {
+            match network.events.next_at() {
                 None => {
                     return Err(RunError::Deadlock {
                         at: before,
@@ -316,9 +321,9 @@ impl Simulation {
                 Some(_) => {}
             }
             let waker = network
-                .agenda
+                .events
                 .pop()
-                .and_then(|(at, event)| network.happen(at, event));
+                .and_then(|(at, event)| network.process(at, event));
             self.shared.clock.store(network.now.as_nanos(), Ordering::Relaxed);
             drop(network);
             if let Some(waker) = waker {
@@ -327,17 +332,17 @@ impl Simulation {
         }
     }
 
-    /// The virtual time.
+    /// Virtual time since the start of the simulation.
     pub fn now(&self) -> Time {
         lock(&self.shared.network).now
     }
 
-    /// What a link has done so far.
+    /// Counters of a link up to now.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {
         self.with_link(link, |link| link.stats()).unwrap_or_default()
     }
 
-    /// A link's series so far, if it was built with one.
+    /// Time series of a link up to now, if it was built with one.
     pub fn link_series(&self, link: LinkId) -> Option<LinkSeries> {
         self.with_link(link, |link| link.series().cloned()).flatten()
     }
@@ -350,7 +355,7 @@ impl Simulation {
         Some(read(link))
     }
 
-    /// What became of datagrams beside the links.
+    /// Counters of datagrams outside the links.
     pub fn network_stats(&self) -> NetworkStats {
         lock(&self.shared.network).stats
     }
@@ -363,7 +368,7 @@ impl Simulation {
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        // Tasks own runtimes, and those own the tasks' home: without this nothing would ever be freed.
+        // Tasks own runtimes, which own this state: without this, the cycle would never be freed.
         self.shared.executor.clear();
     }
 }

@@ -6,15 +6,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
 
-use quinn::udp::EcnCodepoint;
+use quinn::udp::{EcnCodepoint, Transmit};
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use slab::Slab;
 
-use super::events::{Agenda, Event};
+use super::events::{Event, EventQueue};
 use super::host::HostConfig;
 use crate::{Link, Packet, Time, Verdict};
 
-/// What a host's socket buffers before it drops, as the relay's and the server's sockets ask for.
+/// Bytes that a host's socket buffers before it drops; the relay and the server request the same of the
+/// kernel.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Emptied buffers kept for reuse.
 const SPARE_BUFFERS: usize = 4_096;
@@ -29,12 +31,12 @@ struct Route {
     last_wait: Duration,
 }
 
-/// What a packet that is under way comes to next.
+/// Next stop of a packet.
 #[derive(Clone, Copy, Debug)]
-enum Next {
-    /// This link of its route.
+enum NextHop {
+    /// The link with this number on its route.
     Link(usize),
-    /// Its socket.
+    /// The socket of its receiver.
     Socket,
 }
 
@@ -45,7 +47,7 @@ pub(super) struct InFlight {
     to: SocketAddr,
     ecn: Option<EcnCodepoint>,
     route: Arc<Route>,
-    next: Next,
+    next: NextHop,
 }
 
 /// A datagram that has arrived.
@@ -57,54 +59,53 @@ pub(super) struct Datagram {
 }
 
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct SocketState {
     pub(super) address: SocketAddr,
     pub(super) received: VecDeque<Datagram>,
     pub(super) waker: Option<Waker>,
     /// Arrived, and held back by the host until its next interrupt.
     held: Vec<Datagram>,
-    /// How long its host holds datagrams back.
+    /// Time for which its host holds datagrams back.
     interrupt_interval: Duration,
-    /// The route that was taken last, for most sockets talk to one host.
+    /// The route that was taken last; most sockets talk to one host.
     last_route: Option<(IpAddr, Arc<Route>)>,
     buffered: usize,
     open: bool,
 }
 
 #[derive(Debug)]
-struct Host {
+struct HostState {
     config: HostConfig,
     next_port: u16,
 }
 
-/// Datagrams that came to no link or no socket, and why.
+/// Counters of datagrams outside the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NetworkStats {
-    /// Handed to sockets.
+    /// Datagrams delivered to sockets.
     pub delivered: u64,
     /// Sent to a host that no route leads to.
     pub unroutable: u64,
-    /// Arrived where nobody listens.
+    /// Arrived at a port without a socket.
     pub unclaimed: u64,
     /// Arrived at a socket whose buffer was full.
     pub overflowed: u64,
 }
 
-/// Everything but the tasks.
+/// All state of a simulation except its tasks.
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) now: Time,
-    pub(super) agenda: Agenda,
+    pub(super) events: EventQueue,
     pub(super) links: Vec<Link>,
-    pub(super) sockets: Vec<Socket>,
+    pub(super) sockets: Vec<SocketState>,
     pub(super) stats: NetworkStats,
-    hosts: BTreeMap<IpAddr, Host>,
+    hosts: BTreeMap<IpAddr, HostState>,
     routes: BTreeMap<(IpAddr, IpAddr), Arc<Route>>,
     bound: BTreeMap<SocketAddr, u32>,
-    packets: Vec<Option<InFlight>>,
-    free: Vec<u32>,
+    packets: Slab<InFlight>,
     spare: Vec<Vec<u8>>,
     slack: Pcg32,
     digest: u64,
@@ -114,15 +115,14 @@ impl Network {
     pub(super) fn new(slack: Pcg32) -> Self {
         Self {
             now: Time::ZERO,
-            agenda: Agenda::default(),
+            events: EventQueue::default(),
             links: Vec::new(),
             sockets: Vec::new(),
             stats: NetworkStats::default(),
             hosts: BTreeMap::new(),
             routes: BTreeMap::new(),
             bound: BTreeMap::new(),
-            packets: Vec::new(),
-            free: Vec::new(),
+            packets: Slab::new(),
             spare: Vec::new(),
             slack,
             digest: 0,
@@ -134,7 +134,7 @@ impl Network {
         if new {
             self.hosts.insert(
                 ip,
-                Host {
+                HostState {
                     config,
                     next_port: FIRST_EPHEMERAL_PORT,
                 },
@@ -165,7 +165,8 @@ impl Network {
         }
     }
 
-    /// A socket at this port of this host, any free one for 0; `None` if there is no such host or the port is taken.
+    /// Binds a socket to this port of this host, 0 for any free one; `None` if the host is unknown or the
+    /// port is taken.
     pub(super) fn bind(&mut self, ip: IpAddr, port: u16) -> Option<u32> {
         let host = self.hosts.get_mut(&ip)?;
         let mut address = SocketAddr::new(ip, port);
@@ -181,7 +182,7 @@ impl Network {
         if self.bound.contains_key(&address) {
             return None;
         }
-        let socket = Socket {
+        let socket = SocketState {
             address,
             received: VecDeque::new(),
             waker: None,
@@ -225,7 +226,7 @@ impl Network {
         }
     }
 
-    /// How late a timer of this host goes off: uniform between nothing and its slack.
+    /// Random lateness of a timer of this host, uniform between zero and its slack.
     pub(super) fn timer_slack(&mut self, ip: Option<IpAddr>) -> Duration {
         let Some(slack) = ip
             .and_then(|ip| self.hosts.get(&ip))
@@ -241,11 +242,19 @@ impl Network {
         Duration::from_nanos(u64::try_from(scaled).unwrap_or(nanos))
     }
 
-    pub(super) fn send(&mut self, socket: u32, to: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
+    /// Sends the datagrams of `transmit` from this socket.
+    pub(super) fn send(&mut self, socket: u32, transmit: &Transmit<'_>) {
+        let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
+        for segment in transmit.contents.chunks(size) {
+            self.send_datagram(socket, transmit, segment);
+        }
+    }
+
+    fn send_datagram(&mut self, socket: u32, transmit: &Transmit<'_>, data: &[u8]) {
         let Some(sender) = self.sockets.get_mut(socket as usize) else {
             return;
         };
-        let from = sender.address;
+        let (from, to, ecn) = (sender.address, transmit.destination, transmit.ecn);
         let route = match &sender.last_route {
             Some((ip, route)) if *ip == to.ip() => Arc::clone(route),
             _ => {
@@ -267,7 +276,7 @@ impl Network {
             to,
             ecn,
             route,
-            next: Next::Link(0),
+            next: NextHop::Link(0),
         };
         if wait.is_zero() {
             self.forward(packet, 0);
@@ -292,39 +301,30 @@ impl Network {
             at = arrival;
         }
         if number + 1 < route.links.len() {
-            packet.next = Next::Link(number + 1);
+            packet.next = NextHop::Link(number + 1);
         } else {
             at = at + route.last_wait;
-            packet.next = Next::Socket;
+            packet.next = NextHop::Socket;
         }
         self.schedule(at, packet);
     }
 
     fn schedule(&mut self, at: Time, packet: InFlight) {
-        let slot = if let Some(slot) = self.free.pop() {
-            slot
-        } else {
-            self.packets.push(None);
-            u32::try_from(self.packets.len() - 1).unwrap_or(u32::MAX)
-        };
-        if let Some(place) = self.packets.get_mut(slot as usize) {
-            *place = Some(packet);
-        }
-        self.agenda.push(at, Event::Packet { slot });
+        let slot = u32::try_from(self.packets.insert(packet)).unwrap_or(u32::MAX);
+        self.events.push(at, Event::Packet { slot });
     }
 
-    /// Lets the next event happen; returns whom it wakes.
-    pub(super) fn happen(&mut self, at: Time, event: Event) -> Option<Waker> {
+    /// Processes the next event; returns the task that it wakes.
+    pub(super) fn process(&mut self, at: Time, event: Event) -> Option<Waker> {
         self.now = at;
         match event {
-            Event::Timer { slot, generation } => self.agenda.timer_due(slot, generation, at),
+            Event::Timer { slot, generation } => self.events.timer_due(slot, generation, at),
             Event::Interrupt { socket } => self.interrupt(socket),
             Event::Packet { slot } => {
-                let packet = self.packets.get_mut(slot as usize).and_then(Option::take)?;
-                self.free.push(slot);
+                let packet = self.packets.try_remove(slot as usize)?;
                 match packet.next {
-                    Next::Socket => self.arrive(packet),
-                    Next::Link(number) => {
+                    NextHop::Socket => self.arrive(packet),
+                    NextHop::Link(number) => {
                         self.forward(packet, number);
                         None
                     }
@@ -367,7 +367,7 @@ impl Network {
             return socket.waker.take();
         }
         if socket.held.is_empty() {
-            self.agenda
+            self.events
                 .push(self.now + hold, Event::Interrupt { socket: index });
         }
         socket.held.push(datagram);

@@ -1,4 +1,4 @@
-//! [`VirtualRuntime`] and [`VirtualSocket`]: what quinn sees of a simulation.
+//! [`VirtualRuntime`] and [`VirtualSocket`]: quinn's interfaces to a simulation.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,25 +14,25 @@ use std::time::Instant;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
 
-use super::Shared;
+use super::SimulationCore;
 use super::executor::{BoxedTask, lock};
 use crate::Time;
 
 /// Virtual time, timers and tasks for quinn and for programs written against [`quinn::Runtime`].
 #[derive(Clone)]
 pub struct VirtualRuntime {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SimulationCore>,
     /// The host whose timer slack applies.
     pub(super) host: Option<IpAddr>,
 }
 
 impl VirtualRuntime {
-    /// The virtual time.
+    /// Virtual time since the start of the simulation.
     pub fn time(&self) -> Time {
         Time::from_nanos(self.shared.clock.load(Ordering::Relaxed))
     }
 
-    /// Waits for so much virtual time.
+    /// Waits for this much virtual time.
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + use<> {
         let mut timer = self.new_timer(self.now() + time);
         poll_fn(move |cx| timer.as_mut().poll(cx))
@@ -53,9 +53,9 @@ impl Runtime for VirtualRuntime {
         let slot = {
             let mut network = lock(&self.shared.network);
             let at = at + network.timer_slack(self.host);
-            network.agenda.new_timer(at)
+            network.events.new_timer(at)
         };
-        Box::pin(Timer {
+        Box::pin(VirtualTimer {
             runtime: self.clone(),
             slot,
         })
@@ -77,23 +77,23 @@ impl Runtime for VirtualRuntime {
     }
 }
 
-struct Timer {
+struct VirtualTimer {
     runtime: VirtualRuntime,
     slot: u32,
 }
 
-impl AsyncTimer for Timer {
+impl AsyncTimer for VirtualTimer {
     fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let at = self.runtime.shared.time_of(deadline);
         let mut network = lock(&self.runtime.shared.network);
         let at = at + network.timer_slack(self.runtime.host);
-        network.agenda.reset_timer(self.slot, at);
+        network.events.reset_timer(self.slot, at);
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut network = lock(&self.runtime.shared.network);
         let now = network.now;
-        if network.agenda.poll_timer(self.slot, now, cx.waker()) {
+        if network.events.poll_timer(self.slot, now, cx.waker()) {
             Poll::Ready(())
         } else {
             Poll::Pending
@@ -101,16 +101,16 @@ impl AsyncTimer for Timer {
     }
 }
 
-impl Drop for Timer {
+impl Drop for VirtualTimer {
     fn drop(&mut self) {
-        let waker = lock(&self.runtime.shared.network).agenda.drop_timer(self.slot);
+        let waker = lock(&self.runtime.shared.network).events.drop_timer(self.slot);
         drop(waker);
     }
 }
 
-impl fmt::Debug for Timer {
+impl fmt::Debug for VirtualTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timer")
+        f.debug_struct("VirtualTimer")
             .field("slot", &self.slot)
             .finish_non_exhaustive()
     }
@@ -118,14 +118,14 @@ impl fmt::Debug for Timer {
 
 /// A UDP socket of a simulated host. It never blocks on sending, never fragments and carries ECN codepoints.
 pub struct VirtualSocket {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SimulationCore>,
     pub(super) index: u32,
     pub(super) address: SocketAddr,
     pub(super) segments: usize,
 }
 
 impl VirtualSocket {
-    /// Where it is bound.
+    /// Local address and port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -137,11 +137,7 @@ impl AsyncUdpSocket for VirtualSocket {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
-        let mut network = lock(&self.shared.network);
-        for segment in transmit.contents.chunks(size) {
-            network.send(self.index, transmit.destination, transmit.ecn, segment);
-        }
+        lock(&self.shared.network).send(self.index, transmit);
         Ok(())
     }
 
@@ -193,7 +189,7 @@ impl AsyncUdpSocket for VirtualSocket {
     }
 
     fn may_fragment(&self) -> bool {
-        // Links drop what is larger than their MTU, so quinn may discover it.
+        // Links drop packets above their MTU, so quinn can discover it.
         false
     }
 }

@@ -5,29 +5,29 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
+use playrate_quinn::ConnectionController;
+use quinn::{StoppedError, WriteError};
 use tokio::sync::watch;
 
-use super::Shared;
-use crate::adapter::ConnectionController;
-use crate::error::ExchangeError;
-use crate::quic::{self, StreamControl};
+use super::ServerState;
+use crate::error::{ConnectionLost, ExchangeError};
+use crate::quic::{self, ResponseStream, StreamTable};
 use crate::time;
 
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
-type Stream = h3::server::RequestStream<quic::BidiStream<Bytes>, Bytes>;
+type RequestStream = h3::server::RequestStream<quic::BidiStream, Bytes>;
 
 /// Counts a session's exchanges.
 #[derive(Debug, Default)]
-pub(super) struct Live(Arc<watch::Sender<usize>>);
+pub(super) struct ExchangeCount(Arc<watch::Sender<usize>>);
 
-impl Live {
-    pub(super) fn begin(&self) -> Alive {
+impl ExchangeCount {
+    pub(super) fn begin(&self) -> CountedExchange {
         self.0.send_modify(|count| *count += 1);
-        Alive(Arc::clone(&self.0))
+        CountedExchange(Arc::clone(&self.0))
     }
 
     /// Waits until there is none.
@@ -39,72 +39,66 @@ impl Live {
 
 /// Counts as one exchange until it is dropped.
 #[derive(Debug)]
-pub(super) struct Alive(Arc<watch::Sender<usize>>);
+pub(super) struct CountedExchange(Arc<watch::Sender<usize>>);
 
-impl Drop for Alive {
+impl Drop for CountedExchange {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count = count.saturating_sub(1));
     }
 }
 
-/// What every stage of an exchange needs.
-struct Context {
-    quinn: quinn::Connection,
-    control: Arc<ConnectionController>,
-    shared: Arc<Shared>,
-    stream: StreamControl,
-    _alive: Alive,
+/// State that a session shares with its exchanges.
+#[derive(Clone)]
+pub(super) struct SessionContext {
+    pub(super) quinn: quinn::Connection,
+    pub(super) control: Arc<ConnectionController>,
+    pub(super) shared: Arc<ServerState>,
+    pub(super) responses: StreamTable<ResponseStream>,
 }
 
-impl Context {
+impl SessionContext {
     fn failed(&self, error: h3::error::StreamError) -> ExchangeError {
         ExchangeError::of(&self.quinn, error)
     }
 
-    /// Why the client has not got, or not wanted, all of a stream.
-    fn gone(&self, how: Result<Option<u64>, ()>) -> ExchangeError {
-        use crate::error::ConnectionLost;
-        match (how, self.quinn.close_reason()) {
+    /// The error of an exchange whose stream stopped as `stopped` says before the client had all of it.
+    fn undelivered(&self, stopped: Result<Option<u64>, StoppedError>) -> ExchangeError {
+        match (stopped, self.quinn.close_reason()) {
             (Ok(Some(code)), _) => ExchangeError::Cancelled { code },
             (_, Some(reason)) => ExchangeError::Connection(reason.into()),
             (_, None) => ExchangeError::Connection(ConnectionLost::ClosedHere),
         }
     }
 
-    /// Bytes the client has acknowledged on this connection.
-    fn delivered(control: &ConnectionController) -> u64 {
-        control
-            .monitor()
-            .latest()
-            .map_or(0, |sample| sample.delivered.as_u64())
+    /// Bytes that the client has acknowledged on this connection.
+    fn delivered(&self) -> u64 {
+        let latest = self.control.monitor().latest();
+        latest.map_or(0, |sample| sample.delivered.as_u64())
+    }
+
+    /// Waits for `future` for as long as the client acknowledges anything at all.
+    async fn unless_stalled<F: Future>(&self, future: F) -> Result<F::Output, ExchangeError> {
+        let limit = self.shared.options.stall_timeout;
+        let mut future = pin!(future);
+        let mut before = self.delivered();
+        loop {
+            if let Ok(output) = time::timeout(&*self.shared.runtime, limit, future.as_mut()).await {
+                return Ok(output);
+            }
+            let delivered = self.delivered();
+            if delivered == before {
+                return Err(ExchangeError::Stalled { waited: limit });
+            }
+            before = delivered;
+        }
     }
 }
 
-/// Waits for `future` for as long as the client acknowledges anything at all.
-async fn unless_stalled<F: Future>(
-    shared: &Shared,
-    control: &ConnectionController,
-    future: F,
-) -> Result<F::Output, ExchangeError> {
-    let limit = shared.options.stall_timeout;
-    let mut future = pin!(future);
-    let mut before = Context::delivered(control);
-    loop {
-        if let Ok(output) = time::timeout(&*shared.runtime, limit, future.as_mut()).await {
-            return Ok(output);
-        }
-        let delivered = Context::delivered(control);
-        if delivered == before {
-            return Err(ExchangeError::Stalled { waited: limit });
-        }
-        before = delivered;
-    }
-}
-
-/// A request on its way in.
+/// A request of which only the beginning has arrived.
 pub struct Arrival {
     resolver: Resolver,
-    context: Context,
+    context: SessionContext,
+    count: CountedExchange,
 }
 
 impl fmt::Debug for Arrival {
@@ -114,30 +108,22 @@ impl fmt::Debug for Arrival {
 }
 
 impl Arrival {
-    pub(super) fn new(
-        resolver: Resolver,
-        stream: StreamControl,
-        quinn: quinn::Connection,
-        control: Arc<ConnectionController>,
-        shared: Arc<Shared>,
-        alive: Alive,
-    ) -> Self {
+    pub(super) fn new(resolver: Resolver, context: SessionContext, count: CountedExchange) -> Self {
         Self {
             resolver,
-            context: Context {
-                quinn,
-                control,
-                shared,
-                stream,
-                _alive: alive,
-            },
+            context,
+            count,
         }
     }
 
     /// Receives the whole request. A body, which no request for media has, is read and dropped: some clients take
     /// a response to a half-read request for a broken one.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
-        let Self { resolver, context } = self;
+        let Self {
+            resolver,
+            context,
+            count,
+        } = self;
         let limit = context.shared.options.request_timeout;
         let whole = async {
             let (request, mut stream) = resolver.resolve_request().await?;
@@ -145,23 +131,31 @@ impl Arrival {
             Ok((request, stream))
         };
         let received = time::timeout(&*context.shared.runtime, limit, whole).await;
-        match received {
-            Ok(Ok((request, stream))) => Ok(Exchange {
-                request,
-                stream,
-                context,
-            }),
-            Ok(Err(error)) => Err(context.failed(error)),
-            Err(time::Elapsed) => Err(ExchangeError::Stalled { waited: limit }),
-        }
+        let (request, stream) = match received {
+            Ok(Ok(whole)) => whole,
+            Ok(Err(error)) => return Err(context.failed(error)),
+            Err(time::Elapsed) => return Err(ExchangeError::Stalled { waited: limit }),
+        };
+        let response = context.responses.take(stream.id());
+        let missing = || ExchangeError::malformed(&format!("no stream {} is open", stream.id()));
+        let response = response.ok_or_else(missing)?;
+        Ok(Exchange {
+            request,
+            stream,
+            response,
+            context,
+            count,
+        })
     }
 }
 
 /// A request that waits for its response. Dropping it unanswered resets the stream.
 pub struct Exchange {
     request: Request<()>,
-    stream: Stream,
-    context: Context,
+    stream: RequestStream,
+    response: ResponseStream,
+    context: SessionContext,
+    count: CountedExchange,
 }
 
 impl fmt::Debug for Exchange {
@@ -174,17 +168,17 @@ impl fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    /// What the client wants.
+    /// Method, URI and header fields of the request.
     pub fn request(&self) -> &Request<()> {
         &self.request
     }
 
-    /// The client's address.
+    /// IP address and port of the client.
     pub fn peer(&self) -> SocketAddr {
         self.context.quinn.remote_address()
     }
 
-    /// The connection's congestion control, for telling it of the video.
+    /// The connection's congestion control, to inform it of the video.
     pub fn control(&self) -> &ConnectionController {
         &self.context.control
     }
@@ -196,7 +190,7 @@ impl Exchange {
 
     /// Sends this response before those of lower priority on the same connection. All start at 0.
     pub fn set_priority(&self, priority: i32) {
-        self.context.stream.wishes.priority.store(priority, Relaxed);
+        self.response.set_priority(priority);
     }
 
     /// Sends a whole response at once, and waits until the client has acknowledged it. The body is left out if the
@@ -207,24 +201,28 @@ impl Exchange {
         writer.finish().await
     }
 
-    /// Sends the header of a response; the body follows through the writer.
+    /// Sends the header section of a response; the body follows through the writer.
     pub async fn start(self, response: Response<()>) -> Result<BodyWriter, ExchangeError> {
         let Self {
             request,
             mut stream,
+            response: body,
             context,
+            count,
         } = self;
-        let sent = unless_stalled(&context.shared, &context.control, stream.send_response(response)).await?;
+        let sent = context.unless_stalled(stream.send_response(response)).await?;
         sent.map_err(|error| context.failed(error))?;
         if let Some(overhead) = context.control.overhead() {
             overhead.begin();
         }
         Ok(BodyWriter {
             stream,
+            body,
             context,
             mute: request.method() == Method::HEAD,
             is_ready: true,
             delivered: false,
+            _count: count,
         })
     }
 }
@@ -232,14 +230,16 @@ impl Exchange {
 /// Sends a response's body chunk by chunk. Dropping it before [`finish`](Self::finish) resets the stream, so that
 /// the client does not take a part for the whole.
 pub struct BodyWriter {
-    stream: Stream,
-    context: Context,
-    /// The response to a HEAD has no body (RFC 9110 §9.3.2).
+    stream: RequestStream,
+    body: ResponseStream,
+    context: SessionContext,
+    /// True for the response to a HEAD, which has no body (RFC 9110 §9.3.2).
     mute: bool,
-    /// A chunk may be written at once.
+    /// True if a chunk may be written at once.
     is_ready: bool,
-    /// The client has all of the body.
+    /// True once the client has all of the body.
     delivered: bool,
+    _count: CountedExchange,
 }
 
 impl fmt::Debug for BodyWriter {
@@ -254,87 +254,85 @@ impl Drop for BodyWriter {
             overhead.end();
         }
         if !self.delivered {
-            self.context.control.backlog().gave_up();
+            self.context.control.unsent().discarded();
         }
     }
 }
 
 impl BodyWriter {
-    /// Waits until the transport has a use for a chunk: until little of what was written waits to be sent. What is read only then
-    /// takes no memory meanwhile. The first chunk of a body never waits here.
+    /// Waits until little of what was written on this connection waits to be sent. A chunk that is read only then
+    /// occupies no memory meanwhile. The first chunk of a body never waits here.
     pub async fn ready(&mut self) -> Result<(), ExchangeError> {
         if self.mute || self.is_ready {
             return Ok(());
         }
-        let Context {
-            quinn,
-            control,
-            shared,
-            stream,
-            ..
-        } = &mut self.context;
-        let room = control.backlog().room(|| {
-            let _ = quinn.rtt();
-        });
+        let Self { body, context, .. } = self;
+        let room = context.control.unsent().wait_for_room(&context.quinn);
         let waited = async {
             tokio::select! {
                 biased;
                 () = room => None,
-                gone = stream.delivered.as_mut() => Some(gone),
+                stopped = body.stopped() => Some(stopped),
             }
         };
-        if let Some(Ok(Some(code))) = unless_stalled(shared, control, waited).await? {
+        if let Some(Ok(Some(code))) = context.unless_stalled(waited).await? {
             return Err(ExchangeError::Cancelled { code });
         }
-        // Also if the connection is gone: the next write says why, since `h3` keeps the first reason, and quinn only the last.
+        // Also if the connection is lost: the next write returns the reason.
         self.is_ready = true;
         Ok(())
     }
 
-    /// Sends `chunk` once there is [a use for it](Self::ready). Returns when the transport has taken it over, which is when all but
-    /// a send window of what was written so far has been acknowledged. This is the backpressure that bounds memory.
+    /// Sends `chunk` once the connection is [ready](Self::ready) for it. Returns when quinn has taken it over, which is
+    /// when all but a send window of what was written so far has been acknowledged. This backpressure bounds memory.
     pub async fn write(&mut self, chunk: Bytes) -> Result<(), ExchangeError> {
         if self.mute || chunk.is_empty() {
             return Ok(());
         }
         self.ready().await?;
         self.is_ready = false;
-        let Self { stream, context, .. } = self;
-        let length = chunk.len() as u64;
+        let Self { body, context, .. } = self;
+        let length = chunk.len();
         if let Some(overhead) = context.control.overhead() {
-            overhead.wrote(chunk.len());
+            overhead.wrote(length);
         }
-        context.stream.wishes.write(chunk.clone());
-        unless_stalled(&context.shared, &context.control, stream.send_data(chunk))
-            .await?
-            .map_err(|error| context.failed(error))?;
-        context.control.backlog().wrote(length);
+        if let Err(error) = context.unless_stalled(body.write(chunk)).await? {
+            return Err(self.write_failed(error).await);
+        }
+        self.context.control.unsent().wrote(length as u64);
         Ok(())
+    }
+
+    /// The error of a failed write. Another write, which fails in the same way, goes through `h3`, because it keeps the
+    /// first reason for which a connection was lost; quinn forgets the peer's reason when this side closes as well.
+    async fn write_failed(&mut self, error: WriteError) -> ExchangeError {
+        // Said by the peer for this stream: another write might first wait for the connection's flow control.
+        if let WriteError::Stopped(code) = error {
+            return ExchangeError::Cancelled {
+                code: code.into_inner(),
+            };
+        }
+        match self.stream.send_data(Bytes::new()).await {
+            Err(error) => self.context.failed(error),
+            Ok(()) => ExchangeError::malformed(&error),
+        }
     }
 
     /// Ends the body and waits until the client has acknowledged all of it.
     pub async fn finish(mut self) -> Result<(), ExchangeError> {
-        self.stream
-            .finish()
-            .await
-            .map_err(|error| self.context.failed(error))?;
-        let Context {
-            quinn,
-            control,
-            shared,
-            stream,
-            ..
-        } = &mut self.context;
-        match unless_stalled(shared, control, stream.delivered.as_mut()).await? {
-            Ok(None) => {
-                self.delivered = true;
-                if let Some(overhead) = control.overhead() {
-                    let stats = quinn.stats();
-                    overhead.measure(stats.udp_tx.bytes, stats.path.lost_bytes, control.knowledge());
-                }
-                Ok(())
-            }
-            gone => Err(self.context.gone(gone)),
+        let finished = self.stream.finish().await;
+        finished.map_err(|error| self.context.failed(error))?;
+        let Self { body, context, .. } = &mut self;
+        let stopped = context.unless_stalled(body.stopped()).await?;
+        if !matches!(stopped, Ok(None)) {
+            return Err(context.undelivered(stopped));
         }
+        if let Some(overhead) = context.control.overhead() {
+            let stats = context.quinn.stats();
+            let [sent, lost] = [stats.udp_tx.bytes, stats.path.lost_bytes].map(playrate_units::Bytes::new);
+            overhead.measure(sent, lost, context.control.knowledge());
+        }
+        self.delivered = true;
+        Ok(())
     }
 }

@@ -2,42 +2,39 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
-use h3::error::Code;
 use tokio::sync::watch;
 
-use super::Shared;
-use super::exchange::{Arrival, Live};
-use crate::adapter::ConnectionController;
+use super::ServerState;
+use super::exchange::{Arrival, ExchangeCount, SessionContext};
 use crate::error::ConnectionLost;
-use crate::overhead::WireOverhead;
 use crate::quic;
-use crate::telemetry::Totals;
+use playrate_quinn::telemetry::Totals;
+use playrate_quinn::{ConnectionController, WireOverhead};
 
-/// Most bytes taken of one request: header, body and all. `h3` keeps a frame in memory until it is whole.
+/// Most bytes accepted in one request, header and body together. `h3` keeps a frame in memory until it is complete.
 const REQUEST_LIMIT: u64 = 64 << 10;
 
 /// One client's connection. Dropping it closes the connection, so keep [accepting](Self::accept) until there is
 /// nothing more to accept.
 pub struct Session {
     h3: h3::server::Connection<quic::Connection, Bytes>,
-    quinn: quinn::Connection,
-    accepted: quic::Accepted,
-    control: Arc<ConnectionController>,
-    shared: Arc<Shared>,
+    context: SessionContext,
     stop: watch::Receiver<bool>,
-    live: Live,
+    exchanges: ExchangeCount,
     going_away: bool,
+    /// Has streams that are accepted from now on rejected.
+    rejecting: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("peer", &self.peer())
-            .field("control", &self.control)
+            .field("control", &self.context.control)
             .field("going_away", &self.going_away)
             .finish_non_exhaustive()
     }
@@ -47,14 +44,14 @@ impl Session {
     pub(super) async fn new(
         quinn: quinn::Connection,
         control: ConnectionController,
-        shared: Arc<Shared>,
+        shared: Arc<ServerState>,
         stop: watch::Receiver<bool>,
     ) -> Result<Self, ConnectionLost> {
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
         let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT);
-        let accepted = adapter.accepted();
+        let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
             .send_grease(shared.options.transport.seed.is_none())
@@ -63,34 +60,37 @@ impl Session {
             .map_err(|error| ConnectionLost::of(&quinn, &error))?;
         Ok(Self {
             h3,
-            quinn,
-            accepted,
-            control: Arc::new(control),
-            shared,
+            context: SessionContext {
+                quinn,
+                control: Arc::new(control),
+                shared,
+                responses,
+            },
             stop,
-            live: Live::default(),
+            exchanges: ExchangeCount::default(),
             going_away: false,
+            rejecting,
         })
     }
 
-    /// The client's address.
+    /// IP address and port of the client.
     pub fn peer(&self) -> SocketAddr {
-        self.quinn.remote_address()
+        self.context.quinn.remote_address()
     }
 
-    /// The connection's congestion control: which controller, what it knows of the video, who watches.
+    /// The connection's congestion control, to inform it of the video.
     pub fn control(&self) -> &ConnectionController {
-        &self.control
+        &self.context.control
     }
 
-    /// The connection's totals so far.
+    /// Totals of the connection so far, as quinn counts them.
     pub fn totals(&self) -> Totals {
-        self.quinn.stats().into()
+        self.context.quinn.stats().into()
     }
 
     /// The QUIC connection underneath.
     pub fn quinn(&self) -> &quinn::Connection {
-        &self.quinn
+        &self.context.quinn
     }
 
     /// The next request. `None` when the client has left in good order, or when the server is shutting down and
@@ -102,6 +102,7 @@ impl Session {
         loop {
             if !self.going_away && *self.stop.borrow() {
                 self.going_away = true;
+                self.rejecting.store(true, Relaxed);
                 // One more than the last accepted is the first that is not taken (RFC 9114 §5.2).
                 if let Err(error) = self.h3.shutdown(1).await {
                     return self.ended(&error);
@@ -109,44 +110,26 @@ impl Session {
             }
             let resolver = tokio::select! {
                 biased;
-                // Before a request that came after the shutdown had begun, by when other connections may know of it. An error says
-                // that the server is gone; the endpoint closes this connection then.
+                // First, so that no request is accepted that came after the shutdown had begun, of which other
+                // connections may be informed by then. An error says that the server is gone; the endpoint closes
+                // this connection then.
                 Ok(()) = self.stop.changed(), if !self.going_away => continue,
                 accepted = self.h3.accept() => match accepted {
                     Ok(Some(resolver)) => resolver,
                     Ok(None) => return Ok(None),
                     Err(error) => return self.ended(&error),
                 },
-                () = self.live.none(), if self.going_away => return Ok(None),
+                () = self.exchanges.none(), if self.going_away => return Ok(None),
             };
-            let Some(stream) = self
-                .accepted
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
-            else {
-                continue;
-            };
-            if self.going_away {
-                stream
-                    .wishes
-                    .give_up
-                    .store(Code::H3_REQUEST_REJECTED.value(), Relaxed);
-                continue;
+            if !self.going_away {
+                let (context, count) = (self.context.clone(), self.exchanges.begin());
+                return Ok(Some(Arrival::new(resolver, context, count)));
             }
-            return Ok(Some(Arrival::new(
-                resolver,
-                stream,
-                self.quinn.clone(),
-                Arc::clone(&self.control),
-                Arc::clone(&self.shared),
-                self.live.begin(),
-            )));
         }
     }
 
     fn ended(&self, error: &h3::error::ConnectionError) -> Result<Option<Arrival>, ConnectionLost> {
-        let lost = ConnectionLost::of(&self.quinn, error);
+        let lost = ConnectionLost::of(&self.context.quinn, error);
         if lost.is_orderly() { Ok(None) } else { Err(lost) }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Trust`]: how a client decides whether a server is the one it means.
+//! [`Trust`]: verification of a server's certificate by a client.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 use super::{ALPN, Pin, TlsError, provider, read_certificates};
 use crate::error::{ConnectError, ConnectionLost};
 
-/// Whom a client trusts.
+/// Servers that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trust {
@@ -24,18 +24,18 @@ pub enum Trust {
     Pin(Pin),
     /// Servers whose certificate was issued by an authority that this system trusts.
     System,
-    /// Anyone. Said out loud in the log.
+    /// Any server. The log warns of it.
     Insecure,
 }
 
-/// What one handshake leaves behind for its error message.
+/// Details of one handshake for its error message.
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
     wrong_pin: Arc<OnceLock<(Pin, Pin)>>,
 }
 
 impl Handshake {
-    /// The reason why the handshake failed, as the user should read it.
+    /// The reason why the handshake failed, for the user.
     pub(crate) fn error(&self, error: ConnectionError) -> ConnectError {
         if let Some(&(expected, seen)) = self.wrong_pin.get() {
             return ConnectError::WrongPin { expected, seen };
@@ -55,13 +55,19 @@ impl Handshake {
 pub(crate) fn client_config(trust: &Trust) -> Result<(Arc<QuicClientConfig>, Handshake), TlsError> {
     let provider = provider();
     let handshake = Handshake::default();
+    let by_key = |expected| {
+        Arc::new(KeyVerifier {
+            expected,
+            wrong_pin: Arc::clone(&handshake.wrong_pin),
+            provider: Arc::clone(&provider),
+        })
+    };
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         Trust::CaFile(path) => {
             let mut roots = RootCertStore::empty();
             for certificate in read_certificates(path)? {
-                roots.add(certificate).map_err(|error| TlsError::Authorities {
-                    reason: error.to_string(),
-                })?;
+                let added = roots.add(certificate);
+                added.map_err(|error| TlsError::authorities(&error))?;
             }
             from_roots(roots, &provider)?
         }
@@ -77,31 +83,22 @@ pub(crate) fn client_config(trust: &Trust) -> Result<(Arc<QuicClientConfig>, Han
             }
             from_roots(roots, &provider)?
         }
-        Trust::Pin(pin) => Arc::new(ByKey {
-            expected: Some(*pin),
-            wrong_pin: Arc::clone(&handshake.wrong_pin),
-            provider: Arc::clone(&provider),
-        }),
+        Trust::Pin(pin) => by_key(Some(*pin)),
         Trust::Insecure => {
             tracing::warn!(
                 "the server's certificate is NOT verified: anyone on the path can pose as the server"
             );
-            Arc::new(ByKey {
-                expected: None,
-                wrong_pin: Arc::clone(&handshake.wrong_pin),
-                provider: Arc::clone(&provider),
-            })
+            by_key(None)
         }
     };
-    let failed = |reason: String| TlsError::Authorities { reason };
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| TlsError::authorities(&error))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
-    let config = QuicClientConfig::try_from(config).map_err(|error| failed(error.to_string()))?;
+    let config = QuicClientConfig::try_from(config).map_err(|error| TlsError::authorities(&error))?;
     Ok((Arc::new(config), handshake))
 }
 
@@ -111,21 +108,19 @@ fn from_roots(
 ) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
-        .map_err(|error| TlsError::Authorities {
-            reason: error.to_string(),
-        })
+        .map_err(|error| TlsError::authorities(&error))
 }
 
-/// Trusts whoever has the expected key, whatever the certificate says otherwise; or anyone. That the server *has*
-/// the key is proven by its handshake signature either way.
+/// Trusts the server that has the expected key, regardless of the rest of the certificate, or any server. The handshake
+/// signature proves in either case that the server has the key.
 #[derive(Debug)]
-struct ByKey {
+struct KeyVerifier {
     expected: Option<Pin>,
     wrong_pin: Arc<OnceLock<(Pin, Pin)>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for ByKey {
+impl ServerCertVerifier for KeyVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -11,17 +11,18 @@ use playrate_transport::{
     Arrival, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
     ExchangeError, Identity, Server, ServerOptions, Target, Trust, time,
 };
+use playrate_units::Bytes as Size;
 use quinn::Runtime;
 
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Result<(), ExchangeError>> + Send>>;
 
-/// A running server and what became of its exchanges.
+/// A running server and the outcomes of its exchanges.
 pub(crate) struct Rig {
     pub(crate) server: Server,
     pub(crate) identity: Identity,
     pub(crate) runtime: Arc<dyn Runtime>,
     outcomes: Outcomes,
-    /// What the sessions so far were set up with, in order.
+    /// Controllers of the sessions so far, in order.
     pub(crate) controls: Arc<Mutex<Vec<ConnectionController>>>,
 }
 
@@ -38,7 +39,23 @@ pub(crate) fn rig(
     rig_with(&["cubic"], change, handle)
 }
 
-/// Connections get the choices in turn.
+/// A server that answers every request with `ok`.
+pub(crate) fn ok_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
+    rig(change, |exchange| {
+        Box::pin(exchange.respond(with_length(2), "ok".into()))
+    })
+}
+
+/// A server that streams `big` at `/big`, and its first 1,000 bytes at every other path.
+pub(crate) fn big_rig(change: impl FnOnce(&mut ServerOptions), big: Bytes) -> Rig {
+    rig(change, move |exchange| {
+        let is_big = exchange.request().uri().path() == "/big";
+        let length = if is_big { big.len() } else { 1_000 };
+        Box::pin(stream(exchange, big.slice(..length)))
+    })
+}
+
+/// A server whose connections get the choices in turn.
 pub(crate) fn rig_with(
     choices: &[&str],
     change: impl FnOnce(&mut ServerOptions),
@@ -106,7 +123,15 @@ impl Rig {
         self.client(|_| {}).connect(&self.target()).await.unwrap()
     }
 
-    /// The outcome of the `number`-th exchange to end.
+    /// Connects a client that lets little be under way to it on one stream.
+    pub(crate) async fn connect_narrow(&self) -> Connection {
+        let client = self.client(|options| {
+            options.transport.stream_receive_window = Size::new(64 << 10);
+        });
+        client.connect(&self.target()).await.unwrap()
+    }
+
+    /// Outcome of the `number`-th exchange to end.
     pub(crate) async fn outcome(&self, number: usize) -> Result<(), ExchangeError> {
         self.eventually("an exchange ends", || {
             self.outcomes.lock().unwrap().get(number).cloned()
@@ -114,7 +139,7 @@ impl Rig {
         .await
     }
 
-    /// Waits for `look` to see something, at most 20 s.
+    /// Waits until `look` returns a value, at most 20 s.
     pub(crate) async fn eventually<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
         for _ in 0..2_000 {
             if let Some(seen) = look() {
@@ -126,7 +151,7 @@ impl Rig {
     }
 }
 
-/// Bytes that are nowhere alike, so that a lost, doubled or swapped piece shows.
+/// Pseudorandom bytes, in which a lost, doubled or swapped chunk shows.
 pub(crate) fn payload(length: usize) -> Bytes {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut bytes = Vec::with_capacity(length + 8);

@@ -1,16 +1,13 @@
-//! How connections and servers end.
+//! Ends of connections and servers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use playrate_transport::{
-    Client, ClientOptions, ConnectionLost, ExchangeError, TransportOptions, Trust, time,
-};
-use playrate_units::Bytes as Size;
+use playrate_transport::{Client, ClientOptions, ConnectionLost, ExchangeError, ServerOptions, Trust, time};
 
-use crate::common::{fetch, payload, rig, runtime, stream, with_length};
+use crate::common::{big_rig, fetch, ok_rig, payload, runtime};
 
 #[test]
 fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
@@ -24,19 +21,10 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
         .enable_all()
         .build()
         .unwrap();
-    let big = payload(30_000_000);
-    let rig = server_runtime.block_on(async move {
-        rig(
-            |options| options.transport.idle_timeout = Duration::from_millis(800),
-            move |exchange| {
-                let length = if exchange.request().uri().path() == "/big" {
-                    big.len()
-                } else {
-                    1_000
-                };
-                Box::pin(stream(exchange, big.slice(..length)))
-            },
-        )
+    let rig = server_runtime.block_on(async {
+        let idle_timeout = Duration::from_millis(800);
+        let change = |options: &mut ServerOptions| options.transport.idle_timeout = idle_timeout;
+        big_rig(change, payload(30_000_000))
     });
     let (target, pin) = (rig.target(), rig.identity.pin());
     let kept = client_runtime.block_on(async move {
@@ -46,7 +34,7 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
         body.chunk().await.unwrap().unwrap();
         body
     });
-    // Nothing is dropped either: one task's end would have another say goodbye.
+    // Nothing is dropped either: that would send a CONNECTION_CLOSE.
     std::mem::forget((client_runtime, kept));
     server_runtime.block_on(async {
         let outcome = rig.outcome(0).await;
@@ -63,20 +51,11 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_stays_but_reads_nothing_is_given_up_on() {
-    let big = payload(4_000_000);
-    let rig = rig(
-        |options| options.stall_timeout = Duration::from_millis(300),
-        move |exchange| Box::pin(stream(exchange, big.clone())),
-    );
-    let client = rig.client(|options| {
-        options.transport = TransportOptions {
-            stream_receive_window: Size::new(64 << 10),
-            ..TransportOptions::client()
-        };
-    });
-    let connection = client.connect(&rig.target()).await.unwrap();
-    let (_, mut body) = connection.get("/", HeaderMap::new()).await.unwrap();
+async fn an_exchange_with_a_client_that_reads_nothing_is_reset() {
+    let change = |options: &mut ServerOptions| options.stall_timeout = Duration::from_millis(300);
+    let rig = big_rig(change, payload(4_000_000));
+    let connection = rig.connect_narrow().await;
+    let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
     let outcome = rig.outcome(0).await;
     assert!(
         matches!(outcome, Err(ExchangeError::Stalled { .. })),
@@ -90,23 +69,13 @@ async fn a_client_that_stays_but_reads_nothing_is_given_up_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn shutdown_lets_a_response_end_and_takes_no_further_request() {
+async fn shutdown_lets_a_response_end_and_accepts_no_further_request() {
     let big = payload(3_000_000);
-    let response = big.clone();
-    let rig = rig(
-        |_| {},
-        move |exchange| Box::pin(stream(exchange, response.clone())),
-    );
-    // So small a window that most of the response is still to come when the shutdown begins.
-    let client = rig.client(|options| {
-        options.transport = TransportOptions {
-            stream_receive_window: Size::new(64 << 10),
-            ..TransportOptions::client()
-        };
-    });
-    let connection = client.connect(&rig.target()).await.unwrap();
+    let rig = big_rig(|_| {}, big.clone());
+    // Most of the response is still to come when the shutdown begins.
+    let connection = rig.connect_narrow().await;
     let idle = rig.connect().await;
-    let (_, mut body) = connection.get("/", HeaderMap::new()).await.unwrap();
+    let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
     let mut got = body.chunk().await.unwrap().unwrap().to_vec();
     let server = rig.server.clone();
     let (finished, outcome) = tokio::sync::oneshot::channel();
@@ -131,16 +100,9 @@ async fn shutdown_lets_a_response_end_and_takes_no_further_request() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_does_not_wait_longer_than_its_deadline() {
-    let big = payload(3_000_000);
-    let rig = rig(|_| {}, move |exchange| Box::pin(stream(exchange, big.clone())));
-    let client = rig.client(|options| {
-        options.transport = TransportOptions {
-            stream_receive_window: Size::new(64 << 10),
-            ..TransportOptions::client()
-        };
-    });
-    let connection = client.connect(&rig.target()).await.unwrap();
-    let (_, mut body) = connection.get("/", HeaderMap::new()).await.unwrap();
+    let rig = big_rig(|_| {}, payload(3_000_000));
+    let connection = rig.connect_narrow().await;
+    let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
     body.chunk().await.unwrap().unwrap();
     assert!(!rig.server.shutdown(Duration::from_millis(200)).await);
     let mut ended = Ok(Some(Bytes::new()));
@@ -157,11 +119,8 @@ async fn shutdown_does_not_wait_longer_than_its_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_too_many_is_refused() {
-    let rig = rig(
-        |options| options.max_connections = 1,
-        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
-    );
+async fn a_connection_over_the_limit_is_refused() {
+    let rig = ok_rig(|options| options.max_connections = 1);
     let first = rig.connect().await;
     let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
@@ -169,11 +128,8 @@ async fn a_connection_too_many_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_closes_when_nobody_holds_it() {
-    let rig = rig(
-        |_| {},
-        |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),
-    );
+async fn a_connection_closes_when_its_last_handle_is_dropped() {
+    let rig = ok_rig(|_| {});
     let connection = rig.connect().await;
     let (_, mut body) = connection.get("/", HeaderMap::new()).await.unwrap();
     drop(connection);

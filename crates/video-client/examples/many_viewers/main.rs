@@ -1,4 +1,4 @@
-//! Many viewers at once: how a server serves them, from what each of them sees.
+//! Load on a server by many viewers at once, measured at the viewers.
 //!
 //! ```sh
 //! taskset -c 0 video-server serve --media assets --max-connections 4096 --no-tcp --listen 127.0.0.1:4433 &
@@ -6,14 +6,15 @@
 //!     --sessions 250,500,1000,1400,1700,2000 --json load.jsonl
 //! ```
 //!
-//! Each viewer has a connection and fetches a segment's worth of bytes (5 Mbit/s times 3 s, from the beginning of the title) every
-//! 3 s on the clock. A segment's lateness is how long after that it is whole; one that is not whole when the next is due leaves
-//! the viewer without pictures. Viewers who are turned away (503) are counted and come again when they are told to, if they are
-//! patient. Viewers come evenly over the first part of a stage, and what they see counts once all have come. Everything is on one
-//! thread: look at its own share of a processor before blaming the server.
+//! Each viewer has a connection and fetches a segment's worth of bytes (5 Mbit/s times 3 s, from the beginning of
+//! the title) every 3 s. The lateness of a segment is the time from when it was due until it is whole; one that is
+//! not whole when the next is due leaves the player without media. Viewers who are turned away (503) are counted;
+//! patient ones return after the time in `Retry-After`. Viewers arrive evenly over the first part of a stage, and
+//! counting begins once all have arrived. Everything runs on one thread: check its own share of a processor before
+//! blaming the server.
 #![expect(
     clippy::unwrap_used,
-    reason = "what a measurement needs and cannot have ends it"
+    reason = "a measurement ends when it lacks something it needs"
 )]
 
 mod process;
@@ -37,7 +38,7 @@ use tokio::task::LocalSet;
 use video_client::TitleUrl;
 
 use process::Process;
-use report::{Row, Taken};
+use report::{Row, Usage};
 use viewer::{Seen, Viewer, sleep_until};
 
 /// Viewers that share a socket, so that the kernel's buffer for one is not the limit.
@@ -47,28 +48,28 @@ const VIEWERS_PER_SOCKET: u32 = 50;
 struct Arguments {
     /// A title of at least a segment's size
     url: TitleUrl,
-    /// The server's pin
+    /// Pin of the server's certificate
     #[arg(long)]
     pin: Pin,
     /// Viewers, stage by stage
     #[arg(long, value_delimiter = ',', default_value = "100")]
     sessions: Vec<u32>,
-    /// What they watch
+    /// URL of the title to fetch
     #[arg(long, default_value = "5Mbit/s")]
     rate: Bitrate,
-    /// How long a segment plays
+    /// Playing time of a segment
     #[arg(long, default_value = "3s", value_parser = duration::parse)]
     segment: Duration,
     /// Over how long the viewers of a stage come
     #[arg(long, default_value = "9s", value_parser = duration::parse)]
     arrive: Duration,
-    /// How long a stage lasts, the coming included
+    /// Duration of a stage, arrivals included
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     lasts: Duration,
     /// Come again when turned away
     #[arg(long)]
     patient: bool,
-    /// The server's process, whose memory and processor time are told (Linux)
+    /// Process ID of the server, to measure its memory and processor time (Linux)
     #[arg(long)]
     server_process: Option<u32>,
     /// Write each stage as a line of JSON as well
@@ -94,8 +95,8 @@ async fn show(bar: ProgressBar, sessions: u32, lasts: Duration, seen: Rc<RefCell
     }
 }
 
-/// What two processes took between two moments: the server, and this one.
-async fn measure(arguments: &Arguments, idle: Option<Process>, from: Duration, to: Duration) -> [Taken; 2] {
+/// Usage of two processes between two times: the server and this one.
+async fn measure(arguments: &Arguments, idle: Option<Process>, from: Duration, to: Duration) -> [Usage; 2] {
     let own = Some(std::process::id());
     let look = || [arguments.server_process, own].map(|process| process.and_then(Process::read));
     let (runtime, began) = (TokioRuntime, TokioRuntime.now());
@@ -105,8 +106,8 @@ async fn measure(arguments: &Arguments, idle: Option<Process>, from: Duration, t
     let passed = runtime.now().saturating_duration_since(at);
     let [server, viewers] = look();
     [
-        Taken::between(before[0], server, idle, passed),
-        Taken::between(before[1], viewers, None, passed),
+        Usage::between(before[0], server, idle, passed),
+        Usage::between(before[1], viewers, None, passed),
     ]
 }
 

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use playrate_units::Bytes;
 
-/// What a process takes.
+/// Memory and processor time of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
-    /// Resident memory.
+    /// Resident memory at present.
     pub(crate) resident: Bytes,
     /// User and system time so far.
     pub(crate) processor_time: Duration,
 }
 
 impl Process {
-    /// Asks Linux; `None` elsewhere, or if there is no such process.
+    /// Reads `/proc` of Linux; `None` elsewhere, or if the process does not exist.
     pub(crate) fn read(number: u32) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -8,16 +8,16 @@ use serde::Serialize;
 use super::process::Process;
 use super::viewer::Seen;
 
-/// What a process took during a stage, as far as that is known.
+/// Usage of a process during a stage, as far as it is known.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Taken {
+pub(crate) struct Usage {
     /// Share of one processor.
     processor: Option<f64>,
-    /// Resident memory beyond what it took before anybody came.
+    /// Resident memory beyond that before the first viewer.
     kilobytes: Option<f64>,
 }
 
-impl Taken {
+impl Usage {
     pub(crate) fn between(
         before: Option<Process>,
         after: Option<Process>,
@@ -52,7 +52,8 @@ pub(crate) struct Row {
     lateness_p99_ms: Option<f64>,
     lateness_max_ms: Option<f64>,
     missed: u64,
-    starved: u64,
+    #[serde(rename = "starved")]
+    stalled: u64,
     server_kb_per_session: Option<f64>,
     server_cpu_percent: Option<f64>,
     viewers_cpu_percent: Option<f64>,
@@ -61,14 +62,14 @@ pub(crate) struct Row {
 impl Row {
     pub(crate) const HEAD: &str = concat!(
         " offered  watched turned  × 503 failed  Mbit/s   p50 ms   p99 ms   max ms",
-        "  missed starved  kB each  CPU % viewers' CPU %"
+        "  missed stalled  kB each  CPU % viewers' CPU %"
     );
 
     pub(crate) fn new(
         offered: u32,
         mut seen: Seen,
         counted: Duration,
-        [server, viewers]: [Taken; 2],
+        [server, viewers]: [Usage; 2],
     ) -> Self {
         seen.lateness.sort_unstable();
         let quantile = |percent| quantile(&seen.lateness, percent).map(|at| at.as_secs_f64() * 1e3);
@@ -85,7 +86,7 @@ impl Row {
             lateness_p99_ms: quantile(99),
             lateness_max_ms: quantile(100),
             missed: seen.missed,
-            starved: seen.starved,
+            stalled: seen.stalled,
             server_kb_per_session: server.kilobytes.map(|all| all / seen.watched.max(1) as f64),
             server_cpu_percent: server.processor.map(percent),
             viewers_cpu_percent: viewers.processor.map(percent),
@@ -93,7 +94,7 @@ impl Row {
     }
 }
 
-/// What `percent` of these do not exceed.
+/// The value that `percent` of these do not exceed (nearest rank).
 fn quantile(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied()
@@ -115,7 +116,7 @@ impl fmt::Display for Row {
             known(self.lateness_p99_ms),
             known(self.lateness_max_ms),
             self.missed,
-            self.starved,
+            self.stalled,
             known(self.server_kb_per_session),
             known(self.server_cpu_percent),
             known(self.viewers_cpu_percent),

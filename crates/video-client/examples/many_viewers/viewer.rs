@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode, header};
 use playrate_transport::{Client, Connection, Target, time};
 use quinn::{Runtime, TokioRuntime};
 
-/// What the viewers of a stage saw.
+/// Counts over the viewers of a stage.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Of segments that were due once all viewers had come.
@@ -16,7 +16,7 @@ pub(crate) struct Seen {
     /// Such segments that were not whole when the next was due.
     pub(crate) missed: u64,
     /// Viewers that missed any.
-    pub(crate) starved: u64,
+    pub(crate) stalled: u64,
     /// Viewers that never got in, and how often viewers were turned away.
     pub(crate) turned_away: u64,
     pub(crate) refusals: u64,
@@ -41,8 +41,8 @@ pub(crate) struct Viewer {
     pub(crate) seen: Rc<RefCell<Seen>>,
 }
 
-/// How a request for a segment ended.
-enum Fetched {
+/// Outcome of a request for a segment.
+enum FetchOutcome {
     Whole,
     TurnedAway { again: Option<Duration> },
     Failed,
@@ -55,7 +55,7 @@ impl Viewer {
             self.seen.borrow_mut().failed += 1;
             return;
         };
-        let (mut due, mut starved, mut inside) = (begins, false, false);
+        let (mut due, mut stalled, mut inside) = (begins, false, false);
         while due < self.ends {
             sleep_until(due).await;
             // What has not come by then counts as if it came then.
@@ -64,11 +64,11 @@ impl Viewer {
             let now = TokioRuntime.now();
             let mut seen = self.seen.borrow_mut();
             match fetched {
-                Ok(Fetched::Failed) => {
+                Ok(FetchOutcome::Failed) => {
                     seen.failed += 1;
                     break;
                 }
-                Ok(Fetched::TurnedAway { again }) => {
+                Ok(FetchOutcome::TurnedAway { again }) => {
                     seen.refusals += 1;
                     due = now + again.unwrap_or(self.segment);
                     if !self.patient || due >= self.ends {
@@ -77,7 +77,7 @@ impl Viewer {
                     }
                     continue;
                 }
-                Ok(Fetched::Whole) | Err(time::Elapsed) => {}
+                Ok(FetchOutcome::Whole) | Err(time::Elapsed) => {}
             }
             seen.watched += u64::from(!std::mem::replace(&mut inside, true));
             let lateness = now.saturating_duration_since(due);
@@ -85,20 +85,20 @@ impl Viewer {
                 seen.lateness.push(lateness);
                 if lateness > self.segment {
                     seen.missed += 1;
-                    seen.starved += u64::from(!std::mem::replace(&mut starved, true));
+                    seen.stalled += u64::from(!std::mem::replace(&mut stalled, true));
                 }
             }
-            // A player without pictures asks for the next segment at once.
+            // A player with an empty buffer requests the next segment at once.
             due = now.max(due + self.segment);
         }
         connection.close();
     }
 
-    async fn fetch(&self, connection: &Connection) -> Fetched {
+    async fn fetch(&self, connection: &Connection) -> FetchOutcome {
         let fields = HeaderMap::new();
         let asked = connection.get_range(&self.path, 0, Some(self.size - 1), fields);
         let Ok((response, mut body)) = asked.await else {
-            return Fetched::Failed;
+            return FetchOutcome::Failed;
         };
         let inside = response.status() == StatusCode::PARTIAL_CONTENT;
         loop {
@@ -113,17 +113,17 @@ impl Viewer {
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(_) => return Fetched::Failed,
+                Err(_) => return FetchOutcome::Failed,
             }
         }
         if inside {
-            return Fetched::Whole;
+            return FetchOutcome::Whole;
         }
         if response.status() != StatusCode::SERVICE_UNAVAILABLE {
-            return Fetched::Failed;
+            return FetchOutcome::Failed;
         }
         let again = response.headers().get(header::RETRY_AFTER);
-        Fetched::TurnedAway {
+        FetchOutcome::TurnedAway {
             again: again
                 .and_then(|value| value.to_str().ok()?.parse().ok())
                 .map(Duration::from_secs),

@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! Arguments of the command line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,13 +34,13 @@ Examples:
   # Watch it: the title goes to stdout, the report to stderr
   video-client play https://localhost:4433/film.mp4 --insecure --output - | ffplay -
 
-  # What would a browser's viewer have seen? As JSON, for a script
+  # The viewer's numbers with a browser's clock, as JSON for a script
   video-client play https://localhost:4433/film.mp4 --ca ca.pem --clock rebuffer --json
 
   # DASH or HLS, as dash.js would play it, from the fifth minute on
   video-client play https://localhost:4433/film/manifest.mpd --insecure --start-at 5min
 
-  # Always the same representation, and nothing said of the player to the server
+  # Always the same representation, and no CMCD
   video-client play https://localhost:4433/film/master.m3u8 --insecure \\
       --abr fixed:media_0.m3u8 --cmcd off
 
@@ -48,125 +48,132 @@ Examples:
   video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
       --playout-buffer 1969080B --late 50ms
 
-The player is a model: bytes are counted, pictures are not decoded. An .mpd or .m3u8 is
+The player is a model: bytes are counted, frames are not decoded. An .mpd or .m3u8 is
 played as dash.js 4.0 plays it, its sound left out. Of an .mp4, playback starts when the
 playout buffer is full; the client reads 16 MiB beyond that buffer and then stops
 reading, so that QUIC's flow control stops the server. Once the last byte is in, the
-report is worked out to the title's end without waiting for it.
+report covers the title to its end without waiting for it.
 
 Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for more) and
 progress go to stderr. docs/video-client.md defines every number and the JSON.
 
-Exit codes: 0 the whole title came; 1 the run failed or was stopped (the report says what
-there was); 2 bad input.";
+Exit codes: 0 the whole title arrived; 1 the run failed or was stopped (the report covers
+what was played); 2 bad input.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlayArguments {
     /// The title: https://HOST:PORT/PATH. Without a port it is 443
     pub(crate) url: TitleUrl,
 
-    /// How much must be in before playback starts
+    #[command(flatten)]
+    pub(crate) file: FileArguments,
+
+    #[command(flatten)]
+    pub(crate) adaptive: AdaptiveArguments,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArguments,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+
+    #[command(flatten)]
+    pub(crate) trust: TrustArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Player of an MP4")]
+pub(crate) struct FileArguments {
+    /// Size of the playout buffer; playback starts when it is full
     ///
     /// A number and B, kB, MB (powers of 1000), KiB or MiB, taken literally. The papers' players: 655872B (448
     /// packets of 1,464 bytes), 1313208B (897) and 1969080B (1,345).
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "655872B",
-        help_heading = "Player of an MP4"
-    )]
+    #[arg(long, value_name = "BYTES", default_value = "655872B")]
     pub(crate) playout_buffer: Bytes,
 
-    /// What the player does when a frame is due and not there: catch-up or rebuffer
+    /// Behaviour when a frame is due and not complete: catch-up or rebuffer
     ///
-    /// `catch-up` (VLC) freezes, lets its clock run on, shows late frames faster and discards those too late.
+    /// `catch-up` (VLC) lets its clock run on, shows late frames faster and discards those that are too late.
     /// `rebuffer` (browsers) stops its clock until the playout buffer is full again.
-    #[arg(
-        long,
-        value_name = "CLOCK",
-        default_value = "catch-up",
-        help_heading = "Player of an MP4"
-    )]
+    #[arg(long, value_name = "CLOCK", default_value = "catch-up")]
     pub(crate) clock: ClockKind,
 
     /// Catch-up clock: a frame later than this is discarded
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse, help_heading = "Player of an MP4")]
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse)]
     pub(crate) late: Duration,
 
     /// Catch-up clock: after this long without a due frame, start anew with a full buffer
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse, help_heading = "Player of an MP4")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
     pub(crate) max_jitter: Duration,
+}
 
-    /// How the representation is chosen: throughput, throughput+switch-history or fixed:NAME
+#[derive(Debug, Args)]
+#[command(next_help_heading = "DASH and HLS")]
+pub(crate) struct AdaptiveArguments {
+    /// Rule to choose the representation: throughput, throughput+switch-history or fixed:NAME
     ///
-    /// NAME is the representation's @id in an MPD, the playlist's file name in HLS; a wrong one gets the list.
-    #[arg(
-        long,
-        value_name = "RULE",
-        default_value = "throughput",
-        help_heading = "DASH and HLS"
-    )]
+    /// NAME is the representation's @id in an MPD, the playlist's file name in HLS; the error for an unknown one
+    /// lists all.
+    #[arg(long, value_name = "RULE", default_value = "throughput")]
     pub(crate) abr: Abr,
 
     /// Begin at this time of the title; segments before it are not fetched
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse, help_heading = "DASH and HLS")]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse)]
     pub(crate) start_at: Duration,
+}
 
-    /// How the server is told of the player (CMCD): header, query or off
-    #[arg(long, value_name = "HOW", default_value = "header", help_heading = "Network")]
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArguments {
+    /// Place of the player's data (CMCD) in requests: header, query or off
+    #[arg(long, value_name = "HOW", default_value = "header")]
     pub(crate) cmcd: CmcdMode,
 
-    /// Write the title's bytes to a file, or with `-` to stdout
-    ///
-    /// A file is created, and an existing one replaced, when the first byte has come and not before.
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Report as JSON (stable; docs/video-client.md)
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-
-    /// With --json: include the time series of the player's buffer
-    #[arg(long, requires = "json", help_heading = "Output")]
-    pub(crate) series: bool,
-
-    /// Trust servers whose certificate this CA (PEM) issued
-    #[arg(
-        long,
-        value_name = "FILE",
-        group = "trust",
-        help_heading = "Trust (the system's authorities without any)"
-    )]
-    ca: Option<PathBuf>,
-
-    /// Trust the one server whose public key has this base64 SHA-256
-    #[arg(
-        long,
-        value_name = "HASH",
-        group = "trust",
-        help_heading = "Trust (the system's authorities without any)"
-    )]
-    pin: Option<String>,
-
-    /// Trust anyone: whoever is on the path can pose as the server
-    #[arg(
-        long,
-        group = "trust",
-        help_heading = "Trust (the system's authorities without any)"
-    )]
-    insecure: bool,
-
-    /// Give up when the server has sent nothing for this long though more was wanted
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse, help_heading = "Network")]
+    /// Fail when the server has sent nothing for this long although the player reads
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     pub(crate) timeout: Duration,
 }
 
-impl PlayArguments {
-    /// Whom to trust.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArguments {
+    /// Write the title's bytes to a file, or with `-` to stdout
+    ///
+    /// A file is created, and an existing one replaced, when the first byte has arrived and not before.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Report as JSON (stable; docs/video-client.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// With --json: include the time series of the player's buffer
+    #[arg(long, requires = "json")]
+    pub(crate) series: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trust (the system's authorities without any)")]
+pub(crate) struct TrustArguments {
+    /// Trust servers whose certificate this CA (PEM) issued
+    #[arg(long, value_name = "FILE", group = "trust")]
+    ca: Option<PathBuf>,
+
+    /// Trust the one server whose public key has this base64 SHA-256
+    #[arg(long, value_name = "HASH", group = "trust")]
+    pin: Option<String>,
+
+    /// Trust any certificate: everybody on the path can pose as the server
+    #[arg(long, group = "trust")]
+    insecure: bool,
+}
+
+impl TrustArguments {
+    /// The servers to trust.
     pub(crate) fn trust(&self) -> anyhow::Result<Trust> {
         Ok(match (&self.ca, &self.pin) {
             (Some(file), _) => {
-                // Reading it now says what is wrong with it before a server is asked.
+                // Opened now, so that an error comes before a connection.
                 std::fs::File::open(file)
                     .map_err(|error| anyhow::anyhow!("--ca {}: {error}", file.display()))?;
                 Trust::CaFile(file.clone())
@@ -178,7 +185,7 @@ impl PlayArguments {
     }
 }
 
-/// A session's name of its own: a UUID of version 4 (RFC 9562 §5.4).
+/// A new session identifier: a UUID of version 4 (RFC 9562 §5.4).
 pub(crate) fn session_id() -> anyhow::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
@@ -215,29 +222,32 @@ mod tests {
     #[test]
     fn the_defaults_are_the_papers() {
         let play = play("https://localhost:4433/a.mp4").unwrap();
-        assert_eq!(play.playout_buffer, video_client::playout::PLAYOUT_BUFFER_448);
-        assert_eq!(play.late, video_client::playout::DEFAULT_LATE);
-        assert_eq!(play.max_jitter, video_client::playout::DEFAULT_MAX_JITTER);
-        assert_eq!(play.clock, ClockKind::CatchUp);
-        assert_eq!(play.trust().unwrap(), Trust::System);
+        assert_eq!(
+            play.file.playout_buffer,
+            video_client::playout::PLAYOUT_BUFFER_448
+        );
+        assert_eq!(play.file.late, video_client::playout::DEFAULT_LATE);
+        assert_eq!(play.file.max_jitter, video_client::playout::DEFAULT_MAX_JITTER);
+        assert_eq!(play.file.clock, ClockKind::CatchUp);
+        assert_eq!(play.trust.trust().unwrap(), Trust::System);
     }
 
     #[rstest::rstest]
     #[case("https://h/a.mp4 --playout-buffer 656", "656kB")]
     #[case("https://h/a.mp4 --late soon", "100ms")]
-    #[case("https://h/a.mp4 --clock fast", "write catch-up or rebuffer")]
+    #[case("https://h/a.mp4 --clock fast", "expected catch-up or rebuffer")]
     #[case(
         "https://h/a.mpd --abr best",
-        "write throughput, throughput+switch-history or fixed:NAME"
+        "expected throughput, throughput+switch-history or fixed:NAME"
     )]
-    #[case("https://h/a.mpd --cmcd yes", "write header, query or off")]
+    #[case("https://h/a.mpd --cmcd yes", "expected header, query or off")]
     #[case("https://h/a.mpd --start-at 5", "100ms")]
     #[case("http://h/a.mp4", "write https://h/a.mp4")]
     #[case("https://h/a.mp4 --pin x --insecure", "cannot be used with")]
     #[case("https://h/a.mp4 --series", "--json")]
-    fn bad_input_says_the_mend(#[case] line: &str, #[case] mend: &str) {
+    fn bad_input_names_the_fix(#[case] line: &str, #[case] fix: &str) {
         let error = play(line).unwrap_err();
-        assert!(error.contains(mend), "{error}");
+        assert!(error.contains(fix), "{error}");
     }
 
     #[test]
@@ -257,7 +267,11 @@ mod tests {
 
     #[test]
     fn a_pin_that_is_none_is_quoted() {
-        let error = play("https://h/a.mp4 --pin abc").unwrap().trust().unwrap_err();
+        let error = play("https://h/a.mp4 --pin abc")
+            .unwrap()
+            .trust
+            .trust()
+            .unwrap_err();
         assert!(error.to_string().contains("`abc`"), "{error}");
     }
 }

@@ -11,23 +11,23 @@ use playrate_transport::{Client, ClientOptions, ConnectError, Target, time};
 use quinn::{Runtime, TokioRuntime};
 use video_client::cmcd::CmcdOptions;
 use video_client::dash::{Abr, DashOptions, DashSession};
-use video_client::playout::{CatchUp, Clock, ClockKind, Fill, PlayoutConfig, Rebuffer};
-use video_client::{PlayError, PlayOptions, Played, QualityReport, Session};
+use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig, Rebuffer};
+use video_client::{PlayError, PlayOptions, Played, QualityReport, Session, SessionOptions};
 
 mod args;
 mod output;
 mod progress;
 
-use args::{Arguments, Command, PlayArguments};
+use args::{Arguments, Command, NetworkArguments, PlayArguments};
 use output::Output;
 use progress::Bar;
 
-/// The run failed.
+/// The run failed or was stopped.
 const FAILED: u8 = 1;
 /// The input was bad; nothing was sent.
 const BAD_INPUT: u8 = 2;
 
-/// Parses the arguments, runs the command, says what went wrong.
+/// Parses the arguments, runs the command and prints its error.
 pub(crate) fn main() -> ExitCode {
     // clap exits with 2 by itself where the arguments are wrong.
     let matches = Arguments::command().get_matches();
@@ -62,22 +62,22 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn complain(error: &anyhow::Error, code: u8) -> ExitCode {
-    // If stderr is gone there is nobody left to tell.
+    // If stderr is closed, the error cannot be printed.
     let _ = writeln!(io::stderr(), "error: {error:#}");
     ExitCode::from(code)
 }
 
-/// The player that the title wants.
-enum Player {
-    /// Of one MP4.
+/// The player for the kind of title.
+enum PlayerSetup {
+    /// For a title of one MP4 file.
     File(PlayOptions),
-    /// Of what a manifest names.
+    /// For a title with a manifest.
     Manifest(DashOptions),
 }
 
 /// Everything that can be checked before anything is sent.
 struct Prepared {
-    player: Player,
+    player: PlayerSetup,
     client: ClientOptions,
     output: Output,
 }
@@ -97,69 +97,68 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
                 play.url
             );
         }
-        Player::Manifest(DashOptions {
-            abr: play.abr.clone(),
-            start_at: play.start_at,
-            timeout: play.timeout,
-            cmcd: cmcd(play)?,
-            ..DashOptions::default()
-        })
+        let mut options = DashOptions::default();
+        options.abr = play.adaptive.abr.clone();
+        options.start_at = play.adaptive.start_at;
+        options.session = session_options(&play.network)?;
+        PlayerSetup::Manifest(options)
     } else {
-        Player::File(file_options(play)?)
+        PlayerSetup::File(file_options(play)?)
     };
-    let mut client = ClientOptions::new(play.trust()?);
-    client.connect_timeout = client.connect_timeout.min(play.timeout);
+    let mut client = ClientOptions::new(play.trust.trust()?);
+    client.connect_timeout = client.connect_timeout.min(play.network.timeout);
     Ok(Prepared {
         player,
         client,
-        output: Output::new(play.output.as_deref())?,
+        output: Output::new(play.output.output.as_deref())?,
     })
 }
 
-fn cmcd(play: &PlayArguments) -> anyhow::Result<CmcdOptions> {
-    Ok(CmcdOptions {
-        mode: play.cmcd,
+fn session_options(network: &NetworkArguments) -> anyhow::Result<SessionOptions> {
+    let mut options = SessionOptions::default();
+    options.timeout = network.timeout;
+    options.cmcd = CmcdOptions {
+        mode: network.cmcd,
         session: args::session_id()?,
-    })
+    };
+    Ok(options)
 }
 
 fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
-    if let Abr::Fixed(name) = &play.abr {
+    if let Abr::Fixed(name) = &play.adaptive.abr {
         anyhow::bail!(
             "`--abr fixed:{name}`: {} is one MP4, a single representation without a name, so there is nothing to \
              choose; leave --abr out",
             play.url
         );
     }
-    if !play.start_at.is_zero() {
+    if !play.adaptive.start_at.is_zero() {
         anyhow::bail!(
             "--start-at: {} is one MP4, which is fetched from its first byte on; leave --start-at out, or package the \
              title as DASH or HLS (docs/media.md)",
             play.url
         );
     }
-    let clock = match play.clock {
+    let file = &play.file;
+    let clock = match file.clock {
         ClockKind::CatchUp => Clock::CatchUp(CatchUp {
-            late: play.late,
-            max_jitter: play.max_jitter,
+            late: file.late,
+            max_jitter: file.max_jitter,
             ..CatchUp::default()
         }),
         ClockKind::Rebuffer => Clock::Rebuffer(Rebuffer {
-            resume: Fill::Bytes(play.playout_buffer),
+            resume: Fill::Bytes(file.playout_buffer),
         }),
     };
-    let playout = PlayoutConfig::new(play.playout_buffer, clock);
-    // Says what is wrong with the numbers before a server hears of them.
-    video_client::playout::Playout::new(playout.clone())?;
-    Ok(PlayOptions {
-        playout,
-        timeout: play.timeout,
-        cmcd: cmcd(play)?,
-        ..PlayOptions::default()
-    })
+    let mut options = PlayOptions::default();
+    options.playout = PlayoutConfig::new(file.playout_buffer, clock);
+    options.session = session_options(&play.network)?;
+    // Reports contradictory settings before a connection is made.
+    Playout::new(options.playout.clone())?;
+    Ok(options)
 }
 
-/// Plays and prints the report, of a broken run as well.
+/// Plays and prints the report, also of a failed run.
 fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     let Prepared {
         player,
@@ -184,18 +183,17 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         };
         let path = &play.url.path;
         let played = match player {
-            Player::File(options) => {
-                let session = Session::new(Arc::clone(&runtime), client.clone(), target, path, options);
+            PlayerSetup::File(options) => {
+                let session = Session::new(client.clone(), target, path, options);
                 session.play(&mut output, &mut bar, interrupted).await?
             }
-            Player::Manifest(options) => {
-                let session =
-                    DashSession::of_manifest(Arc::clone(&runtime), client.clone(), target, path, options);
+            PlayerSetup::Manifest(options) => {
+                let session = DashSession::new(client.clone(), target, path, options);
                 session.play(&mut output, &mut bar, interrupted).await?
             }
         };
         bar.clear();
-        // So that the server hears of the end; a server that is gone is not waited for long.
+        // Lets the close reach the server; the wait for an unreachable server is short.
         let _ = time::timeout(
             &*runtime,
             std::time::Duration::from_millis(500),
@@ -206,17 +204,17 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     })?;
     // A writer that hangs on a full pipe must not hold the report back.
     tokio.shutdown_background();
-    // Where nothing came there is nothing to tell people but the error.
+    // Without a byte received, the error is the whole result.
     let stopped = matches!(result, Err(PlayError::Stopped));
-    if play.json || stopped || report.network.first_byte.is_some() {
+    if play.output.json || stopped || report.network.first_byte.is_some() {
         print(&report, play, &output)?;
     }
     result.map_err(|error| explain(error, play))
 }
 
 fn print(report: &QualityReport, play: &PlayArguments, output: &Output) -> anyhow::Result<()> {
-    let text = if play.json {
-        report.to_json(play.series)?
+    let text = if play.output.json {
+        report.to_json(play.output.series)?
     } else {
         report.to_text()
     };
@@ -232,13 +230,13 @@ fn explain(error: PlayError, play: &PlayArguments) -> anyhow::Error {
     let no_answer = matches!(error, PlayError::Connect(ConnectError::NoAnswer { .. }));
     let error = anyhow::Error::new(error);
     if no_answer && play.url.port == 443 {
-        error.context("nobody at the default port; write https://HOST:PORT/TITLE.mp4 for another")
+        error.context("no server at the default port 443; write https://HOST:PORT/TITLE.mp4 for another")
     } else {
         error
     }
 }
 
-/// Whether people watch stderr.
+/// Returns true if stderr is a terminal.
 fn watched() -> bool {
     io::stderr().is_terminal()
 }

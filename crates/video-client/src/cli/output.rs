@@ -1,4 +1,4 @@
-//! Where `--output` puts the title: a file, stdout or nowhere. A thread of its own writes, so that a slow disk or pipe
+//! Destination of `--output`: a file, stdout or nowhere. A thread of its own writes, so that a slow disk or pipe
 //! holds back reading and nothing else.
 
 use std::fs::File;
@@ -10,25 +10,25 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use video_client::Sink;
 
-/// Pieces on their way to the writer at most; the session makes them at most 16 KiB.
+/// Most pieces queued for the writer; the session makes them at most 16 KiB.
 const QUEUE: usize = 16;
 
 /// The sink of the command line.
 #[derive(Debug)]
 pub(crate) struct Output {
-    place: Place,
-    writer: Option<Writer>,
+    place: Destination,
+    writer: Option<WriterThread>,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Destination {
     Nowhere,
     Stdout,
     File(PathBuf),
 }
 
 #[derive(Debug)]
-struct Writer {
+struct WriterThread {
     queue: mpsc::Sender<Bytes>,
     result: oneshot::Receiver<io::Result<()>>,
 }
@@ -37,8 +37,8 @@ impl Output {
     /// Checks that the place can be written to, without touching what is there.
     pub(crate) fn new(path: Option<&Path>) -> anyhow::Result<Self> {
         let place = match path {
-            None => Place::Nowhere,
-            Some(path) if path == Path::new("-") => Place::Stdout,
+            None => Destination::Nowhere,
+            Some(path) if path == Path::new("-") => Destination::Stdout,
             Some(path) => {
                 if path.is_dir() {
                     bail!(
@@ -56,15 +56,15 @@ impl Output {
                         parent.display()
                     );
                 }
-                Place::File(path.to_owned())
+                Destination::File(path.to_owned())
             }
         };
         Ok(Self { place, writer: None })
     }
 
-    /// Whether the title goes to stdout, so that nothing else may.
+    /// Returns true if the title goes to stdout, so that nothing else may.
     pub(crate) fn is_stdout(&self) -> bool {
-        matches!(self.place, Place::Stdout)
+        matches!(self.place, Destination::Stdout)
     }
 
     /// Opens the place and starts the writer.
@@ -72,11 +72,11 @@ impl Output {
         clippy::disallowed_methods,
         reason = "writing to a file or a pipe blocks, and the binary runs in real time only"
     )]
-    fn open(&self) -> io::Result<Option<Writer>> {
+    fn open(&self) -> io::Result<Option<WriterThread>> {
         let mut target: Box<dyn Write + Send> = match &self.place {
-            Place::Nowhere => return Ok(None),
-            Place::Stdout => Box::new(io::stdout()),
-            Place::File(path) => Box::new(
+            Destination::Nowhere => return Ok(None),
+            Destination::Stdout => Box::new(io::stdout()),
+            Destination::File(path) => Box::new(
                 File::create(path)
                     .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?,
             ),
@@ -91,17 +91,17 @@ impl Output {
                 target.flush()
             };
             let result = write();
-            // Dropping the queue before telling makes the next write fail, and that asks for the result.
+            // With the queue dropped first, the next write fails and then reads the result.
             drop(chunks);
-            // Nobody may be waiting any more, after ctrl-C.
+            // After ctrl-C the receiver may be gone.
             let _ = done.send(result);
         });
-        Ok(Some(Writer { queue, result }))
+        Ok(Some(WriterThread { queue, result }))
     }
 }
 
-/// The writer's own error, or that there was none though it is gone.
-async fn result_of(writer: Writer) -> io::Result<()> {
+/// The writer's error, or an error that it ended without one.
+async fn result_of(writer: WriterThread) -> io::Result<()> {
     drop(writer.queue);
     match writer.result.await {
         Ok(result) => result,

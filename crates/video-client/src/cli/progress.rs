@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use playrate_units::{Bitrate, Bytes};
 use video_client::{Observer, Progress};
 
-/// The rate shown is that of the last so many reports, about two seconds.
+/// Number of reports over which the displayed rate is computed, about two seconds.
 const WINDOW: usize = 20;
 
-/// Draws how a session stands.
+/// Draws the progress of a session.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -73,7 +73,7 @@ impl Observer for Bar {
 }
 
 fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
-    let seen = &progress.seen;
+    let seen = &progress.playback;
     let state = match (seen.startup_delay, progress.reading_paused) {
         (None, _) => "buffering",
         (Some(_), true) => "buffer full",
@@ -85,14 +85,17 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
         .and_then(|(promised, rate)| rate.time_for(promised - progress.received))
         .map_or(String::new(), |left| format!("  {} s left", left.as_secs()));
     let rate = rate.map_or(0.0, Bitrate::as_mbps);
-    let troubles = if seen.discarded > 0 || seen.underflows > 0 {
-        format!(", {} discarded, {} underflows", seen.discarded, seen.underflows)
+    let troubles = if seen.frames_discarded > 0 || seen.underflow_events > 0 {
+        format!(
+            ", {} discarded, {} underflows",
+            seen.frames_discarded, seen.underflow_events
+        )
     } else {
         String::new()
     };
     if let Some((fetched, all)) = progress.segments {
         let representation = progress.representation.as_deref().unwrap_or_default();
-        let stalls = match seen.underflows {
+        let stalls = match seen.underflow_events {
             0 => String::new(),
             count => format!(", {count} stalls"),
         };
@@ -105,7 +108,7 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
         "{state}  buffer {:.0} % ({:.1} s)  {rate:.1} Mbit/s  {} shown{troubles}{eta}",
         percent(progress.playout_buffer_fill, progress.playout_buffer),
         progress.held_time.as_secs_f64(),
-        seen.shown,
+        seen.frames_shown,
     )
 }
 

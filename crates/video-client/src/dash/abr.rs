@@ -1,4 +1,4 @@
-//! [`Abr`]: how the representation of the next segment is chosen.
+//! [`Abr`]: the rule that chooses the representation of the next segment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,27 +8,29 @@ use playrate_units::Bitrate;
 use thiserror::Error;
 
 use super::history::ThroughputHistory;
-use super::presentation::{Presentation, PresentationError};
+use super::presentation::Presentation;
 use super::switch_history::SwitchHistory;
+use crate::error::PresentationError;
 
 // dash.js 4.0.0, `Settings.js`, `AbrController.js`, `InsufficientBufferRule.js`.
 
-/// What the throughput is taken to be before the first segment (`DEFAULT_VIDEO_BITRATE`).
+/// Assumed throughput before the first segment (`DEFAULT_VIDEO_BITRATE`).
 const INITIAL: Bitrate = Bitrate::from_kbps(1_000);
-/// Less playing time than this is an empty buffer (`stallThreshold`).
+/// Playing time below which the buffer counts as empty (`stallThreshold`).
 const EMPTY: Duration = Duration::from_millis(300);
-/// Segments that must have come before an empty buffer leads to the lowest rate (`SEGMENT_IGNORE_COUNT`).
+/// Segments before an empty buffer leads to the lowest rate (`SEGMENT_IGNORE_COUNT`).
 const IGNORED: usize = 2;
 
-/// How the representation of the next segment is chosen.
+/// The rule that chooses the representation of the next segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Abr {
-    /// `throughput`: the highest rate that the throughput of the last segments allows, and the lowest while the buffer is
-    /// empty (dash.js's `ThroughputRule` and `InsufficientBufferRule`).
+    /// `throughput`: the highest rate that the throughput of the last segments allows, and the lowest while the
+    /// buffer is empty (dash.js's `ThroughputRule` and `InsufficientBufferRule`).
     #[default]
     Throughput,
-    /// `throughput+switch-history`: the same, and not up to where most recent decisions led down from (dash.js's
+    /// `throughput+switch-history`: the same, but not up to a representation that recent decisions mostly left for a
+    /// lower one (dash.js's
     /// `SwitchHistoryRule`, which is on by default there).
     ThroughputSwitchHistory,
     /// `fixed:NAME`: always the representation of this name.
@@ -45,10 +47,10 @@ impl fmt::Display for Abr {
     }
 }
 
-/// A way to choose that there is not.
+/// A text that names no [`Abr`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no way to choose a representation: write throughput, throughput+switch-history or fixed:NAME"
+    "unknown rule `{0}` to choose a representation; expected throughput, throughput+switch-history or fixed:NAME"
 )]
 pub struct AbrError(String);
 
@@ -65,7 +67,7 @@ impl FromStr for Abr {
     }
 }
 
-/// Chooses, and remembers what it chose.
+/// Applies an [`Abr`] and keeps the last choice.
 #[derive(Clone, Debug)]
 pub(super) struct Chooser {
     rates: Vec<Bitrate>,
@@ -79,14 +81,14 @@ enum Rule {
     Throughput(Option<SwitchHistory>),
 }
 
-/// What a choice depends on besides the history of throughput.
+/// Inputs of a choice besides the throughput history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     /// Playing time in the buffer.
     pub(super) held: Duration,
-    /// Segments that have come.
+    /// Number of segments fetched.
     pub(super) segments: usize,
-    /// Playing time of the next one.
+    /// Playing time of the next segment.
     pub(super) duration: Duration,
 }
 
@@ -104,17 +106,17 @@ impl Chooser {
         Ok(Self { rates, current, rule })
     }
 
-    /// The representation of the last choice.
+    /// Index of the representation chosen last.
     pub(super) fn current(&self) -> usize {
         self.current
     }
 
-    /// Whether that is the highest.
+    /// Returns true if that is the highest.
     pub(super) fn is_at_top(&self) -> bool {
         self.current + 1 == self.rates.len()
     }
 
-    /// Chooses anew, the lowest of what the rules say; if none says anything it stays as it is.
+    /// Chooses the lowest representation that a rule proposes; keeps the last one if no rule does.
     pub(super) fn choose(&mut self, history: &ThroughputHistory, now: Situation) -> usize {
         let Rule::Throughput(switches) = &mut self.rule else {
             return self.current;

@@ -1,64 +1,58 @@
-//! [`ThroughputHistory`]: what a player makes of how long its segments took.
+//! [`ThroughputHistory`]: a player's throughput estimate from the download times of its segments.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
+
+use crate::transfer::Transfer;
 
 // dash.js 4.0.0, `ThroughputHistory.js`, and `Settings.js` for those that can be set there.
 
-/// Measurements kept.
+/// Measurements kept for the averages.
 const MOST: usize = 20;
-/// Throughputs averaged, of a title that is not live.
+/// Throughputs averaged for a title that is not live.
 const SAMPLES: usize = 4;
-/// Latencies averaged.
+/// Latencies averaged for [`ThroughputHistory::usable`].
 const LATENCY_SAMPLES: usize = 4;
 /// Two throughputs in a row that differ by this factor make the average one sample longer.
 const VARIES: f64 = 1.3;
-/// What of the average is taken to be sure (`bandwidthSafetyFactor`).
+/// Share of the average that the player relies on (`bandwidthSafetyFactor`).
 const SAFETY: f64 = 0.9;
-/// A segment that took less than this is taken to come from a cache (`cacheLoadThresholds.video`).
+/// Download time below which a segment counts as cached (`cacheLoadThresholds.video`).
 const CACHED: Duration = Duration::from_millis(50);
 
 /// Throughput and latency of the last segments, as dash.js 4.0.0 measures and averages them.
 ///
 /// *Throughput* is a segment's bytes over the time from its first byte to its last, in whole kbit/s; *latency* is the
-/// time from the request to the first byte (`useDeadTimeLatency`). Both go by a clock of whole milliseconds, and no time is
-/// shorter than one.
+/// time from the request to the first byte (`useDeadTimeLatency`). Both are measured in whole milliseconds, at least
+/// one.
 #[derive(Clone, Debug, Default)]
-pub struct ThroughputHistory {
-    /// kbit/s
+pub(super) struct ThroughputHistory {
+    /// Newest last, in kbit/s.
     throughputs: VecDeque<u64>,
-    /// ms
+    /// Newest last, in milliseconds.
     latencies: VecDeque<u64>,
-    /// Whether all of them are of segments that seemed to come from a cache.
+    /// True if all of them are of segments that counted as cached.
     cached: bool,
 }
 
-/// What a segment said of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
-    /// Its bytes over the time from its first byte to its last: dash.js's "instantaneous" estimate.
-    pub throughput: Bitrate,
-    /// From the request to its first byte.
-    pub latency: Duration,
-    /// Whether it went into the averages: one that came as if from a cache does not, once others have.
-    pub counted: bool,
+/// Measurement of one segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentMeasurement {
+    /// Size over the time from the first byte to the last: dash.js's "instantaneous" estimate.
+    pub(super) throughput: Bitrate,
+    /// True if the averages include it: a segment that counts as cached is left out once others are in.
+    pub(super) counted: bool,
 }
 
 impl ThroughputHistory {
-    /// A segment of so many bytes came. Times are since the session began.
-    pub fn push(
-        &mut self,
-        requested: Duration,
-        first_byte: Duration,
-        finished: Duration,
-        bytes: Bytes,
-    ) -> Measured {
-        let latency = millis_between(requested, first_byte);
-        let download = millis_between(first_byte, finished);
+    /// Adds the times and the size of a segment.
+    pub(super) fn push(&mut self, transfer: &Transfer) -> SegmentMeasurement {
+        let latency = millis_between(transfer.requested, transfer.first_byte);
+        let download = millis_between(transfer.first_byte, transfer.finished);
         // Rounded as `Math.round` does.
-        let doubled = u128::from(bytes.as_u64()) * 16 + u128::from(download);
+        let doubled = u128::from(transfer.bytes.as_u64()) * 16 + u128::from(download);
         let throughput = u64::try_from(doubled / (2 * u128::from(download))).unwrap_or(u64::MAX);
         let cached = Duration::from_millis(download) < CACHED;
         let counted = !cached || self.throughputs.is_empty() || self.cached;
@@ -71,14 +65,13 @@ impl ThroughputHistory {
             keep(&mut self.throughputs, throughput);
             keep(&mut self.latencies, latency);
         }
-        Measured {
+        SegmentMeasurement {
             throughput: Bitrate::from_kbps(throughput),
-            latency: Duration::from_millis(latency),
             counted,
         }
     }
 
-    /// How many throughputs are averaged: four, and one more for each two neighbours among them that vary much.
+    /// Number of throughputs averaged: four, and one more for each two neighbours among them that vary much.
     fn sample_size(&self) -> usize {
         let known = self.throughputs.len();
         let mut size = SAMPLES.min(known);
@@ -106,15 +99,14 @@ impl ThroughputHistory {
         mean(&self.throughputs, self.sample_size())
     }
 
-    /// What is taken to be sure of the mean throughput: dash.js's "smoothed" estimate, less a tenth. `None` before the
-    /// first measurement.
-    pub fn smoothed(&self) -> Option<Bitrate> {
+    /// Mean throughput (dash.js's "smoothed" estimate) less a tenth. `None` before the first measurement.
+    pub(super) fn smoothed(&self) -> Option<Bitrate> {
         self.mean().map(|kbps| from_kbps(kbps * SAFETY))
     }
 
-    /// The rate that segments of `duration` can have: the [smoothed](Self::smoothed) throughput, less the share of the time
-    /// that requests spend waiting for the first byte. Zero if they wait longer than a segment plays.
-    pub fn usable(&self, duration: Duration) -> Option<Bitrate> {
+    /// Highest rate for segments of `duration`: the [smoothed](Self::smoothed) throughput, less the share of the
+    /// time that requests spend waiting for the first byte. Zero if they wait longer than a segment plays.
+    pub(super) fn usable(&self, duration: Duration) -> Option<Bitrate> {
         let kbps = self.mean()? * SAFETY;
         let latency = mean(&self.latencies, LATENCY_SAMPLES.min(self.latencies.len()))?;
         let dead = latency / 1_000.0 / duration.as_secs_f64();
@@ -145,7 +137,7 @@ fn keep(values: &mut VecDeque<u64>, value: u64) {
     }
 }
 
-/// Between two times of a clock of whole milliseconds, at least one.
+/// Difference of two times in whole milliseconds, at least one.
 fn millis_between(from: Duration, to: Duration) -> u64 {
     let millis = to.as_millis().saturating_sub(from.as_millis());
     u64::try_from(millis).unwrap_or(u64::MAX).max(1)

@@ -1,36 +1,31 @@
-//! Fetches what a title's manifest says.
+//! Fetches a manifest, its playlists and its segment indexes.
 
-use playrate_media::manifest::{Manifest, ManifestError, Piece, Representation as Said, Variant};
+use playrate_media::cmcd::ObjectType;
+use playrate_media::manifest::{Manifest, ManifestRepresentation as Declared, Piece, Variant};
 use playrate_media::segment_index;
-use playrate_transport::Connection;
 use playrate_units::{Bitrate, Bytes};
 
-use super::packaged::{self, TitleError};
+use super::packaged;
 use super::presentation::{Presentation, Resource};
-use super::run::Run;
-use crate::cmcd::ObjectType;
-use crate::error::PlayError;
+use super::source::DashSource;
+use crate::error::{PlayError, TitleError};
 use crate::observer::Observer;
+use crate::session::Link;
 
-/// Most bytes taken of a manifest.
-const MANIFEST: Bytes = Bytes::from_mib(16);
-/// Most bytes taken of an initialisation segment or an index.
-pub(super) const INITIALIZATION: Bytes = Bytes::from_mib(1);
+/// Largest manifest or playlist accepted.
+const MAX_MANIFEST: Bytes = Bytes::from_mib(16);
+/// Largest initialisation segment or segment index accepted.
+pub(super) const MAX_INITIALIZATION: Bytes = Bytes::from_mib(1);
 /// Most playlists read of one title.
-const PLAYLISTS: usize = 64;
+const MAX_PLAYLISTS: usize = 64;
 
-/// What `path` (with its query) says of a title: the presentation, and in words what of it is left out.
+/// Fetches the manifest at `path` (with its query). Returns its presentation and notes on what is left out.
 pub(super) async fn fetch<O: Observer>(
-    run: &mut Run,
-    connection: &Connection,
+    link: &mut Link<'_, '_, O>,
+    source: &mut DashSource<'_>,
     path: &str,
-    observer: &mut O,
 ) -> Result<(Presentation, Vec<String>), PlayError> {
-    let mut fetcher = Fetcher {
-        run,
-        connection,
-        observer,
-    };
+    let mut fetcher = ManifestFetcher { link, source };
     let wrong = |problem: TitleError| PlayError::Title {
         path: path.to_owned(),
         problem,
@@ -46,7 +41,7 @@ pub(super) async fn fetch<O: Observer>(
         if let Some(index) = packaged::needs_index(one).map_err(wrong)? {
             one.pieces = fetcher.pieces(&index, one).await?;
         }
-        // A playlist on its own says nothing of rates.
+        // A playlist on its own declares no rate.
         if one.declared_rate.is_none() && one.pieces.iter().all(|piece| piece.bytes.is_none()) {
             one.declared_rate = fetcher.rate(one).await?;
         }
@@ -55,84 +50,76 @@ pub(super) async fn fetch<O: Observer>(
     Ok((presentation, notes))
 }
 
-struct Fetcher<'a, O> {
-    run: &'a mut Run,
-    connection: &'a Connection,
-    observer: &'a mut O,
+struct ManifestFetcher<'f, 'd, 'a, 's, O> {
+    link: &'f mut Link<'d, 'a, O>,
+    source: &'f mut DashSource<'s>,
 }
 
-impl<O: Observer> Fetcher<'_, O> {
+impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
     async fn manifest(&mut self, path: &str) -> Result<Manifest, PlayError> {
         let resource = Resource {
             path: path.to_owned(),
             bytes: None,
         };
-        let what = (ObjectType::Manifest, MANIFEST);
-        let text = self
-            .run
-            .fetch_whole(self.connection, &resource, what, self.observer)
-            .await?;
+        let request = self.source.request(&resource, ObjectType::Manifest);
+        let text = self.link.fetch_whole(request, MAX_MANIFEST, self.source).await?;
         let name = packaged::file_of(path);
-        Manifest::read(&name, &text).map_err(|problem: ManifestError| PlayError::Manifest {
+        Manifest::read(&name, &text).map_err(|problem| PlayError::Manifest {
             path: path.to_owned(),
             problem,
         })
     }
 
-    /// The representations that a main playlist names: those with pictures with their pieces, others without.
+    /// The representations that a main playlist names: readable video with its pieces, others without.
     async fn playlists(
         &mut self,
         variants: Vec<Variant>,
         wrong: &impl Fn(TitleError) -> PlayError,
-    ) -> Result<Vec<Said>, PlayError> {
+    ) -> Result<Vec<Declared>, PlayError> {
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
         for Variant {
             file,
             query,
-            representation: mut said,
+            representation: mut declared,
             ..
         } in variants
         {
-            if packaged::is_readable(&said) && said.set == 0 {
+            if packaged::is_readable(&declared) && declared.set == 0 {
                 let path = packaged::url_path(file.as_deref(), query.as_deref());
-                let path = path.ok_or_else(|| {
-                    wrong(TitleError::Elsewhere {
-                        representation: said.id.clone(),
-                    })
-                })?;
+                let path = path.ok_or_else(|| wrong(TitleError::Elsewhere(declared.id.clone())))?;
                 // Streams that differ only in their sound share a playlist.
                 if taken.contains(&path) {
                     continue;
                 }
-                if taken.len() == PLAYLISTS {
+                if taken.len() == MAX_PLAYLISTS {
                     return Err(wrong(TitleError::Playlists(taken.len() + 1)));
                 }
                 if let Manifest::Media(playlist) = self.manifest(&path).await? {
-                    said.pieces = playlist.pieces;
-                    said.initialization = playlist.initialization;
-                    said.live = playlist.live;
+                    declared.pieces = playlist.pieces;
+                    declared.initialization = playlist.initialization;
+                    declared.live = playlist.live;
                 }
                 taken.push(path);
             }
-            all.push(said);
+            all.push(declared);
         }
         Ok(all)
     }
 
-    /// What the segment index of a representation in one file says.
-    async fn pieces(&mut self, index: &Resource, said: &Said) -> Result<Vec<Piece>, PlayError> {
-        let what = (ObjectType::Initialization, INITIALIZATION);
+    /// The pieces of a representation in one file, from its segment index.
+    async fn pieces(&mut self, index: &Resource, declared: &Declared) -> Result<Vec<Piece>, PlayError> {
+        let request = self.source.request(index, ObjectType::Initialization);
         let bytes = self
-            .run
-            .fetch_whole(self.connection, index, what, self.observer)
+            .link
+            .fetch_whole(request, MAX_INITIALIZATION, self.source)
             .await?;
         let begins = index.bytes.as_ref().map_or(0, |bytes| bytes.start);
         let segments = segment_index(&bytes, begins).map_err(|problem| PlayError::Segment {
             path: index.path.clone(),
             problem,
         })?;
-        let Some(whole) = said.pieces.first() else {
+        let Some(whole) = declared.pieces.first() else {
             return Ok(Vec::new());
         };
         let piece = |segment: playrate_media::IndexedSegment| {
@@ -144,16 +131,16 @@ impl<O: Observer> Fetcher<'_, O> {
         Ok(segments.into_iter().map(piece).collect())
     }
 
-    /// The rate of the first piece, from how long it is.
-    async fn rate(&mut self, said: &Said) -> Result<Option<Bitrate>, PlayError> {
-        let Some(piece) = said.pieces.first() else {
+    /// The rate of the first piece, from the length of its file.
+    async fn rate(&mut self, declared: &Declared) -> Result<Option<Bitrate>, PlayError> {
+        let Some(piece) = declared.pieces.first() else {
             return Ok(None);
         };
         let path = packaged::url_path(piece.file.as_deref(), piece.query.as_deref());
         let (Some(path), Some(duration)) = (path, piece.duration) else {
             return Ok(None);
         };
-        let length = self.run.length(self.connection, &path).await?;
+        let length = self.link.length(&path).await?;
         Ok(length.and_then(|length| length.per(duration)))
     }
 }

@@ -1,10 +1,11 @@
-//! [`Presentation`]: what a manifest says, as far as this player needs it.
+//! [`Presentation`]: the representations and segments of a title, as this player needs them.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
-use thiserror::Error;
+
+use crate::error::PresentationError;
 
 /// A title in several representations, the lowest rate first, all cut at the same times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,75 +17,45 @@ pub struct Presentation {
 /// One encode of a title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Representation {
-    /// What it is called, such as `720p`.
+    /// Name, such as `720p`; unique within a presentation.
     pub name: String,
-    /// The rate that the player goes by (`@bandwidth`).
+    /// Declared rate, by which the player chooses (`@bandwidth`).
     pub rate: Bitrate,
-    /// What must be read before any of its segments, of real media: its boxes then say how many pictures a segment has.
+    /// Initialisation segment of real media. With it, frames are counted in the boxes of each segment.
     pub initialization: Option<Resource>,
-    /// Its segments, in the order of playing.
+    /// Segments in playing order.
     pub segments: Vec<MediaSegment>,
 }
 
-/// Something to fetch.
+/// A file, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Path (with its query) at the server.
     pub path: String,
-    /// The bytes of it that are wanted; `None` for all of them.
+    /// Byte range; `None` for the whole file.
     pub bytes: Option<Range<u64>>,
 }
 
-/// What is fetched at once.
+/// A segment: the unit that is fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaSegment {
     /// Path (with its query) at the server.
     pub path: String,
-    /// The bytes of it that are the segment; all of them, if a segment has a path of its own.
+    /// Byte range; `None` if the segment is a file of its own.
     pub bytes: Option<Range<u64>>,
-    /// Playing time.
+    /// Playing time of the whole.
     pub duration: Duration,
-    /// Pictures in it, at least one; where there is an [initialisation segment](Representation::initialization), what comes says
-    /// it better. Nothing of a segment is shown before all of it is in, so it does not matter where in it they are.
-    pub pictures: u32,
-}
-
-/// A presentation that cannot be played.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PresentationError {
-    /// There is nothing to choose from.
-    #[error("a presentation needs at least one representation with at least one segment")]
-    Empty,
-    /// Two representations have one name.
-    #[error("two representations are called `{0}`: give each a name of its own")]
-    SameName(String),
-    /// Representations are to be cut at the same times, so that the player can change between them.
-    #[error("`{0}` and `{1}` are cut at different times: encode both with segments of the same length")]
-    Unaligned(String, String),
-    /// A segment that is never shown.
-    #[error("segment {segment} of `{representation}` has no picture, no playing time or no bytes")]
-    EmptySegment {
-        /// Whose it is.
-        representation: String,
-        /// Which, from 0.
-        segment: usize,
-    },
-    /// No representation has the name that was asked for.
-    #[error("there is no representation `{name}`: write one of {}", .known.join(", "))]
-    NoSuch {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
+    /// Number of frames, at least one. With an [initialisation segment](Representation::initialization) the number in
+    /// the boxes counts instead. A segment is shown once all of it has arrived, so the places of its frames do not
+    /// matter.
+    pub frames: u32,
 }
 
 impl Presentation {
-    /// A title of these representations, in any order.
+    /// A presentation of these representations, in any order.
     ///
     /// # Errors
-    /// If there are none, or they do not fit together.
+    /// If there are none, or their segments are not aligned or empty.
     pub fn new(mut representations: Vec<Representation>) -> Result<Self, PresentationError> {
         representations.sort_by_key(|representation| representation.rate);
         let first = representations.first().ok_or(PresentationError::Empty)?;
@@ -111,7 +82,7 @@ impl Presentation {
             }
             let empty = |segment: &MediaSegment| {
                 let no_bytes = segment.bytes.as_ref().is_some_and(Range::is_empty);
-                segment.pictures == 0 || segment.duration.is_zero() || no_bytes
+                segment.frames == 0 || segment.duration.is_zero() || no_bytes
             };
             if let Some(segment) = one.segments.iter().position(empty) {
                 return Err(PresentationError::EmptySegment {
@@ -131,19 +102,19 @@ impl Presentation {
         &self.representations
     }
 
-    /// Playing time.
+    /// Playing time of the whole.
     pub fn duration(&self) -> Duration {
         self.duration
     }
 
-    /// How many segments each representation has.
+    /// Number of segments of each representation.
     pub fn segment_count(&self) -> usize {
         self.representations
             .first()
             .map_or(0, |representation| representation.segments.len())
     }
 
-    /// The segment that plays at `time`, from 0, and when it begins; `None` from the title's end on.
+    /// Index and begin of the segment that plays at `time`; `None` from the title's end on.
     pub fn segment_at(&self, time: Duration) -> Option<(usize, Duration)> {
         let segments = &self.representations.first()?.segments;
         let mut begins = Duration::ZERO;
@@ -165,10 +136,10 @@ impl Presentation {
     /// The representation called `name`.
     ///
     /// # Errors
-    /// If there is none; the error names those that there are.
+    /// If there is none; the error lists the names there are.
     pub fn named(&self, name: &str) -> Result<usize, PresentationError> {
         let found = self.representations.iter().position(|it| it.name == name);
-        found.ok_or_else(|| PresentationError::NoSuch {
+        found.ok_or_else(|| PresentationError::Unknown {
             name: name.to_owned(),
             known: self.representations.iter().map(|it| it.name.clone()).collect(),
         })

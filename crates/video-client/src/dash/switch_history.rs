@@ -1,25 +1,26 @@
-//! [`SwitchHistory`]: dash.js's rule against going up to where the player came down from.
+//! [`SwitchHistory`]: dash.js's rule against returning to a representation that the player keeps leaving for a lower
+//! one.
 
 use std::collections::VecDeque;
 
 // dash.js 4.0.0, `SwitchHistoryRule.js` and `SwitchRequestHistory.js`.
 
-/// Decisions remembered.
+/// Number of decisions kept.
 const DEPTH: usize = 8;
-/// Decisions without which the rule says nothing.
+/// Fewest decisions for the rule to apply.
 const SAMPLES: u32 = 6;
-/// Ways down for each decision that was none, above which a representation is avoided.
+/// Ratio of decisions for a lower representation to all others above which a representation is avoided.
 const MOST_DROPS: f64 = 0.075;
 
-/// How often the player went down from each representation, of its last eight decisions.
+/// The last eight decisions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SwitchHistory {
-    /// Where a decision was made, and whether it was to go down.
+    /// Representation at the decision, and true if the decision was for a lower one.
     decisions: VecDeque<(usize, bool)>,
 }
 
 impl SwitchHistory {
-    /// The player was at `from` and chose `to`.
+    /// Adds the decision for `to` at representation `from`.
     pub(super) fn push(&mut self, from: usize, to: usize) {
         self.decisions.push_back((from, to < from));
         if self.decisions.len() > DEPTH {
@@ -27,7 +28,7 @@ impl SwitchHistory {
         }
     }
 
-    /// The highest representation that can be gone to, of `count`; `None` if all can.
+    /// The highest of `count` representations that is not avoided; `None` if none is.
     pub(super) fn limit(&self, count: usize) -> Option<usize> {
         let (mut drops, mut others) = (0_u32, 0_u32);
         for index in 0..count {

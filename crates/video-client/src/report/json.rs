@@ -6,10 +6,10 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use serde::Serialize;
 
-use super::cmsd::Cmsd;
-use super::dash::Dash;
+use super::cmsd::CmsdJson;
+use super::segments_form::DashJson;
 use super::{Outcome, QualityReport};
-use crate::playout::{ClockKind, Event, Happening, Point};
+use crate::playout::{ClockKind, PlaybackReport, PlayoutEvent, SeriesPoint};
 
 const FORMAT: &str = "video-client-play";
 const VERSION: u32 = 1;
@@ -17,31 +17,31 @@ const VERSION: u32 = 1;
 impl QualityReport {
     /// The report as one JSON object, with the time series if `series`. `docs/video-client.md` describes it.
     pub fn to_json(&self, series: bool) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(&Json::new(self, series))
+        serde_json::to_string_pretty(&ReportJson::new(self, series))
     }
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct ReportJson<'a> {
     format: &'static str,
     version: u32,
     url: &'a str,
     outcome: &'static str,
     error: Option<&'a str>,
-    title: Option<Title<'a>>,
-    player: Player,
-    viewer: Viewer,
-    network: Network,
-    dash: Option<Dash<'a>>,
-    cmsd: Option<Cmsd>,
+    title: Option<TitleJson<'a>>,
+    player: PlayerJson,
+    viewer: ViewerJson<'a>,
+    network: NetworkJson,
+    dash: Option<DashJson<'a>>,
+    cmsd: Option<CmsdJson>,
     notes: &'a [String],
     events: Vec<EventLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    series: Option<Series>,
+    series: Option<SeriesJson>,
 }
 
 #[derive(Serialize)]
-struct Title<'a> {
+struct TitleJson<'a> {
     codecs: &'a str,
     width: u32,
     height: u32,
@@ -51,31 +51,22 @@ struct Title<'a> {
 }
 
 #[derive(Serialize)]
-struct Player {
+struct PlayerJson {
     clock: ClockKind,
     playout_buffer_bytes: u64,
     receive_buffer_bytes: u64,
 }
 
 #[derive(Serialize)]
-struct Viewer {
-    startup_delay_s: Option<f64>,
-    ended_s: Option<f64>,
-    frames: u64,
-    frames_shown: u64,
-    frames_discarded: u64,
-    frames_missing: u64,
+struct ViewerJson<'a> {
+    #[serde(flatten)]
+    playback: &'a PlaybackReport,
     frames_remaining: u64,
-    underflow_events: u64,
-    frozen_s: f64,
-    rebases: u64,
-    rebuffer_ratio: Option<f64>,
     shown_s: f64,
-    mean_bitrate_bps: Option<u64>,
 }
 
 #[derive(Serialize)]
-struct Network {
+struct NetworkJson {
     connected_s: Option<f64>,
     first_byte_s: Option<f64>,
     ended_s: f64,
@@ -85,7 +76,7 @@ struct Network {
     throughput_p5_bps: Option<u64>,
     throughput_p50_bps: Option<u64>,
     throughput_p95_bps: Option<u64>,
-    /// Known to the sender only.
+    /// Always `null`: only the sender knows it.
     retransmissions: Option<u64>,
 }
 
@@ -95,9 +86,9 @@ struct EventLine {
     what: &'static str,
 }
 
-/// Columns, since a point's field names would be most of the file.
+/// Columns, since the field names of points would be most of the file.
 #[derive(Serialize)]
-struct Series {
+struct SeriesJson {
     at_s: Vec<f64>,
     held_bytes: Vec<u64>,
     held_s: Vec<f64>,
@@ -114,21 +105,21 @@ fn rate(rate: Option<Bitrate>) -> Option<u64> {
     rate.map(Bitrate::as_bits_per_second)
 }
 
-impl<'a> Json<'a> {
+impl<'a> ReportJson<'a> {
     fn new(report: &'a QualityReport, series: bool) -> Self {
         let (outcome, error) = match &report.outcome {
             Outcome::Complete => ("complete", None),
             Outcome::Stopped => ("stopped", None),
             Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
         };
-        let (seen, network) = (&report.playout, &report.network);
+        let network = &report.network;
         Self {
             format: FORMAT,
             version: VERSION,
             url: &report.url,
             outcome,
             error,
-            title: report.title.as_ref().map(|title| Title {
+            title: report.title.as_ref().map(|title| TitleJson {
                 codecs: &title.codecs,
                 width: title.width,
                 height: title.height,
@@ -136,27 +127,17 @@ impl<'a> Json<'a> {
                 duration_s: title.duration.map(seconds),
                 average_rate_bps: rate(report.average_rate),
             }),
-            player: Player {
-                clock: seen.clock,
+            player: PlayerJson {
+                clock: report.clock,
                 playout_buffer_bytes: report.playout_buffer.as_u64(),
                 receive_buffer_bytes: report.receive_buffer.as_u64(),
             },
-            viewer: Viewer {
-                startup_delay_s: seen.startup_delay.map(seconds),
-                ended_s: seen.ended.map(seconds),
-                frames: seen.frames,
-                frames_shown: seen.shown,
-                frames_discarded: seen.discarded,
-                frames_missing: seen.missing,
-                frames_remaining: seen.remaining(),
-                underflow_events: seen.underflows,
-                frozen_s: seconds(seen.frozen),
-                rebases: seen.rebases,
-                rebuffer_ratio: seen.rebuffer_ratio,
-                shown_s: seconds(seen.shown_time),
-                mean_bitrate_bps: rate(seen.mean_bitrate),
+            viewer: ViewerJson {
+                playback: &report.playback,
+                frames_remaining: report.playback.frames_remaining(),
+                shown_s: seconds(report.shown_time),
             },
-            network: Network {
+            network: NetworkJson {
                 connected_s: network.connected.map(seconds),
                 first_byte_s: network.first_byte.map(seconds),
                 ended_s: seconds(network.ended),
@@ -168,36 +149,27 @@ impl<'a> Json<'a> {
                 throughput_p95_bps: rate(network.throughput.p95),
                 retransmissions: None,
             },
-            dash: report.dash.as_ref().map(Dash::new),
-            cmsd: Cmsd::new(&report.cmsd),
+            dash: report.dash.as_ref().map(DashJson::new),
+            cmsd: CmsdJson::new(&report.cmsd),
             notes: &report.notes,
             events: report.events.iter().map(EventLine::new).collect(),
-            series: series.then(|| Series::new(&report.series)),
+            series: series.then(|| SeriesJson::new(&report.series)),
         }
     }
 }
 
 impl EventLine {
-    fn new(event: &Event) -> Self {
+    fn new(event: &PlayoutEvent) -> Self {
         Self {
             at_s: seconds(event.at),
-            what: match event.what {
-                Happening::Started => "started",
-                Happening::Shown { .. } => "shown",
-                Happening::Discarded { .. } => "discarded",
-                Happening::UnderflowBegan => "underflow-began",
-                Happening::UnderflowEnded => "underflow-ended",
-                Happening::Rebased => "rebased",
-                Happening::Resumed => "resumed",
-                Happening::Ended => "ended",
-            },
+            what: event.kind.name(),
         }
     }
 }
 
-impl Series {
-    fn new(points: &[Point]) -> Self {
-        fn column<T>(points: &[Point], value: impl Fn(&Point) -> T) -> Vec<T> {
+impl SeriesJson {
+    fn new(points: &[SeriesPoint]) -> Self {
+        fn column<T>(points: &[SeriesPoint], value: impl Fn(&SeriesPoint) -> T) -> Vec<T> {
             points.iter().map(value).collect()
         }
         Self {

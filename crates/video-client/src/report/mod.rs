@@ -1,4 +1,4 @@
-//! [`QualityReport`]: what the viewer saw and what the network did, as values, as text and as JSON.
+//! [`QualityReport`]: the viewer's and the network's numbers of a session, as values, as text and as JSON.
 
 use std::time::Duration;
 
@@ -6,69 +6,77 @@ use playrate_media::TitleInfo;
 use playrate_units::{Bitrate, Bytes};
 
 use crate::cmsd::CmsdReport;
-use crate::dash::DashReport;
 use crate::error::PlayError;
-use crate::playout::{Event, PlayoutReport, Point};
+use crate::playout::{ClockKind, PlaybackReport, PlayoutEvent, SeriesPoint};
 use crate::throughput::Throughput;
 
 mod cmsd;
 mod dash;
 mod json;
+mod segments_form;
 #[cfg(test)]
 mod tests;
 mod text;
 
-/// The whole story of one session, finished or not.
+pub use dash::{DashReport, Estimates, SegmentRecord};
+
+/// The report of one session, finished or not.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QualityReport {
-    /// What was asked for.
+    /// URL of the title or its manifest.
     pub url: String,
-    /// How it went.
+    /// Outcome of the download.
     pub outcome: Outcome,
-    /// What the title says of itself, once its `moov` box was in.
+    /// Description of the title, if its `moov` box arrived.
     pub title: Option<TitleInfo>,
     /// Average rate of the title, λ: video and audio bytes over the playing time, as far as known.
     pub average_rate: Option<Bitrate>,
     /// Size of the playout buffer.
     pub playout_buffer: Bytes,
-    /// Bytes held at most before reading pauses.
+    /// Bytes held at which reading pauses.
     pub receive_buffer: Bytes,
-    /// What the viewer saw.
-    pub playout: PlayoutReport,
-    /// What the network did.
+    /// The clock of the player.
+    pub clock: ClockKind,
+    /// The viewer's numbers up to the end of the report.
+    pub playback: PlaybackReport,
+    /// Playing time of the frames shown.
+    pub shown_time: Duration,
+    /// Playing time of the frames known: the title's duration once all are.
+    pub known_time: Duration,
+    /// Times and rates of the download.
     pub network: NetworkReport,
-    /// The segments, of an adaptive session.
+    /// Segments of an adaptive session.
     pub dash: Option<DashReport>,
-    /// What the server said of the way to this client.
+    /// The server's descriptions of the path to this client.
     pub cmsd: CmsdReport,
-    /// What a reader should know besides, such as what of the title was left out.
+    /// Remarks for the reader, such as parts of the title that were not fetched.
     pub notes: Vec<String>,
-    /// What happened in the player, single frames left out; the first [`MAX_EVENTS`](Self::MAX_EVENTS).
-    pub events: Vec<Event>,
+    /// Events of the player without those of single frames; the first [`MAX_EVENTS`](Self::MAX_EVENTS).
+    pub events: Vec<PlayoutEvent>,
     /// The time series of the playout buffer.
-    pub series: Vec<Point>,
+    pub series: Vec<SeriesPoint>,
 }
 
 impl QualityReport {
-    /// Events kept at most.
+    /// Largest number of events kept.
     pub const MAX_EVENTS: usize = 10_000;
 }
 
-/// How a session went.
+/// Outcome of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The whole title came.
+    /// The whole title arrived.
     Complete,
-    /// The user stopped it.
+    /// The caller stopped it.
     Stopped,
-    /// It broke off, for this reason.
+    /// It failed for this reason.
     Failed(String),
 }
 
 impl Outcome {
-    /// How a session went whose download came to `result`.
+    /// The outcome of a session whose download ended with `result`.
     pub(crate) fn of(result: &Result<(), PlayError>) -> Self {
         match result {
             Ok(()) => Self::Complete,
@@ -78,25 +86,25 @@ impl Outcome {
     }
 }
 
-/// What the network did. Times are since the session began.
+/// Times and rates of the download. Times are since the session began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NetworkReport {
-    /// When the connection was up.
+    /// End of the handshake.
     pub connected: Option<Duration>,
-    /// When the first byte of the title came.
+    /// Arrival of the title's first byte.
     pub first_byte: Option<Duration>,
-    /// When the last byte came, or the session broke off.
+    /// Arrival of the last byte, or the time at which the session failed.
     pub ended: Duration,
     /// Bytes of the title received.
     pub received: Bytes,
-    /// Bytes the server promised (`Content-Length`).
+    /// Bytes that the server declared (`Content-Length`).
     pub promised: Option<Bytes>,
-    /// How fast they came.
+    /// Distribution of the receiving rate.
     pub throughput: Rates,
 }
 
-/// A distribution of rates.
+/// Mean and percentiles of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rates {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::dash::{DashOptions, DashPlayer, Decision, Fetched, MediaSegment, Presentation, Representation};
-use crate::playout::{CatchUp, Clock, Happening, Playout, PlayoutConfig};
+use crate::dash::tests::representation;
+use crate::dash::{DashOptions, DashPlayer, Decision, Presentation};
+use crate::playout::{CatchUp, Clock, Playout, PlayoutConfig};
+use crate::transfer::Transfer;
 use playrate_media::Frame;
 
 fn report(outcome: Outcome) -> QualityReport {
@@ -28,16 +30,19 @@ fn report(outcome: Outcome) -> QualityReport {
     }
     player.advance(ms(600));
     let events = std::iter::from_fn(|| player.poll_event())
-        .filter(|event| !matches!(event.what, Happening::Shown { .. } | Happening::Discarded { .. }))
+        .filter(|event| !event.kind.is_of_frame())
         .collect();
     QualityReport {
         url: "https://localhost:4433/film.mp4".to_owned(),
         outcome,
         title: None,
-        average_rate: player.report().average_rate,
+        average_rate: player.average_rate(),
         playout_buffer: config.playout_buffer,
         receive_buffer: config.receive_buffer,
-        playout: player.report(),
+        clock: player.config().clock.kind(),
+        playback: player.report(),
+        shown_time: player.shown_time(),
+        known_time: player.known_time(),
         network: NetworkReport {
             connected: Some(ms(8)),
             first_byte: Some(ms(20)),
@@ -47,14 +52,14 @@ fn report(outcome: Outcome) -> QualityReport {
             throughput: Rates::from(&throughput),
         },
         dash: None,
-        cmsd: told(),
+        cmsd: cmsd(),
         notes: vec!["not fetched: 1 representation of sound".to_owned()],
         events,
         series: player.series().to_vec(),
     }
 }
 
-fn told() -> CmsdReport {
+fn cmsd() -> CmsdReport {
     let mut report = CmsdReport::default();
     for (second, text) in [
         (1, "\"a\";rtt=40"),
@@ -70,35 +75,20 @@ fn told() -> CmsdReport {
 
 /// Two segments of three, the second in a higher representation.
 fn dash() -> DashReport {
-    let segments = |name: &str| {
-        (0..3)
-            .map(|number| MediaSegment {
-                path: format!("/{name}/{number}"),
-                bytes: None,
-                duration: Duration::from_secs(3),
-                pictures: 75,
-            })
-            .collect()
-    };
-    let representation = |name: &str, kbps| Representation {
-        name: name.to_owned(),
-        rate: Bitrate::from_kbps(kbps),
-        initialization: None,
-        segments: segments(name),
-    };
-    let film = vec![representation("low", 440), representation("high", 2_640)];
-    let film = Arc::new(Presentation::new(film).unwrap());
+    let named = [("low", 440), ("high", 2_640)];
+    let film = named.map(|named| representation(named, &[Duration::from_secs(3); 3]));
+    let film = Arc::new(Presentation::new(film.to_vec()).unwrap());
     let mut player = DashPlayer::new(film, &DashOptions::default()).unwrap();
     for (second, bytes) in [(0, 1_000_000), (2, 500_000)] {
         let requested = Duration::from_secs(second);
         assert!(matches!(player.decide(requested), Decision::Fetch { .. }));
-        player.fetched(Fetched {
+        let transfer = Transfer {
             requested,
             first_byte: requested + Duration::from_millis(40),
             finished: requested + Duration::from_millis(1_040),
             bytes: Bytes::new(bytes),
-            pictures: None,
-        });
+        };
+        player.fetched(transfer, None);
     }
     player.report()
 }

@@ -21,7 +21,7 @@ impl QualityReport {
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let (seen, network) = (&self.playout, &self.network);
+        let (seen, network) = (&self.playback, &self.network);
         let outcome = match &self.outcome {
             Outcome::Complete => "complete".to_owned(),
             Outcome::Stopped => "stopped before the end".to_owned(),
@@ -29,7 +29,7 @@ impl QualityReport {
         };
         let mut rows = vec![("title", self.url.clone()), ("outcome", outcome)];
         if let Some(title) = &self.title {
-            let duration = title.duration.unwrap_or(seen.title_time);
+            let duration = title.duration.unwrap_or(self.known_time);
             let rate = self.average_rate.map_or(UNKNOWN.to_owned(), mbps);
             rows.push((
                 "video",
@@ -50,11 +50,11 @@ impl QualityReport {
             ("frames", self.frames()),
             ("underflow events", self.underflows()),
         ]);
-        if let Some(ratio) = seen.rebuffer_ratio {
+        if let Some(ratio) = seen.rebuffering_ratio {
             rows.push(("rebuffer ratio", format!("{:.2} %", ratio * 100.0)));
         }
         if let Some(dash) = &self.dash {
-            rows.extend(super::dash::rows(dash));
+            rows.extend(super::segments_form::rows(dash));
         }
         rows.extend(super::cmsd::rows(&self.cmsd));
         rows.extend([
@@ -63,7 +63,7 @@ impl QualityReport {
             ("received", self.received()),
             (
                 "player",
-                format!("{} clock, playout buffer {}", seen.clock, self.playout_buffer),
+                format!("{} clock, playout buffer {}", self.clock, self.playout_buffer),
             ),
         ]);
         if network.connected.is_some() {
@@ -74,12 +74,15 @@ impl QualityReport {
     }
 
     fn frames(&self) -> String {
-        let seen = &self.playout;
-        let rest = [(seen.missing, "missing"), (seen.remaining(), "still to come")];
+        let seen = &self.playback;
+        let rest = [
+            (seen.frames_missing, "missing"),
+            (seen.frames_remaining(), "still to come"),
+        ];
         let rest = rest.iter().filter(|(count, _)| *count > 0);
         let mut parts = vec![
-            format!("{} shown", seen.shown),
-            format!("{} discarded", seen.discarded),
+            format!("{} shown", seen.frames_shown),
+            format!("{} discarded", seen.frames_discarded),
         ];
         parts.extend(rest.map(|(count, what)| format!("{count} {what}")));
         parts.push(format!("of {}", seen.frames));
@@ -87,8 +90,8 @@ impl QualityReport {
     }
 
     fn underflows(&self) -> String {
-        let seen = &self.playout;
-        if seen.underflows == 0 {
+        let seen = &self.playback;
+        if seen.underflow_events == 0 {
             return "none".to_owned();
         }
         let rebased = match seen.rebases {
@@ -98,8 +101,8 @@ impl QualityReport {
         };
         format!(
             "{}, frozen for {}{rebased}",
-            seen.underflows,
-            seconds(seen.frozen)
+            seen.underflow_events,
+            seconds(seen.stalled_time)
         )
     }
 

@@ -1,41 +1,41 @@
-//! [`Measuring`]: how busy a server is, from when its timers fire and from the processor time that it uses.
+//! [`LoadMeter`]: load of a server, from the lateness of its timers and from its processor time.
 
 use std::time::{Duration, Instant};
 
-use super::{ENOUGH_TO_TELL, TICK};
+use super::{MIN_SESSIONS_FOR_COST, TICK};
 
-/// Ticks that are looked back at: a second.
+/// Number of ticks in the window of one second.
 const WINDOW: usize = 50;
-/// How long processor time is measured for one reading.
+/// Time between two readings of processor time.
 const READING: Duration = Duration::from_secs(1);
 
-/// What was measured.
+/// Measurements of the last second or seconds.
 #[derive(Debug)]
-pub(super) struct Measuring {
-    /// Lateness of the last ticks, as a ring.
+pub(super) struct LoadMeter {
+    /// Lateness of the last ticks, as a ring buffer.
     late: [Duration; WINDOW],
     next: usize,
     filled: usize,
-    /// When the last reading was taken, and the processor time used by then.
+    /// Time of the last reading, and the processor time used by then.
     reading: Option<(Instant, Option<Duration>)>,
-    cpu: Option<Shares>,
-    /// Sessions since the last reading, times the seconds that they were there, and when that was last added to.
+    cpu: Option<ProcessorUse>,
+    /// Integral of the number of sessions over time since the last reading, in session-seconds.
     session_seconds: f64,
     ticked: Option<Instant>,
-    /// Sessions let in since the last reading.
+    /// Sessions admitted since the last reading.
     admitted: usize,
 }
 
-/// Means over the last readings, which are the later ones' by half.
+/// Exponential averages over readings; the last reading has half of the weight.
 #[derive(Clone, Copy, Debug)]
-struct Shares {
-    /// Of the processors' time.
+struct ProcessorUse {
+    /// Used share of all processors' time.
     used: f64,
-    /// Sessions that used it. More may be there by now.
+    /// Number of sessions that used it. There may be more by now.
     by: f64,
 }
 
-impl Default for Measuring {
+impl Default for LoadMeter {
     fn default() -> Self {
         Self {
             late: [Duration::ZERO; WINDOW],
@@ -50,18 +50,23 @@ impl Default for Measuring {
     }
 }
 
-impl Measuring {
-    pub(super) fn observe(&mut self, due: Instant, now: Instant, used: Option<Duration>, sessions: usize) {
-        // Ticks that would have been due meanwhile would have been late as well: without them a second of standstill would
-        // count as one tick of fifty.
-        let mut lateness = now.saturating_duration_since(due);
+impl LoadMeter {
+    /// Records that a timer fired late by `lateness`.
+    pub(super) fn add_lateness(&mut self, lateness: Duration) {
+        // Ticks that were due in between would have been late as well; without them a standstill of a second
+        // would count as one tick of fifty.
+        let mut lateness = lateness;
         for _ in 0..WINDOW {
-            self.note(lateness);
+            self.push_lateness(lateness);
             match lateness.checked_sub(TICK) {
                 Some(less) if !less.is_zero() => lateness = less,
                 _ => break,
             }
         }
+    }
+
+    /// Records the processor time `used` up to `now`, with this many sessions since the last call.
+    pub(super) fn observe(&mut self, now: Instant, used: Option<Duration>, sessions: usize) {
         let since = now.saturating_duration_since(self.ticked.replace(now).unwrap_or(now));
         self.session_seconds += sessions as f64 * since.as_secs_f64();
         let (at, before) = *self.reading.get_or_insert((now, used));
@@ -70,11 +75,11 @@ impl Measuring {
             return;
         }
         if let Some((used, before)) = used.zip(before) {
-            let mut shares = Shares {
+            let mut shares = ProcessorUse {
                 used: used.saturating_sub(before).as_secs_f64() / passed.as_secs_f64(),
                 by: self.session_seconds / passed.as_secs_f64(),
             };
-            // Segments come in bursts; over two readings they are about even.
+            // Segments arrive in bursts; over two readings they even out.
             if let Some(earlier) = self.cpu {
                 shares.used = f64::midpoint(earlier.used, shares.used);
                 shares.by = f64::midpoint(earlier.by, shares.by);
@@ -86,7 +91,7 @@ impl Measuring {
         self.admitted = 0;
     }
 
-    fn note(&mut self, lateness: Duration) {
+    fn push_lateness(&mut self, lateness: Duration) {
         if let Some(slot) = self.late.get_mut(self.next) {
             *slot = lateness;
         }
@@ -94,7 +99,7 @@ impl Measuring {
         self.filled = (self.filled + 1).min(WINDOW);
     }
 
-    /// The lateness that nine of ten of the last ticks did not exceed.
+    /// Lateness that nine of ten of the last ticks did not exceed.
     pub(super) fn lag(&self) -> Option<Duration> {
         let mut late = self.late;
         let seen = late.get_mut(..self.filled).filter(|seen| !seen.is_empty())?;
@@ -103,16 +108,17 @@ impl Measuring {
         Some(*lag)
     }
 
-    /// The share of processor time that is used, between 0 and 1.
+    /// Used share of processor time, between 0 and 1.
     pub(super) fn cpu(&self) -> Option<f64> {
         self.cpu.map(|shares| shares.used)
     }
 
-    /// The share that will be used once those who are there now, `sessions`, and one more cost as much as those did who were there when it
-    /// was measured. In a rush these were fewer by a fifth, and a server that took what they used for the whole would let in too many.
+    /// Expected share with `sessions` and one more, each at the cost measured per session. In a rush the
+    /// sessions of the measurement are a fifth fewer than the present ones, so the measured share alone would
+    /// admit too many.
     pub(super) fn cpu_with_one_more(&self, sessions: usize) -> Option<f64> {
-        let Shares { used, by } = self.cpu?;
-        if by < ENOUGH_TO_TELL as f64 {
+        let ProcessorUse { used, by } = self.cpu?;
+        if by < MIN_SESSIONS_FOR_COST as f64 {
             return Some(used);
         }
         Some(used / by * (sessions as f64 + 1.0))
@@ -122,7 +128,7 @@ impl Measuring {
         self.admitted = self.admitted.saturating_add(1);
     }
 
-    /// Sessions let in since the last reading.
+    /// Sessions admitted since the last reading.
     pub(super) fn just_admitted(&self) -> usize {
         self.admitted
     }

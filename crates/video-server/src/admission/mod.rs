@@ -1,14 +1,16 @@
-//! [`Admission`]: whether a server takes one session more.
+//! [`Admission`]: limits on the number of sessions that a server carries.
 //!
-//! A server that is given more than it can carry is late with everything, and in the end every player runs empty. So it turns new sessions away before the ones it has suffer, with a status that says when to come again.
+//! An overloaded server is late with everything until every player's buffer runs empty. So it turns new
+//! sessions away before the existing ones suffer, with a status that says when to come again.
 //!
-//! A session is a connection on which media was asked for and answered; it lasts as long as the connection. What was let in is served to its
-//! end, whatever the load. Everything else (pages, manifests) is answered in any case.
+//! A session is a connection on which media was requested and served; it lasts as long as the connection. An
+//! admitted session is served to its end, whatever the load. All other requests (pages, manifests) are
+//! answered in any case.
 //!
-//! Nothing here reads a clock: what is measured is told to [`Admission::observe`], which is called every [`TICK`].
+//! This module reads no clock: [`Admission::observe`], called every [`TICK`], passes measurements in.
 
-mod entrance;
 mod load;
+mod slot;
 
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,32 +18,32 @@ use std::time::{Duration, Instant};
 
 use playrate_units::{Bitrate, Probability};
 
-pub use entrance::Entrance;
-use load::Measuring;
+use load::LoadMeter;
+pub use slot::AdmissionSlot;
 
-/// How often [`Admission::observe`] is called.
+/// Interval between calls of [`Admission::observe`].
 pub const TICK: Duration = Duration::from_millis(20);
-/// Sessions that may be let in within a second, if a quarter of those there are is less. What new ones cost is known only
-/// after they have begun.
-const LEAST_RAMP: usize = 16;
-/// With fewer sessions than this, what one costs cannot be told from what the server costs anyway.
-const ENOUGH_TO_TELL: usize = 16;
-/// Time between two lines in the log.
-const LOG_EVERY: Duration = Duration::from_secs(10);
+/// Number of sessions that may be admitted per second if a quarter of the present ones is less. The cost of
+/// new sessions is known only after they have begun.
+const MIN_RAMP: usize = 16;
+/// Number of sessions below which the cost of one cannot be distinguished from the server's base load.
+const MIN_SESSIONS_FOR_COST: usize = 16;
+/// Minimum time between two log lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What a server takes. Without any limit it takes everybody.
+/// Limits of a server. Without any limit every session is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Sessions at once.
+    /// Maximum number of sessions.
     pub sessions: Option<usize>,
-    /// Sum of the rates of what is watched. Media whose rate is unknown count for nothing.
+    /// Maximum sum of the media rates of all sessions. Media of unknown rate count as zero.
     pub capacity: Option<Bitrate>,
-    /// How late timers may fire: the lateness that nine of ten stay below, over the last second.
+    /// Maximum lateness of timers: nine of ten must stay below it, over the last second.
     pub lag: Option<Duration>,
-    /// Share of all the processors' time that the process may use.
+    /// Maximum share of all processors' time that the process may use.
     pub cpu: Option<Probability>,
-    /// When a client that is turned away is to come again, at the soonest.
+    /// Minimum time until a refused client should come again.
     pub retry_after: Duration,
 }
 
@@ -57,69 +59,69 @@ impl Default for Limits {
     }
 }
 
-/// Why a session is turned away.
+/// Reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// As many sessions as may be.
+    /// The number of sessions is at its limit.
     Sessions,
-    /// Its rate and those of the others are more than the capacity.
+    /// The sum of media rates would exceed the capacity.
     Capacity,
     /// Timers fire too late.
     Lag,
-    /// Too much processor time is used, or would be with this one.
+    /// Too much processor time is used, or would be with this session.
     Cpu,
-    /// Many have just been let in, and what they cost is not known yet.
+    /// Many sessions were just admitted, and their cost is not known yet.
     Ramp,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Sessions => "as many sessions as it takes",
-            Self::Capacity => "the rates of its sessions use up its capacity",
-            Self::Lag => "its timers fire too late",
-            Self::Cpu => "its processors are busy",
-            Self::Ramp => "many sessions have just begun",
+            Self::Sessions => "the number of sessions is at its limit",
+            Self::Capacity => "the media rates of the sessions use up the capacity",
+            Self::Lag => "timers fire too late",
+            Self::Cpu => "the processors are busy",
+            Self::Ramp => "many sessions were just admitted",
         })
     }
 }
 
-/// What a server carries, for dashboards and logs.
+/// Load of a server, for dashboards and logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Load {
-    /// Sessions now.
+    /// Number of sessions now.
     pub sessions: usize,
-    /// Sum of their rates, as far as they are known.
+    /// Sum of their known media rates.
     pub rate: Bitrate,
-    /// How late timers fire, if that is measured: nine of ten in the last second were no later.
+    /// Lateness of timers that nine of ten in the last second did not exceed, if measured.
     pub lag: Option<Duration>,
-    /// Share of all the processors' time that is used, between 0 and 1, if that is measured.
+    /// Used share of all processors' time, between 0 and 1, if measured.
     pub cpu: Option<f64>,
-    /// Requests of new sessions that were turned away so far.
+    /// Number of requests of new sessions that were refused so far.
     pub refused: u64,
 }
 
-/// Decides which sessions are let in, and counts them.
+/// Admits sessions within limits, and counts them.
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
-    state: Mutex<State>,
+    state: Mutex<AdmissionState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AdmissionState {
     sessions: usize,
     rate: Bitrate,
-    measuring: Measuring,
+    load_meter: LoadMeter,
     refused: u64,
-    /// When the log last said that some were, and how many were by then.
-    said: Option<(Instant, u64)>,
+    /// Time of the last log line about refusals, and their number by then.
+    last_logged: Option<(Instant, u64)>,
 }
 
 impl Admission {
-    /// Nobody is there yet.
+    /// Creates an admission without sessions.
     pub fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             limits,
@@ -127,43 +129,44 @@ impl Admission {
         })
     }
 
-    /// Whether anything has to be [observed](Self::observe).
+    /// Returns true if a limit needs [measurements](Self::observe).
     pub fn depends_on_load(&self) -> bool {
-        self.limits.lag.is_some() || self.limits.cpu.is_some()
+        self.limits.depend_on_load()
     }
 
-    /// When the client that was turned away last is to come again. Those who are turned away together are told times of up to
-    /// half of [`Limits::retry_after`] more, in whole seconds, so that they do not come again together.
+    /// Time after which the client that was refused last should come again. Clients refused together get up
+    /// to half of [`Limits::retry_after`] more, in whole seconds, so that they do not come again together.
     pub fn retry_after(&self) -> Duration {
         let least = self.limits.retry_after;
         let others = self.state().refused.saturating_sub(1);
         least + Duration::from_secs(others % (least.as_secs() / 2 + 1))
     }
 
-    /// What the server carries.
+    /// Present load of the server.
     pub fn load(&self) -> Load {
         let state = self.state();
         Load {
             sessions: state.sessions,
             rate: state.rate,
-            lag: state.measuring.lag(),
-            cpu: state.measuring.cpu(),
+            lag: state.load_meter.lag(),
+            cpu: state.load_meter.cpu(),
             refused: state.refused,
         }
     }
 
-    /// Takes a measurement: a timer that was due at `due` fired at `now`; `used` is the time that the process has used of its processors so
-    /// far, divided by their number, if that is known.
+    /// Records a measurement: a timer due at `due` fired at `now`. `used` is the processor time of the
+    /// process so far, divided by the number of processors, if known.
     pub fn observe(&self, due: Instant, now: Instant, used: Option<Duration>) {
         let mut state = self.state();
         let sessions = state.sessions;
-        state.measuring.observe(due, now, used, sessions);
+        state.load_meter.add_lateness(now.saturating_duration_since(due));
+        state.load_meter.observe(now, used, sessions);
     }
 
-    /// Lets a session in that begins at `now` with media of `rate`, or says why not.
+    /// Admits a session that begins at `now` with media of `rate`.
     ///
     /// # Errors
-    /// Why it is turned away.
+    /// The reason of the refusal.
     pub fn admit(self: &Arc<Self>, rate: Option<Bitrate>, now: Instant) -> Result<Ticket, Refusal> {
         let mut state = self.state();
         let rate = rate.unwrap_or_default();
@@ -171,7 +174,7 @@ impl Admission {
             None => {
                 state.sessions = state.sessions.saturating_add(1);
                 state.rate = state.rate + rate;
-                state.measuring.admitted();
+                state.load_meter.admitted();
                 Ok(Ticket {
                     admission: Arc::clone(self),
                     rate,
@@ -179,76 +182,66 @@ impl Admission {
             }
             Some(why) => {
                 state.refused = state.refused.saturating_add(1);
-                state.say(why, now);
+                state.log_refusals(why, now);
                 Err(why)
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Limits {
-    /// Why a session of `rate` is not to be let in.
-    fn refuse(&self, state: &State, rate: Bitrate) -> Option<Refusal> {
-        let measuring = &state.measuring;
-        let checks = [
-            (
-                self.sessions.is_some_and(|most| state.sessions >= most),
-                Refusal::Sessions,
-            ),
-            (
-                self.capacity.is_some_and(|most| state.rate + rate > most),
-                Refusal::Capacity,
-            ),
-            (
-                self.lag
-                    .zip(measuring.lag())
-                    .is_some_and(|(most, lag)| lag > most),
-                Refusal::Lag,
-            ),
-            (
-                self.cpu
-                    .zip(measuring.cpu_with_one_more(state.sessions))
-                    .is_some_and(|(most, share)| share > most.as_f64()),
-                Refusal::Cpu,
-            ),
-            (
-                (self.lag.is_some() || self.cpu.is_some())
-                    && measuring.just_admitted() >= LEAST_RAMP.max(state.sessions / 4),
-                Refusal::Ramp,
-            ),
-        ];
-        checks
-            .into_iter()
-            .find_map(|(refuses, why)| refuses.then_some(why))
+    fn depend_on_load(&self) -> bool {
+        self.lag.is_some() || self.cpu.is_some()
+    }
+
+    /// Reason to refuse a session of `rate`, if any.
+    fn refuse(&self, state: &AdmissionState, rate: Bitrate) -> Option<Refusal> {
+        let load_meter = &state.load_meter;
+        let lag = self.lag.zip(load_meter.lag());
+        let cpu = self.cpu.zip(load_meter.cpu_with_one_more(state.sessions));
+        let ramp = MIN_RAMP.max(state.sessions / 4);
+        if self.sessions.is_some_and(|most| state.sessions >= most) {
+            Some(Refusal::Sessions)
+        } else if self.capacity.is_some_and(|most| state.rate + rate > most) {
+            Some(Refusal::Capacity)
+        } else if lag.is_some_and(|(most, lag)| lag > most) {
+            Some(Refusal::Lag)
+        } else if cpu.is_some_and(|(most, share)| share > most.as_f64()) {
+            Some(Refusal::Cpu)
+        } else if self.depend_on_load() && load_meter.just_admitted() >= ramp {
+            Some(Refusal::Ramp)
+        } else {
+            None
+        }
     }
 }
 
-impl State {
-    /// Says that sessions are turned away; a crowd of clients that try again must not fill the log.
-    fn say(&mut self, why: Refusal, now: Instant) {
-        let before = match self.said {
-            Some((at, _)) if now.saturating_duration_since(at) < LOG_EVERY => return,
+impl AdmissionState {
+    /// Logs refusals, at most every [`LOG_INTERVAL`], so that clients that keep retrying do not fill the log.
+    fn log_refusals(&mut self, why: Refusal, now: Instant) {
+        let before = match self.last_logged {
+            Some((at, _)) if now.saturating_duration_since(at) < LOG_INTERVAL => return,
             Some((_, refused)) => refused,
             None => 0,
         };
-        self.said = Some((now, self.refused));
+        self.last_logged = Some((now, self.refused));
         tracing::warn!(
             %why,
             refused = self.refused.saturating_sub(before),
             sessions = self.sessions,
             rate = %self.rate,
-            lag_ms = self.measuring.lag().map(|lag| lag.as_secs_f64() * 1e3),
-            cpu = self.measuring.cpu(),
+            lag_ms = self.load_meter.lag().map(|lag| lag.as_secs_f64() * 1e3),
+            cpu = self.load_meter.cpu(),
             "turned new sessions away"
         );
     }
 }
 
-/// A session that was let in. It ends when this is dropped.
+/// An admitted session. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Ticket {
     admission: Arc<Admission>,
@@ -256,7 +249,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Says that the session now watches media of `rate`.
+    /// Sets the media rate of the session to `rate`.
     pub fn set_rate(&mut self, rate: Bitrate) {
         let mut state = self.admission.state();
         state.rate = state.rate - self.rate + rate;

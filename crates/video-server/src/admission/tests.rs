@@ -1,4 +1,4 @@
-//! What is let in, at times that the tests make up.
+//! Admission at times that the tests choose.
 
 use std::time::{Duration, Instant};
 
@@ -17,14 +17,15 @@ fn limits(set: impl FnOnce(&mut Limits)) -> Arc<Admission> {
     Admission::new(limits)
 }
 
-/// Lets `wanted` sessions in, or as many as are taken.
+/// Admits `wanted` sessions, or as many as possible.
 fn crowd(admission: &Arc<Admission>, wanted: usize, at: Instant) -> Vec<Ticket> {
     (0..wanted)
         .map_while(|_| admission.admit(None, at).ok())
         .collect()
 }
 
-/// A server whose ticks come every [`TICK`], each so late as `late` says, and which uses `cpu` of its processors.
+/// A server whose ticks come every [`TICK`], each late by a given time, and which uses a given share of its
+/// processors.
 struct Ticking {
     admission: Arc<Admission>,
     now: Instant,
@@ -53,7 +54,7 @@ impl Ticking {
 }
 
 #[test]
-fn without_limits_everybody_is_taken_and_nothing_is_measured() {
+fn without_limits_every_session_is_admitted_and_nothing_is_measured() {
     let admission = limits(|_| ());
     assert!(!admission.depends_on_load());
     let all = crowd(&admission, 5_000, start());
@@ -133,7 +134,7 @@ fn busy_processors_keep_new_sessions_out() {
 }
 
 #[test]
-fn those_who_have_just_come_count_with_what_the_others_cost() {
+fn new_sessions_count_with_the_cost_of_the_others() {
     let admission = limits(|limits| limits.cpu = Some(Probability::from_parts_per_billion(800_000_000)));
     let mut server = Ticking::new(&admission);
     let mut there = Vec::new();
@@ -155,7 +156,7 @@ fn a_rush_ends_at_the_share_although_it_is_measured_late() {
     let admission = limits(|limits| limits.cpu = Some(Probability::from_parts_per_billion(650_000_000)));
     let mut server = Ticking::new(&admission);
     let mut there = Vec::new();
-    // Everybody wants in, all the time, and each costs a thousandth.
+    // More clients than there is room for ask all the time, and each session costs a thousandth.
     for _ in 0..1_500 {
         there.extend(crowd(&admission, 2_000, server.now));
         server.go(TICK, MS, there.len() as f64 / 1_000.0);
@@ -164,7 +165,7 @@ fn a_rush_ends_at_the_share_although_it_is_measured_late() {
 }
 
 #[test]
-fn a_rush_is_let_in_little_by_little_where_load_decides() {
+fn a_rush_is_admitted_gradually_where_load_decides() {
     let admission = limits(|limits| limits.lag = Some(10 * MS));
     let mut server = Ticking::new(&admission);
     server.go(2 * Duration::from_secs(1), MS, 0.0);
@@ -179,14 +180,14 @@ fn a_rush_is_let_in_little_by_little_where_load_decides() {
 }
 
 #[test]
-fn those_who_are_turned_away_together_come_again_at_different_times() {
+fn clients_refused_together_come_again_at_different_times() {
     let admission = limits(|limits| limits.sessions = Some(0));
     let now = start();
-    let told: Vec<u64> = (0..12)
+    let retry_times: Vec<u64> = (0..12)
         .map(|_| {
             assert_eq!(admission.admit(None, now).unwrap_err(), Refusal::Sessions);
             admission.retry_after().as_secs()
         })
         .collect();
-    assert_eq!(told, [10, 11, 12, 13, 14, 15, 10, 11, 12, 13, 14, 15]);
+    assert_eq!(retry_times, [10, 11, 12, 13, 14, 15, 10, 11, 12, 13, 14, 15]);
 }

@@ -1,24 +1,24 @@
-//! What `video-server serve` prints once it is ready.
+//! Announcement that `video-server serve` prints when it is ready.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use playrate_media::Layout;
+use playrate_transport::Pin;
 use video_server::library::{RepresentationSummary, TitleSummary};
 use video_server::serve::VideoServer;
 
-use super::serve::{Arguments, specific};
+use super::serve::{ServeOptions, specific};
 
-/// What is served, where, and how to watch it.
+/// Titles, addresses, and a command to watch the first title. `metrics` is the address of metrics and dashboard.
 pub(super) fn announcement(
-    arguments: &Arguments,
+    options: &ServeOptions,
     server: &VideoServer,
-    address: SocketAddr,
     metrics: Option<SocketAddr>,
-    pin: &str,
-) -> String {
-    let library = server.library();
-    let host = match specific(arguments.listen) {
+    pin: Pin,
+) -> std::io::Result<String> {
+    let (library, address) = (server.library(), server.local_addr()?);
+    let host = match specific(options.listen) {
         Some(IpAddr::V6(ip)) => format!("[{ip}]"),
         Some(ip) => ip.to_string(),
         None => "localhost".to_owned(),
@@ -31,8 +31,8 @@ pub(super) fn announcement(
         "Serving {} and {} of {} over HTTP/3{}",
         counted(library.titles().count() + library.packaged().len(), "title"),
         counted(library.other_files(), "other file"),
-        arguments.media.display(),
-        if arguments.no_tcp {
+        options.media.display(),
+        if options.no_tcp {
             ""
         } else {
             ", HTTP/2 and HTTP/1.1"
@@ -47,17 +47,17 @@ pub(super) fn announcement(
             let _ = writeln!(text, "    {}", describe_representation(representation));
         }
     }
-    let certificate = match &arguments.cert {
+    let certificate = match &options.cert {
         Some(file) => file.display().to_string(),
-        None => "made for this run, valid for 13 days".to_owned(),
+        None => "generated for this run, valid for 13 days".to_owned(),
     };
-    let protocols = if arguments.no_tcp { "UDP" } else { "UDP and TCP" };
+    let protocols = if options.no_tcp { "UDP" } else { "UDP and TCP" };
     let _ = writeln!(
         text,
         "Listening on {address} ({protocols})\nController   {}",
-        arguments.controller
+        options.controller
     );
-    for arm in &arguments.arms {
+    for arm in &options.arms {
         let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
     }
     if let Some(metrics) = metrics {
@@ -71,7 +71,7 @@ pub(super) fn announcement(
             name.to_url_path()
         );
     }
-    text
+    Ok(text)
 }
 
 pub(super) fn counted(count: usize, what: &str) -> String {
@@ -82,7 +82,7 @@ fn describe(title: &TitleSummary) -> String {
     let layout = match title.layout {
         Layout::ProgressiveMoovFirst => "progressive",
         Layout::ProgressiveMoovLast => {
-            "progressive, moov box last: players cannot start before they have all of it"
+            "progressive, moov box last: players cannot start before the whole file is loaded"
         }
         Layout::Fragmented => "fragmented",
         _ => "generated",
@@ -103,7 +103,7 @@ fn describe_representation(representation: &RepresentationSummary) -> String {
     let mut parts = vec![format!("{:?}", representation.id)];
     parts.extend(
         representation
-            .picture
+            .resolution
             .map(|(width, height)| format!("{width}x{height}")),
     );
     parts.extend(representation.codecs.clone());

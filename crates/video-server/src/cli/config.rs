@@ -1,6 +1,6 @@
-//! Settings from a file: TOML whose keys are the names of `serve`'s options. What stands there is put in front of the command line as
-//! if it had been typed, so that both mean the same and are checked by the same code; an option that is on the command line leaves
-//! out what the file says of it.
+//! Config file: TOML whose keys are the names of `serve`'s options. Its values are inserted into the command
+//! line in front of the typed options, so both have the same meaning and the same checks. An option on the
+//! command line replaces its value in the file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +23,7 @@ struct Setting {
     line: usize,
 }
 
-/// What a file says.
+/// Contents of a config file.
 #[derive(Debug)]
 pub(super) struct Config {
     file: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// Reads `file`. Values are not looked at yet, only whether there are such options, and of which kind.
+    /// Reads `file`. Checks names and types of the options, but not their values.
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(file)
             .map_err(|error| Failure::Input(anyhow!("--config {}: {error}", file.display())))?;
@@ -44,7 +44,7 @@ impl Config {
             let line = error.span().map_or(1, at);
             config.failure(line, &error.message().replace('\n', ", "))
         })?;
-        let command = serve::Arguments::augment_args(Command::new("serve"));
+        let command = serve::ServeOptions::augment_args(Command::new("serve"));
         for (key, value) in table.get_ref() {
             let (name, line) = (key.get_ref().as_ref(), at(key.span()));
             let known = command
@@ -91,7 +91,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The settings as arguments, without those whose option is `given` otherwise.
+    /// Settings as arguments, without options that are `given` on the command line.
     pub(super) fn arguments(&self, given: impl Fn(&str) -> bool) -> Vec<OsString> {
         let settings = self.settings.iter().filter(|setting| !given(&setting.key));
         settings
@@ -102,7 +102,7 @@ impl Config {
             .collect()
     }
 
-    /// An error in what came of the file and the command line together, with the line that caused it, if one did.
+    /// Adds file and line to an error of the merged command line, if the file caused it.
     pub(super) fn explain(&self, error: &clap::Error) -> Option<Failure> {
         let text = |kind| match error.get(kind) {
             Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -126,7 +126,7 @@ impl Config {
         }
     }
 
-    /// Puts file and line in front of a complaint about an option that the file has set.
+    /// Adds file and line to an error about an option that the file has set.
     pub(super) fn place(&self, failure: Failure) -> Failure {
         let Failure::Input(error) = failure else {
             return failure;
@@ -145,7 +145,7 @@ impl Config {
     }
 }
 
-/// What a value means to an option.
+/// A value in the terms of an option.
 enum Given {
     /// As if the switch were not there.
     Off,
@@ -153,12 +153,12 @@ enum Given {
     Text(String),
 }
 
-/// A value as it would stand on the command line.
+/// Converts a value to its form on the command line.
 fn plain(option: &Arg, value: &DeValue<'_>) -> Result<Given, String> {
     let name = option.get_long().unwrap_or_default();
     match (option.get_action().takes_values(), value) {
         (false, DeValue::Boolean(on)) => Ok(if *on { Given::On } else { Given::Off }),
-        (false, _) => Err(format!("{name} is either true or false, without quotes")),
+        (false, _) => Err(format!("`{name}` must be true or false, without quotes")),
         (true, DeValue::String(text)) => Ok(Given::Text(text.to_string())),
         (true, DeValue::Integer(number)) => Ok(Given::Text(number.to_string())),
         (true, _) => {
@@ -166,12 +166,12 @@ fn plain(option: &Arg, value: &DeValue<'_>) -> Result<Given, String> {
                 .get_value_names()
                 .and_then(|names| names.first())
                 .map_or("", |name| name.as_str());
-            Err(format!("{name} needs text: write {name} = \"{what}\""))
+            Err(format!("`{name}` must be a string; write {name} = \"{what}\""))
         }
     }
 }
 
-/// What to say of a key that is no option, with the one that may have been meant.
+/// Message for an unknown key, with a similar option or all options.
 fn unknown(command: &Command, name: &str) -> String {
     let tried = command
         .clone()
@@ -183,23 +183,23 @@ fn unknown(command: &Command, name: &str) -> String {
             _ => None,
         });
     if let Some(meant) = suggested.filter(|suggested| suggested != "config") {
-        return format!("unknown key {name}: did you mean {meant}?");
+        return format!("unknown key `{name}`; did you mean `{meant}`?");
     }
     let options = command.get_arguments().filter_map(Arg::get_long);
     let names: Vec<_> = options
         .filter(|name| !matches!(*name, "config" | "help"))
         .collect();
-    format!("unknown key {name}: there are {}", names.join(", "))
+    format!("unknown key `{name}`; expected one of: {}", names.join(", "))
 }
 
-/// The name of the option that `text` begins with, such as `--media <DIR>`.
+/// Name of the option at the start of `text`, such as `--media <DIR>`.
 fn option(text: &str) -> Option<&str> {
     let name = text.strip_prefix("--")?;
     name.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .next()
 }
 
-/// What clap has to say, without its advice on how to call the program.
+/// Message of clap without its advice on usage.
 fn sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let said: Vec<_> = text
@@ -211,7 +211,7 @@ fn sentence(error: &clap::Error) -> String {
     said.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Counts from 1.
+/// Number of the line at byte `at`, from 1.
 fn line(text: &str, at: usize) -> usize {
     text.as_bytes()
         .iter()

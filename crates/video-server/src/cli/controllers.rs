@@ -5,21 +5,21 @@ use std::fmt::Write as _;
 use comfy_table::{ContentArrangement, Table, presets};
 use playrate_cc::Registry;
 use playrate_cc::registry::{Alias, Entry, Key, Parameter};
-use playrate_transport::controllers::registry;
+use playrate_transport::Baseline;
 use serde_json::{Value, json};
 
 use super::{Failure, print};
 
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct ControllersOptions {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let registry = registry();
-    if arguments.json {
+pub(super) fn run(options: ControllersOptions) -> Result<(), Failure> {
+    let registry = Registry::builtin();
+    if options.json {
         let text = serde_json::to_string_pretty(&to_json(&registry)).map_err(Failure::run)?;
         print(&format!("{text}\n"))
     } else {
@@ -27,24 +27,34 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
+/// The crate that defines the baselines.
+const BASELINE_SOURCE: &str = "quinn-proto 0.11";
+
 fn to_json(registry: &Registry) -> Value {
     let parts: serde_json::Map<_, _> = Key::ALL
         .iter()
         .map(|&key| {
-            let parts: Vec<_> = registry.parts(key).map(entry_to_json).collect();
+            let parts: Vec<_> = registry.components(key).map(entry_to_json).collect();
             (key.name().to_owned(), json!(parts))
         })
         .collect();
-    let controllers: Vec<_> = registry
-        .controllers()
-        .map(|entry| {
-            let mut value = entry_to_json(entry);
-            if let Value::Object(fields) = &mut value {
-                fields.insert("takes_parts".to_owned(), json!(takes_parts(entry)));
-            }
-            value
+    let controllers = registry.controllers().map(|entry| {
+        let mut value = entry_to_json(entry);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("takes_parts".to_owned(), json!(entry.takes_components()));
+        }
+        value
+    });
+    let baselines = Baseline::ALL.map(|baseline| {
+        json!({
+            "name": baseline.name(),
+            "summary": baseline.about(),
+            "source": BASELINE_SOURCE,
+            "parameters": [],
+            "takes_parts": false,
         })
-        .collect();
+    });
+    let controllers: Vec<_> = controllers.chain(baselines).collect();
     let aliases: Vec<_> = registry
         .aliases()
         .map(|alias| {
@@ -81,13 +91,10 @@ fn entry_to_json(entry: &Entry) -> Value {
     })
 }
 
-fn takes_parts(entry: &Entry) -> bool {
-    matches!(entry.kind(), playrate_cc::registry::Kind::Law)
-}
-
 fn to_text(registry: &Registry) -> String {
     let mut text = String::from(
-        "A controller is CONTROLLER[(ARGUMENTS)][+KEY=PART[(ARGUMENTS)]]…, such as cubic or cubic+start=hystartpp.\n\n",
+        "A controller is CONTROLLER[(ARGUMENTS)][+KEY=COMPONENT[(ARGUMENTS)]]…, such as cubic or \
+        cubic+start=hystartpp.\n\n",
     );
     let mut section = |title: &str, table: Table| {
         if table.row_count() > 0 {
@@ -95,10 +102,17 @@ fn to_text(registry: &Registry) -> String {
             let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());
         }
     };
-    section("Controllers", entries(registry.controllers()));
+    let mut controllers = entries(registry.controllers());
+    for baseline in Baseline::ALL {
+        controllers.add_row([baseline.name(), "", baseline.about(), BASELINE_SOURCE]);
+    }
+    section("Controllers", controllers);
     section("Short names", aliases(registry.aliases()));
     for key in Key::ALL {
-        section(&format!("Parts: +{key}=…"), entries(registry.parts(key)));
+        section(
+            &format!("Components: +{key}=…"),
+            entries(registry.components(key)),
+        );
     }
     text
 }
@@ -154,7 +168,7 @@ mod tests {
 
     #[test]
     fn every_name_is_listed_with_its_source() {
-        let registry = registry();
+        let registry = Registry::builtin();
         let (text, value) = (to_text(&registry), to_json(&registry));
         for entry in registry.entries() {
             assert!(text.contains(entry.name()), "{}", entry.name());
@@ -174,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn baselines_take_no_parts_and_laws_do() {
-        let value = to_json(&registry());
+    fn baselines_take_no_components_and_algorithms_do() {
+        let value = to_json(&Registry::builtin());
         let takes = |name: &str| {
             let controllers = value["controllers"].as_array().unwrap();
             let found = controllers.iter().find(|entry| entry["name"] == name);

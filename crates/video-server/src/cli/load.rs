@@ -1,4 +1,4 @@
-//! The flags of admission control.
+//! Options of admission control.
 
 use std::time::Duration;
 
@@ -6,30 +6,28 @@ use playrate_units::{Bitrate, Probability, duration};
 use video_server::admission::Limits;
 
 #[derive(Debug, clap::Args)]
-// Its name is taken by the command's own arguments.
-#[group(skip)]
-#[command(next_help_heading = "When to turn new sessions away (503; without these options never)")]
-pub(super) struct Arguments {
-    /// As soon as so many connections have asked for media
+#[command(next_help_heading = "Refuse new sessions with 503 beyond these limits (none by default)")]
+pub(super) struct AdmissionOptions {
+    /// Maximum number of connections with media
     #[arg(long, value_name = "N")]
     max_sessions: Option<usize>,
 
-    /// When the rates of what is watched would add up to more than this, such as 4000Mbit/s
+    /// Maximum sum of the rates of the media being watched, such as 4000Mbit/s
     #[arg(long, value_name = "RATE")]
     capacity: Option<Bitrate>,
 
-    /// While one timer in ten fires later than this, such as 10ms: the sign of too much to do that also sees what other
-    /// programs take
+    /// Maximum timer lateness that one timer in ten may exceed, such as 10ms; this also sees the load of
+    /// other programs
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_lag: Option<Duration>,
 
-    /// When more of all processors' time than this would be used, such as 65%
+    /// Maximum share of all processors' time, such as 65%
     #[cfg(unix)]
     #[arg(long, value_name = "SHARE")]
     max_cpu: Option<Probability>,
 }
 
-impl Arguments {
+impl AdmissionOptions {
     pub(super) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         limits.sessions = self.max_sessions;
@@ -43,7 +41,7 @@ impl Arguments {
     }
 }
 
-/// Tells the processor time that the process has used, divided by the number of processors, where the system says it.
+/// Processor time of the process divided by the number of processors, where the system reports it.
 #[cfg(unix)]
 pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = Some(|| {
     use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What may stand on the command line, and what the process says when it ends.
+//! Command line of `video-server`, and its exit codes.
 //!
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
@@ -8,7 +8,6 @@ mod controllers;
 mod load;
 mod logging;
 mod metrics;
-mod observers;
 mod qlog;
 mod serve;
 mod signals;
@@ -26,7 +25,7 @@ use config::Config;
 /// Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
 #[derive(Debug, Parser)]
 #[command(name = "video-server", version, max_term_width = 100)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -34,22 +33,22 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the titles of a directory
-    Serve(Box<serve::Arguments>),
+    Serve(Box<serve::ServeOptions>),
     /// Check a config file and what it names (titles, certificate, controllers) without serving
     Check {
         /// TOML file whose keys are the names of serve's options
         config: PathBuf,
     },
     /// List every controller that --controller can name, with its parameters and its source
-    Controllers(controllers::Arguments),
+    Controllers(controllers::ControllersOptions),
 }
 
-/// Why the process ends with something else than success.
+/// Error that ends the process.
 #[derive(Debug)]
 enum Failure {
-    /// What was asked for cannot be done: exit code 2.
+    /// Invalid input: exit code 2.
     Input(anyhow::Error),
-    /// It went wrong while it ran: exit code 1.
+    /// Failure while running: exit code 1.
     Run(anyhow::Error),
 }
 
@@ -85,7 +84,7 @@ impl fmt::Display for Failure {
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
-    let done = match Arguments::parse_from_first(std::env::args_os().collect()) {
+    let done = match CommandLine::parse_from_first(std::env::args_os().collect()) {
         Ok((arguments, None)) => arguments.run(),
         Ok((arguments, Some(config))) => arguments.run().map_err(|failure| config.place(failure)),
         Err(failure) => Err(failure),
@@ -102,7 +101,7 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-impl Arguments {
+impl CommandLine {
     fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(arguments) => serve::run(&arguments),
@@ -111,7 +110,8 @@ impl Arguments {
         }
     }
 
-    /// Reads the command line, and the config file that it names. Bad arguments end the process here, with code 2.
+    /// Reads the command line, and the config file that it names. Bad arguments end the process here, with
+    /// code 2.
     fn parse_from_first(line: Vec<OsString>) -> Result<(Self, Option<Config>), Failure> {
         let first = Self::command().ignore_errors(true).try_get_matches_from(&line);
         let serve = first.as_ref().ok().and_then(|matches| matches.subcommand());
@@ -139,12 +139,12 @@ impl Arguments {
     }
 }
 
-/// `video-server check`.
+/// Runs `video-server check`: reads everything, opens no socket.
 fn check(file: &std::path::Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
     let mut line: Vec<OsString> = vec!["video-server".into(), "serve".into()];
     line.extend(config.arguments(|_| false));
-    let parsed = Arguments::try_parse_from(line).map_err(|error| {
+    let parsed = CommandLine::try_parse_from(line).map_err(|error| {
         let explained = config.explain(&error);
         explained.unwrap_or_else(|| Failure::Input(anyhow::anyhow!("{}: {error}", file.display())))
     })?;
@@ -155,7 +155,10 @@ fn check(file: &std::path::Path) -> Result<(), Failure> {
     print(&format!("{} is good: {found}\n", file.display()))
 }
 
-#[expect(clippy::print_stderr, reason = "the last word of the process, logging or not")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the final error must show without logging too"
+)]
 fn print_error(failure: &Failure) {
     eprintln!("error: {failure}");
 }
@@ -177,6 +180,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! `video-server serve`.
+//! The command `video-server serve`.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,53 +20,52 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::announce::{announcement, counted};
 use super::metrics::{self, Dashboard, Metrics};
-use super::observers::Observers;
 use super::qlog::Qlog;
 use super::signals::{Signal, Signals};
 use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, load, logging, print};
 use tokio::net::TcpListener;
 
-/// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers told to use QUIC do not try 127.0.0.1 after it.
+/// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    /// TOML file with options: keys are their names without --, and what is on the command line goes before
+pub(super) struct ServeOptions {
+    /// TOML file with options: keys are their names without --; options on the command line take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Directory with the titles (.mp4 with H.264, DASH, HLS); other files in it are served as they are
+    /// Directory of titles (.mp4 with H.264, DASH, HLS); other files in it are served unchanged
     #[arg(long, value_name = "DIR")]
     pub(super) media: PathBuf,
 
-    /// Address and port to listen on: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; without it all IPv6 and IPv4
-    /// addresses, port 4433
+    /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default all IPv6 and IPv4 addresses,
+    /// port 4433
     #[arg(long, value_name = "ADDR")]
     pub(super) listen: Option<SocketAddr>,
 
-    /// Serve HTTP/3 alone, nothing over TCP
+    /// Serve HTTP/3 only, nothing over TCP
     #[arg(long)]
     pub(super) no_tcp: bool,
 
-    /// Origins whose pages may read what is served (CORS), with commas between them; * for all
+    /// Origins whose pages may read responses (CORS), separated by commas; * for all
     #[arg(long, value_name = "ORIGINS")]
     cors: Option<Cors>,
 
-    /// Congestion controller for every HTTP/3 connection; `video-server controllers` lists them
+    /// Congestion controller of HTTP/3 connections; `video-server controllers` lists them
     #[arg(long, value_name = "SPEC", default_value = "cubic")]
     pub(super) controller: ControllerChoice,
 
-    /// A controller that requests can choose instead, under a name of yours; once for each
+    /// Named controller that requests can choose instead; may be repeated
     #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by")]
     pub(super) arms: Vec<Arm>,
 
-    /// What of a connection's first request for media names its arm: path (/NAME/film.mp4 is /film.mp4), query
-    /// (?arm=NAME) or representation (its id in the manifest)
+    /// Part of a connection's first media request that names its arm: path (/NAME/film.mp4 is /film.mp4),
+    /// query (?arm=NAME) or representation (its id in the manifest)
     #[arg(long, value_name = "WHAT", requires = "arms")]
     choose_by: Option<ChooseBy>,
 
-    /// PEM certificate chain, leaf first; without it a development certificate is made
+    /// PEM certificate chain, leaf first; by default a development certificate is generated
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(super) cert: Option<PathBuf>,
 
@@ -74,58 +73,58 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// How much the players' buffers hold, such as 656kB, for controllers that use it
+    /// Size of the players' buffers, such as 656kB, for controllers that use it
     #[arg(long, value_name = "SIZE")]
     playout_buffer: Option<Bytes>,
 
-    /// How many connections at once over HTTP/3, and as many over TCP; further ones are refused
+    /// Maximum number of HTTP/3 connections, and of TCP connections; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
 
     #[command(flatten)]
-    load: load::Arguments,
+    load: load::AdmissionOptions,
 
-    /// How much a response may run ahead of the network: the larger part of a connection's memory
+    /// Maximum number of bytes per connection that are unsent or unacknowledged
     #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]
     send_window: Bytes,
 
-    /// How long responses may go on after SIGINT or SIGTERM; a second signal ends them at once
+    /// Maximum time for responses in progress after SIGINT or SIGTERM; a second signal ends them at once
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     drain_timeout: Duration,
 
-    /// Serve metrics for Prometheus (/metrics) and a page to watch connections on (/) at this address, such as
+    /// Address of metrics for Prometheus (/metrics) and a page of live connections (/), such as
     /// 127.0.0.1:9433, over HTTP without TLS: keep it private
     #[arg(long, value_name = "ADDR")]
     metrics: Option<SocketAddr>,
 
-    /// Write a qlog file of each HTTP/3 connection's congestion control into this directory
+    /// Directory for qlog files of the HTTP/3 connections' congestion control
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
 
-    /// Of one connection of every N only
+    /// Write a qlog file for one connection of every N only
     #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
     qlog_sample: NonZeroU64,
 
-    /// How log lines are written
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text)]
-    log_format: logging::Format,
+    /// Format of log lines
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text)]
+    log_format: logging::LogFormat,
 }
 
-/// Clap's name of the option `--long`.
+/// Clap's identifier of the option `--long`.
 pub(super) fn id(long: &str) -> Option<String> {
-    let command = <Arguments as clap::Args>::augment_args(clap::Command::new("serve"));
+    let command = <ServeOptions as clap::Args>::augment_args(clap::Command::new("serve"));
     let mut options = command.get_arguments();
     let option = options.find(|option| option.get_long() == Some(long))?;
     Some(option.get_id().to_string())
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.log_format);
     let prepared = prepare(arguments)?;
     if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
             directory = %arguments.media.display(),
-            "there is no title (.mp4, .mpd, .m3u8) in the media directory"
+            "no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
     tokio::runtime::Builder::new_multi_thread()
@@ -135,14 +134,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .block_on(serve(arguments, prepared))
 }
 
-/// What can be found out before a socket is opened.
+/// Parts of a server that need no socket.
 struct Prepared {
     library: Library,
     arms: Option<Arms>,
     options: ServerOptions,
 }
 
-fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
+fn prepare(arguments: &ServeOptions) -> Result<Prepared, Failure> {
     let library = Library::scan(&arguments.media)
         .context("--media")
         .map_err(Failure::Input)?;
@@ -162,8 +161,8 @@ fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     })
 }
 
-/// Looks at everything that `serve` would use, but for its addresses, and says what was found.
-pub(super) fn check(arguments: &Arguments) -> Result<String, Failure> {
+/// Checks everything that `serve` would use except its addresses; returns a summary.
+pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
     let Prepared { library, arms, .. } = prepare(arguments)?;
     let mut found = format!(
         "{} and {} in {}, {}",
@@ -181,36 +180,36 @@ pub(super) fn check(arguments: &Arguments) -> Result<String, Failure> {
         );
     }
     found.push_str(match &arguments.cert {
-        Some(_) => ", certificate and key that belong together",
+        Some(_) => ", certificate and key that match",
         None => ", a certificate for development",
     });
     Ok(found)
 }
 
-/// The arms, if they want any.
-fn arms(arguments: &Arguments) -> Result<Option<Arms>, Failure> {
+/// Arms of the command line, if there are any.
+fn arms(arguments: &ServeOptions) -> Result<Option<Arms>, Failure> {
     let Some(by) = arguments.choose_by else {
         return Ok(None);
     };
     let arms = Arms::new(by, arguments.arms.clone())
         .context("--arm")
         .map_err(Failure::Input)?;
-    // A path must have one meaning.
+    // A path must be unambiguous.
     let taken = |arm: &&Arm| arguments.media.join(&arm.name).exists();
     match arms.arms().iter().find(taken).filter(|_| by == ChooseBy::Path) {
         None => Ok(Some(arms)),
         Some(arm) => Err(Failure::Input(anyhow::anyhow!(
-            "--arm {0}: there is a {0} in {1} already, so that /{0}/… would mean two things; give the arm another name",
+            "--arm {0}: {1} contains {0}, so /{0}/… would be ambiguous; give the arm another name",
             arm.name,
             arguments.media.display()
         ))),
     }
 }
 
-/// Reads certificate and key again, for clients that connect from now on. What cannot be used changes nothing.
-fn reload(arguments: &Arguments, server: &VideoServer, tcp: Option<&TcpServer>) {
+/// Reads certificate and key again, for connections from now on. An unusable certificate changes nothing.
+fn reload(arguments: &ServeOptions, server: &VideoServer, tcp: Option<&TcpServer>) {
     if arguments.cert.is_none() {
-        tracing::warn!("SIGHUP: there is no --cert to read again, the certificate was made for this run");
+        tracing::warn!("SIGHUP: no --cert to read again; the certificate was generated for this run");
         return;
     }
     let renewed = identity(arguments).and_then(|identity| {
@@ -220,12 +219,12 @@ fn reload(arguments: &Arguments, server: &VideoServer, tcp: Option<&TcpServer>) 
         Ok(identity.pin())
     });
     match renewed {
-        Ok(pin) => tracing::info!(%pin, "SIGHUP: new connections get the certificate that was read again"),
-        Err(error) => tracing::error!(%error, "SIGHUP: the certificate stays as it was"),
+        Ok(pin) => tracing::info!(%pin, "SIGHUP: new connections get the new certificate"),
+        Err(error) => tracing::error!(%error, "SIGHUP: the previous certificate stays in use"),
     }
 }
 
-fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
+fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
     if let (Some(certificate), Some(key)) = (&arguments.cert, &arguments.key) {
         return Identity::from_pem_files(certificate, key)
             .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
@@ -238,15 +237,15 @@ fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
     Identity::development(&names).map_err(Failure::run)
 }
 
-/// The address that the operator chose, if it is one that a client can connect to.
+/// Configured address, if a client can connect to it.
 pub(super) fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
     listen
         .map(|address| address.ip())
         .filter(|ip| !ip.is_unspecified())
 }
 
-async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure> {
-    // Before anything can be asked of the server, so that no signal is missed.
+async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failure> {
+    // Before the server starts, so that no signal is missed.
     let mut signals = Signals::new().map_err(Failure::run)?;
     let Prepared {
         library,
@@ -264,14 +263,12 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
     let seen = Arc::new(Metrics::default());
     let monitoring = arguments.metrics.map(metrics::listen).transpose()?;
     let qlog = qlog(arguments)?;
-    let mut observers = Observers::default();
     if monitoring.is_some() {
-        observers.0.push(Arc::clone(&seen) as _);
+        settings.observers.push(Arc::clone(&seen) as _);
     }
     if let Some(qlog) = &qlog {
-        observers.0.push(Arc::clone(qlog) as _);
+        settings.observers.push(Arc::clone(qlog) as _);
     }
-    settings.observer = Some(Arc::new(observers));
     settings.limits = arguments.load.limits();
     settings.processor_time = load::PROCESSOR_TIME;
     let server = VideoServer::start(transport, runtime, library, settings);
@@ -279,22 +276,12 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
         .map(|listener| Dashboard::start(listener, seen, server.clone()))
         .transpose()
         .map_err(Failure::run)?;
-    let address = server.local_addr().map_err(Failure::run)?;
     let tcp = listener
-        .map(|listener| {
-            let (most, idle) = (options.max_connections, options.stall_timeout);
-            TcpServer::start(listener, &server, &options.identity, address, most, idle)
-        })
+        .map(|listener| TcpServer::start(listener, &server, &options))
         .transpose()
         .map_err(Failure::input)?;
-    let watch = dashboard.as_ref().map(Dashboard::address);
-    print(&announcement(
-        arguments,
-        &server,
-        address,
-        watch,
-        &pin.to_string(),
-    ))?;
+    let monitored = dashboard.as_ref().map(Dashboard::address);
+    print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
 
     let signal = loop {
         match signals.next().await {
@@ -302,7 +289,8 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
             Signal::Reload => reload(arguments, &server, tcp.as_ref()),
         }
     };
-    tracing::info!(signal, deadline = %duration::display(arguments.drain_timeout), "shutting down; a second signal ends it at once");
+    let deadline = duration::display(arguments.drain_timeout);
+    tracing::info!(signal, %deadline, "shutting down; a second signal ends it at once");
     let shutdown = async |deadline| {
         let tcp = async {
             match &tcp {
@@ -327,23 +315,23 @@ async fn serve(arguments: &Arguments, prepared: Prepared) -> Result<(), Failure>
     tracing::info!(
         drained = report.drained,
         cut_responses = cut,
-        sessions = report.sessions,
-        responses = report.responses,
-        bytes = report.bytes.as_u64(),
+        sessions = report.totals.sessions,
+        responses = report.totals.responses,
+        bytes = report.totals.bytes.as_u64(),
         "server stopped"
     );
     if report.drained && cut_over_tcp == 0 {
         Ok(())
     } else {
         Err(Failure::run(anyhow::anyhow!(
-            "{} broken off by the shutdown; allow them more time with --drain-timeout",
+            "the shutdown aborted {}; allow more time with --drain-timeout",
             counted(usize::try_from(cut).unwrap_or(usize::MAX), "response")
         )))
     }
 }
 
-/// What writes qlog files, if they want any.
-fn qlog(arguments: &Arguments) -> Result<Option<Arc<Qlog>>, Failure> {
+/// Writer of qlog files, if configured.
+fn qlog(arguments: &ServeOptions) -> Result<Option<Arc<Qlog>>, Failure> {
     let Some(directory) = &arguments.qlog else {
         return Ok(None);
     };
@@ -357,12 +345,12 @@ fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
 
-/// How often to ask for a port that both UDP and TCP have free, if any will do.
+/// Number of attempts to find a port that is free for both UDP and TCP, if any port will do.
 const TRIES: usize = 16;
 
-/// The UDP endpoint, and unless they do not want it TCP on the same port.
+/// Opens the UDP endpoint and, unless disabled, TCP on the same port.
 fn listen(
-    arguments: &Arguments,
+    arguments: &ServeOptions,
     runtime: &Arc<dyn Runtime>,
     options: &ServerOptions,
 ) -> Result<(Server, Option<TcpListener>), Failure> {
@@ -393,7 +381,7 @@ fn listen_on_udp(
         None => match bind(DEFAULT_LISTEN) {
             Err(EndpointError::Bind(BindError::Other { source, .. })) => {
                 let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_LISTEN.port());
-                tracing::warn!(error = %source, "no IPv6 here: listening on {address} only");
+                tracing::warn!(error = %source, "no IPv6 on this machine: listening on {address} only");
                 bind(address)
             }
             bound => bound,

@@ -1,11 +1,11 @@
-//! What the operating system tells a server.
+//! Signals of the operating system to a server.
 
 /// A signal that a server acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
-    /// To end; the signal's name.
+    /// Terminate; the name of the signal.
     End(&'static str),
-    /// To read its certificate again.
+    /// Read the certificate again.
     Reload,
 }
 
@@ -31,15 +31,12 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "it can fail where there are more signals"
-    )]
+    #[expect(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self {})
     }
 
-    /// The next one.
+    /// Waits for the next signal.
     #[cfg(unix)]
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
@@ -52,14 +49,14 @@ impl Signals {
 
     #[cfg(not(unix))]
     pub(super) async fn next(&mut self) -> Signal {
-        // Without a handler there is nothing to wait for but the end of the process.
+        // Without a handler, only the end of the process remains.
         match tokio::signal::ctrl_c().await {
             Ok(()) => Signal::End("Ctrl-C"),
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// The name of the next one that ends a server.
+    /// Waits for the next signal that terminates the server; returns its name.
     pub(super) async fn end(&mut self) -> &'static str {
         loop {
             if let Signal::End(name) = self.next().await {

@@ -1,4 +1,4 @@
-//! From a request and a representation to the head of the response and the bytes that follow it.
+//! Answers to requests: head and range of content, from a request and the properties of a resource.
 
 use core::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -10,60 +10,54 @@ use http::header::{
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 
 use super::path::{self, PathError, ResourceName};
-use super::range::{self, Selection};
-use super::validator::{self, Validators, Verdict};
+use super::range::{self, RangeSelection};
+use super::validator::{self, Precondition, Validators};
 
-/// What is known of the bytes behind a name, before any is read.
+/// Properties of a resource, known before any of it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Representation {
-    /// Bytes in all.
+pub(crate) struct ContentInfo {
     pub length: u64,
-    /// Its media type.
     pub content_type: &'static str,
-    /// What tells this version from others.
     pub validators: Validators,
 }
 
-/// What follows the head.
+/// Content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// Nothing.
+pub(crate) enum AnswerBody {
     Empty,
-    /// A line that says why.
+    /// A line of text with the reason of a refusal.
     Text(String),
-    /// These bytes of the representation (the end is exclusive).
+    /// A range of the resource.
     Bytes(Range<u64>),
 }
 
-/// A response.
+/// Head and content of a response.
 #[derive(Debug)]
-pub struct Answer {
-    /// Status and fields.
+pub(crate) struct Answer {
     pub head: Response<()>,
-    /// What follows.
-    pub body: Body,
+    pub body: AnswerBody,
 }
 
-/// The methods that are understood, as `Allow` lists them.
+/// Supported methods, as in the `Allow` field.
 pub(super) const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// What a request wants done.
+/// Action that a request asks for.
 #[derive(Debug)]
-pub enum Route {
+pub(crate) enum Route {
     /// A `GET` or `HEAD` of what has this name.
     LookUp(ResourceName),
-    /// There is nothing to look up: `OPTIONS`, another method (405), a target that is not a path (400) or that can
-    /// name nothing (404).
+    /// There is nothing to look up: `OPTIONS`, another method (405), a target that is not a path (400) or
+    /// that can name nothing (404).
     Answer(Answer),
 }
 
-/// Reads method and target of a request.
-pub fn route(method: &Method, uri: &Uri) -> Route {
+/// Evaluates method and target of a request.
+pub(crate) fn route(method: &Method, uri: &Uri) -> Route {
     if method == Method::OPTIONS {
         return Route::Answer(Answer::new(StatusCode::NO_CONTENT).field(ALLOW, METHODS));
     }
     if method != Method::GET && method != Method::HEAD {
-        let text = format!("{method} is not supported here: use {METHODS}");
+        let text = format!("method {method} is not supported; expected one of: {METHODS}");
         let answer = Answer::refusal(StatusCode::METHOD_NOT_ALLOWED, text).field(ALLOW, METHODS);
         return Route::Answer(answer);
     }
@@ -75,30 +69,30 @@ pub fn route(method: &Method, uri: &Uri) -> Route {
     Route::Answer(Answer::refusal(status, error.to_string()).for_method(method))
 }
 
-/// The answer to a `GET` or `HEAD` for what exists. `now` is the wall-clock time, where there is one.
-pub fn represent(
+/// Answers a `GET` or `HEAD` for an existing resource at the wall-clock time `now`.
+pub(crate) fn represent(
     method: &Method,
     headers: &HeaderMap,
-    what: &Representation,
+    what: &ContentInfo,
     now: Option<SystemTime>,
 ) -> Answer {
     match validator::evaluate(headers, &what.validators) {
         // §15.4.5: the tag is all that a cache needs.
-        Verdict::NotModified => {
+        Precondition::NotModified => {
             Answer::new(StatusCode::NOT_MODIFIED).field(ETAG, &what.validators.etag.to_field())
         }
-        Verdict::PreconditionFailed => Answer::refusal(
+        Precondition::Failed => Answer::refusal(
             StatusCode::PRECONDITION_FAILED,
-            "the resource has changed since the version that was asked for".into(),
+            "the resource has changed since the requested version".into(),
         ),
-        Verdict::Proceed => match selection(method, headers, what, now) {
-            Selection::Whole => whole(what, now),
-            Selection::Part(part) => {
+        Precondition::Proceed => match selection(method, headers, what, now) {
+            RangeSelection::Whole => described(StatusCode::OK, what, 0..what.length, now),
+            RangeSelection::Bytes(part) => {
                 let unit = format!("bytes {}-{}/{}", part.start, part.end - 1, what.length);
                 described(StatusCode::PARTIAL_CONTENT, what, part, now).field(CONTENT_RANGE, &unit)
             }
-            Selection::Unsatisfiable => {
-                let text = format!("the range starts past the end: there are {} bytes", what.length);
+            RangeSelection::Unsatisfiable => {
+                let text = format!("the range starts past the end of {} bytes", what.length);
                 Answer::refusal(StatusCode::RANGE_NOT_SATISFIABLE, text)
                     .field(CONTENT_RANGE, &format!("bytes */{}", what.length))
             }
@@ -111,9 +105,9 @@ pub fn represent(
 fn selection(
     method: &Method,
     headers: &HeaderMap,
-    what: &Representation,
+    what: &ContentInfo,
     now: Option<SystemTime>,
-) -> Selection {
+) -> RangeSelection {
     let mut fields = headers.get_all(RANGE).iter();
     match (fields.next().and_then(|field| field.to_str().ok()), fields.next()) {
         (Some(field), None)
@@ -121,15 +115,11 @@ fn selection(
         {
             range::select(field, what.length)
         }
-        _ => Selection::Whole,
+        _ => RangeSelection::Whole,
     }
 }
 
-fn whole(what: &Representation, now: Option<SystemTime>) -> Answer {
-    described(StatusCode::OK, what, 0..what.length, now)
-}
-
-fn described(status: StatusCode, what: &Representation, part: Range<u64>, now: Option<SystemTime>) -> Answer {
+fn described(status: StatusCode, what: &ContentInfo, part: Range<u64>, now: Option<SystemTime>) -> Answer {
     let mut answer = Answer::new(status)
         .field(CONTENT_TYPE, what.content_type)
         .field(CONTENT_LENGTH, &(part.end - part.start).to_string())
@@ -138,7 +128,7 @@ fn described(status: StatusCode, what: &Representation, part: Range<u64>, now: O
     if let Some(date) = what.validators.last_modified(now) {
         answer = answer.field(LAST_MODIFIED, &date);
     }
-    answer.body = Body::Bytes(part);
+    answer.body = AnswerBody::Bytes(part);
     answer
 }
 
@@ -148,60 +138,51 @@ impl Answer {
         *head.status_mut() = status;
         Self {
             head,
-            body: Body::Empty,
+            body: AnswerBody::Empty,
         }
     }
 
-    /// An answer that says in a line of text why there is nothing else.
-    pub fn refusal(status: StatusCode, why: String) -> Self {
+    /// Creates an answer with a line of text: the reason of the refusal.
+    pub(crate) fn refusal(status: StatusCode, why: String) -> Self {
         let text = why + "\n";
         let mut answer = Self::new(status)
             .field(CONTENT_TYPE, "text/plain; charset=utf-8")
             .field(CONTENT_LENGTH, &text.len().to_string());
-        answer.body = Body::Text(text);
+        answer.body = AnswerBody::Text(text);
         answer
     }
 
     /// 404 for a name that no file has.
-    pub fn not_found(method: &Method) -> Self {
+    pub(crate) fn not_found(method: &Method) -> Self {
         Self::refusal(StatusCode::NOT_FOUND, PathError::NotFound.to_string()).for_method(method)
     }
 
-    /// 503 for want of room, with how long to wait before asking again, in whole seconds and at least one.
-    pub fn unavailable(again: Duration) -> Self {
-        let text = "the server has as many viewers as it can carry; please come again".to_owned();
+    /// 503 with `Retry-After` in whole seconds, at least one.
+    pub(crate) fn unavailable(again: Duration) -> Self {
+        let text = "the server is at its limit of sessions; please come again later".to_owned();
         let seconds = again.as_secs().max(1).to_string();
         Self::refusal(StatusCode::SERVICE_UNAVAILABLE, text).field(RETRY_AFTER, &seconds)
     }
 
-    /// The same answer as its method wants it: `HEAD` gets the fields and no content (§9.3.2).
+    /// Removes the content of an answer to `HEAD` (§9.3.2).
     #[must_use]
-    pub fn for_method(mut self, method: &Method) -> Self {
+    pub(crate) fn for_method(mut self, method: &Method) -> Self {
         if method == Method::HEAD {
-            self.body = Body::Empty;
+            self.body = AnswerBody::Empty;
         }
         self
     }
 
-    /// The same answer with a `Date` (§6.6.1: a server with a clock sends one; one without must not).
+    /// Adds a `Date` field (§6.6.1: required of a server with a clock, forbidden without).
     #[must_use]
-    pub fn dated(self, now: Option<SystemTime>) -> Self {
+    pub(crate) fn dated(self, now: Option<SystemTime>) -> Self {
         match now {
             Some(now) => self.field(DATE, &httpdate::fmt_http_date(now)),
             None => self,
         }
     }
 
-    /// Bytes of content that follow the head.
-    pub fn content_length(&self) -> u64 {
-        match &self.body {
-            Body::Empty => 0,
-            Body::Text(text) => text.len() as u64,
-            Body::Bytes(part) => part.end - part.start,
-        }
-    }
-
-    /// Every value here is made of visible ASCII; one that were not would be left out rather than panic.
+    /// Adds a field. All values here are visible ASCII; any other value would be omitted.
     fn field(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.head.headers_mut().insert(name, value);

@@ -1,10 +1,11 @@
 //! The media type of a file, from its name.
 
-/// The media type for a file `name`, by its extension, in any case; `application/octet-stream` when that says nothing.
+/// The media type for a file `name`, by its extension, in any case; `application/octet-stream` when that says
+/// nothing.
 ///
-/// Video containers as registered: `video/mp4` (RFC 4337), `video/iso.segment` (ISO/IEC 23009-1 §C), playlists
-/// (RFC 8216 §4), manifests (ISO/IEC 23009-1 §C.1).
-pub fn of(name: &str) -> &'static str {
+/// Video containers as registered: `video/mp4` (RFC 4337), `video/iso.segment` (ISO/IEC 23009-1 §C),
+/// playlists (RFC 8216 §4), manifests (ISO/IEC 23009-1 §C.1).
+pub(crate) fn of(name: &str) -> &'static str {
     let extension = name
         .rsplit_once('.')
         .map(|(_, extension)| extension.to_ascii_lowercase());

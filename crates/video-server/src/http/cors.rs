@@ -1,4 +1,4 @@
-//! Which pages of other origins may read what is served here: CORS
+//! CORS: access to responses by pages of other origins
 //! ([Fetch §3.2](https://fetch.spec.whatwg.org/#http-cors-protocol)) and
 //! [Resource Timing §4.5](https://www.w3.org/TR/resource-timing/#sec-timing-allow-origin), without which a player
 //! cannot see how long its requests took. Credentials are never allowed: nothing here depends on them.
@@ -20,7 +20,7 @@ use super::answer::METHODS;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cors {
-    /// Every origin.
+    /// Pages of every origin.
     Any,
     /// These origins, as browsers write them: `https://player.example`, with a port unless it is the scheme's own.
     Only(Vec<String>),
@@ -29,21 +29,22 @@ pub enum Cors {
 /// A text that names no origins.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{text}` is not an origin: write scheme, host and, unless it is the usual one, port, such as https://player.example \
-     or http://localhost:8080, with nothing after it; several with commas between them; or * for every origin"
+    "`{text}` is not an origin; expected scheme, host and optional port, such as https://player.example or \
+     http://localhost:8080; several origins separated by commas; or * for every origin"
 )]
 pub struct CorsError {
-    /// The text.
+    /// The text that is not an origin.
     text: String,
 }
 
 const TIMING_ALLOW_ORIGIN: HeaderName = HeaderName::from_static("timing-allow-origin");
 
-/// What a page may read beside the few fields that it always may.
+/// Response fields that a page may read in addition to the few that it always may.
 const EXPOSED: &str = "CMSD-Dynamic, CMSD-Static, Content-Length, Content-Range, ETag, Date, Server-Timing";
 
 /// Fields that players set: the four of CMCD (CTA-5004 §2), ranges and conditions, the priority of RFC 9218.
-const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Range, If-Match, If-Modified-Since, \
+const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Range, If-Match, \
+    If-Modified-Since, \
     If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control";
 
 /// For how long a preflight's answer holds, seconds. Chromium keeps none for longer.
@@ -56,7 +57,7 @@ impl Cors {
         let allowed = match self {
             Self::Any => HeaderValue::from_static("*"),
             Self::Only(origins) => {
-                // A cache must not give one origin what was allowed to another.
+                // A cache must not reuse one origin's permission for another.
                 response.append(VARY, HeaderValue::from_static("Origin"));
                 let known =
                     |origin: &&HeaderValue| origins.iter().any(|known| known.as_bytes() == origin.as_bytes());
@@ -138,19 +139,14 @@ impl fmt::Display for Cors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::headers;
     use rstest::rstest;
-
-    fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
-        let field =
-            |&(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
-        fields.iter().map(field).collect()
-    }
 
     fn applied(cors: &str, method: &Method, request: &[(&'static str, &str)]) -> HeaderMap {
         let mut response = HeaderMap::new();
         cors.parse::<Cors>()
             .unwrap()
-            .apply(method, &fields(request), &mut response);
+            .apply(method, &headers(request), &mut response);
         response
     }
 
@@ -178,11 +174,11 @@ mod tests {
 
     #[test]
     fn a_preflight_allows_what_players_send() {
-        let asked = [
+        let preflight = [
             ("origin", "https://a.example"),
             ("access-control-request-method", "GET"),
         ];
-        let response = applied("*", &Method::OPTIONS, &asked);
+        let response = applied("*", &Method::OPTIONS, &preflight);
         let allowed = text(&response, "access-control-allow-headers");
         for field in [
             "CMCD-Object",
@@ -198,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn of_some_origins_only_these_may_read_and_caches_are_told() {
+    fn only_listed_origins_may_read_and_responses_vary_by_origin() {
         let cors = "https://a.example,http://localhost:8080";
         for origin in ["https://a.example", "http://localhost:8080"] {
             let response = applied(cors, &Method::GET, &[("origin", origin)]);
@@ -241,7 +237,7 @@ mod tests {
     #[case("ftp://a.example")]
     #[case("https://a.example,*")]
     #[case("null")]
-    fn what_is_no_origin_is_quoted_with_the_mend(#[case] wrong: &str) {
+    fn an_invalid_origin_is_quoted_with_a_correction(#[case] wrong: &str) {
         let error = wrong.parse::<Cors>().unwrap_err().to_string();
         assert!(
             error.contains("is not an origin") && error.contains("https://player.example"),

@@ -1,16 +1,24 @@
-//! The HTTP semantics of a file server (RFC 9110), as pure functions: what was asked and what there is go in, the
-//! head of the response and the bytes to send come out. No sockets, no files, no clock.
+//! HTTP semantics of a file server (RFC 9110), as pure functions from a request and a resource to the head of
+//! the response and the range of its content. No sockets, no files, no clock.
 //!
-//! - [`path`]: from a request target to a name below the media directory, or a refusal.
-//! - [`range`]: which bytes of a representation were asked for.
-//! - [`validator`]: entity tags, modification dates and the conditions that name them.
-//! - [`content_type`]: the media type of a file name.
-//! - [`cors`]: which pages of other origins may read it.
-//! - [`answer`]: all of it put together.
+//! - `path`: resource names from request targets;
+//! - `range`: ranges of bytes;
+//! - `validator`: entity tags, modification dates and conditions;
+//! - `content_type`: media types of file names;
+//! - [`cors`]: access by pages of other origins;
+//! - `answer`: all of it combined.
 
-pub mod answer;
-pub mod content_type;
+pub(crate) mod answer;
+pub(crate) mod content_type;
 pub mod cors;
-pub mod path;
-pub mod range;
-pub mod validator;
+pub(crate) mod path;
+pub(crate) mod range;
+pub(crate) mod validator;
+
+/// Header fields for tests.
+#[cfg(test)]
+pub(crate) fn headers(fields: &[(&'static str, &str)]) -> http::HeaderMap {
+    let field =
+        |&(name, value): &(&'static str, &str)| (http::HeaderName::from_static(name), value.parse().unwrap());
+    fields.iter().map(field).collect()
+}

@@ -1,13 +1,14 @@
-//! From a request target to a name below the media directory.
+//! Resource names from request targets.
 //!
-//! Segments are split first and percent-decoded afterwards, so an encoded slash never makes a new segment. What could
-//! leave the directory, or name something that an operator did not mean to publish, is "not found", not an error:
-//! the answer tells a prober nothing.
+//! Segments are split first and percent-decoded afterwards, so an encoded slash never makes a new segment.
+//! What could leave the directory, or name something that an operator did not mean to publish, is "not
+//! found", not an error: the answer tells a prober nothing.
 
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
-/// A name below the media directory: segments joined by `/`, none of them empty, hidden (`.…`) or able to escape.
+/// A name below the media directory: segments joined by `/`, none of them empty, hidden (`.…`) or able to
+/// escape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceName(String);
 
@@ -17,8 +18,8 @@ impl ResourceName {
         &self.0
     }
 
-    /// The name of a file of the media directory, from its path relative to it; `None` when the file cannot be asked
-    /// for: hidden, not UTF-8, or not below the directory.
+    /// The name of a file of the media directory, from its path relative to it; `None` when the file cannot
+    /// be asked for: hidden, not UTF-8, or not below the directory.
     pub fn from_relative(path: &std::path::Path) -> Option<Self> {
         let segments = path
             .components()
@@ -56,10 +57,10 @@ impl core::fmt::Display for ResourceName {
     }
 }
 
-/// Why a request target names nothing.
+/// Reason for which a request target names no resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum PathError {
+pub(crate) enum PathError {
     /// Not a path: no slash in front, a broken percent-escape, not UTF-8 once decoded. Answered with 400.
     #[error(
         "the request target is not a path: percent-escapes are % and two hexadecimal digits, the text is UTF-8"
@@ -74,7 +75,7 @@ pub enum PathError {
 const LONGEST: usize = 4096;
 
 /// Reads the path of a request target (without its query).
-pub fn resolve(path: &str) -> Result<ResourceName, PathError> {
+pub(crate) fn resolve(path: &str) -> Result<ResourceName, PathError> {
     let segments = path.strip_prefix('/').ok_or(PathError::Malformed)?;
     if path.len() > LONGEST {
         return Err(PathError::NotFound);
@@ -106,7 +107,7 @@ fn decode(segment: &str) -> Result<String, PathError> {
         .map_err(|_| PathError::Malformed)
 }
 
-/// Whether one decoded segment may be looked up. A leading dot covers `.`, `..` and hidden files alike.
+/// Returns true if a decoded segment may be looked up. A leading dot covers `.`, `..` and hidden files alike.
 fn is_public(segment: &str) -> bool {
     !segment.is_empty()
         && !segment.starts_with('.')
@@ -190,7 +191,7 @@ mod tests {
     #[case("/etc/passwd")]
     #[case(".git/config")]
     #[case("films/.hidden")]
-    fn a_file_that_cannot_be_asked_for_has_no_name(#[case] file: &str) {
+    fn a_file_that_no_request_can_name_has_no_name(#[case] file: &str) {
         assert_eq!(ResourceName::from_relative(std::path::Path::new(file)), None);
     }
 

@@ -1,18 +1,18 @@
 //! Byte ranges ([RFC 9110 §14](https://www.rfc-editor.org/rfc/rfc9110#section-14)).
 //!
-//! One range is honoured. A field that names several ranges is ignored and answered with the whole, as §14.2 allows:
-//! no player asks for several, and `multipart/byteranges` invites overlapping-range attacks (§17.15). A field that is
-//! malformed or in an unknown unit is ignored likewise.
+//! One range is honoured. A field that names several ranges is ignored and answered with the whole, as §14.2
+//! allows: no player asks for several, and `multipart/byteranges` invites overlapping-range attacks (§17.15).
+//! A field that is malformed or in an unknown unit is ignored likewise.
 
 use core::ops::Range;
 
-/// Which bytes of a representation a request asks for.
+/// Range of bytes that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Selection {
-    /// All of it: there is no `Range`, or one that is to be ignored.
+pub(crate) enum RangeSelection {
+    /// The whole representation: no `Range` field, or one that is ignored.
     Whole,
     /// These bytes (the end is exclusive), at least one.
-    Part(Range<u64>),
+    Bytes(Range<u64>),
     /// A range that starts past the end: 416.
     Unsatisfiable,
 }
@@ -20,12 +20,12 @@ pub enum Selection {
 /// Reads the value of a `Range` field against a representation of `length` bytes.
 ///
 /// Positions too large for 64 bits are positions past the end, not errors.
-pub fn select(field: &str, length: u64) -> Selection {
-    parse(field, length).unwrap_or(Selection::Whole)
+pub(crate) fn select(field: &str, length: u64) -> RangeSelection {
+    parse(field, length).unwrap_or(RangeSelection::Whole)
 }
 
 /// `None` for whatever is to be ignored.
-fn parse(field: &str, length: u64) -> Option<Selection> {
+fn parse(field: &str, length: u64) -> Option<RangeSelection> {
     let (unit, set) = field.trim().split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
         return None;
@@ -53,22 +53,22 @@ fn parse(field: &str, length: u64) -> Option<Selection> {
         return None;
     }
     if first >= length {
-        return Some(Selection::Unsatisfiable);
+        return Some(RangeSelection::Unsatisfiable);
     }
-    Some(Selection::Part(first..last.saturating_add(1).min(length)))
+    Some(RangeSelection::Bytes(first..last.saturating_add(1).min(length)))
 }
 
 /// The last `count` bytes.
-fn suffix(count: u64, length: u64) -> Selection {
+fn suffix(count: u64, length: u64) -> RangeSelection {
     match (count, length) {
-        (0, _) => Selection::Unsatisfiable,
+        (0, _) => RangeSelection::Unsatisfiable,
         // Satisfiable by §14.1.2, but `Content-Range` cannot name an empty range.
-        (_, 0) => Selection::Whole,
-        _ => Selection::Part(length.saturating_sub(count)..length),
+        (_, 0) => RangeSelection::Whole,
+        _ => RangeSelection::Bytes(length.saturating_sub(count)..length),
     }
 }
 
-/// `1*DIGIT`, saturating.
+/// Parses `1*DIGIT`; saturates at the largest number.
 fn position(text: &str) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -101,7 +101,7 @@ mod tests {
     #[case::empty_list_elements("bytes=, ,0-9,", 0..10)]
     #[case::leading_zeros("bytes=00-009", 0..10)]
     fn one_range_is_honoured(#[case] field: &str, #[case] part: Range<u64>) {
-        assert_eq!(select(field, 10_000), Selection::Part(part));
+        assert_eq!(select(field, 10_000), RangeSelection::Bytes(part));
     }
 
     #[rstest]
@@ -111,7 +111,7 @@ mod tests {
     #[case::both_past_64_bits("bytes=99999999999999999999999-99999999999999999999999")]
     #[case::no_last_bytes("bytes=-0")]
     fn a_range_past_the_end_is_unsatisfiable(#[case] field: &str) {
-        assert_eq!(select(field, 10_000), Selection::Unsatisfiable);
+        assert_eq!(select(field, 10_000), RangeSelection::Unsatisfiable);
     }
 
     #[rstest]
@@ -134,15 +134,15 @@ mod tests {
     #[case::overlapping_ranges("bytes=0-,0-,0-")]
     #[case::two_past_the_end("bytes=20000-,30000-")]
     fn a_field_that_is_malformed_or_names_several_ranges_is_ignored(#[case] field: &str) {
-        assert_eq!(select(field, 10_000), Selection::Whole);
+        assert_eq!(select(field, 10_000), RangeSelection::Whole);
     }
 
     #[rstest]
-    #[case("bytes=0-", Selection::Unsatisfiable)]
-    #[case("bytes=0-0", Selection::Unsatisfiable)]
-    #[case("bytes=-0", Selection::Unsatisfiable)]
-    #[case("bytes=-5", Selection::Whole)]
-    fn nothing_of_an_empty_file_can_be_named(#[case] field: &str, #[case] selection: Selection) {
+    #[case("bytes=0-", RangeSelection::Unsatisfiable)]
+    #[case("bytes=0-0", RangeSelection::Unsatisfiable)]
+    #[case("bytes=-0", RangeSelection::Unsatisfiable)]
+    #[case("bytes=-5", RangeSelection::Whole)]
+    fn nothing_of_an_empty_file_can_be_named(#[case] field: &str, #[case] selection: RangeSelection) {
         assert_eq!(select(field, 0), selection);
     }
 
@@ -151,11 +151,11 @@ mod tests {
         let last = u64::MAX;
         assert_eq!(
             select(&format!("bytes=0-{last}"), u64::MAX),
-            Selection::Part(0..u64::MAX)
+            RangeSelection::Bytes(0..u64::MAX)
         );
         assert_eq!(
             select(&format!("bytes={last}-"), u64::MAX),
-            Selection::Unsatisfiable
+            RangeSelection::Unsatisfiable
         );
     }
 
@@ -165,7 +165,7 @@ mod tests {
             field in "(bytes|BYTES|x)=[ ,]?[0-9]{0,21}-?[0-9]{0,21}(,[0-9-]{0,3})?|\\PC*",
             length: u64,
         ) {
-            if let Selection::Part(part) = select(&field, length) {
+            if let RangeSelection::Bytes(part) = select(&field, length) {
                 proptest::prop_assert!(part.start < part.end && part.end <= length, "{part:?}");
             }
         }
@@ -174,9 +174,9 @@ mod tests {
         fn a_well_formed_range_names_its_bytes(first: u32, more: u32, after: u32) {
             let (first, last) = (u64::from(first), u64::from(first) + u64::from(more));
             let length = last + 1 + u64::from(after);
-            let part = Selection::Part(first..last + 1);
+            let part = RangeSelection::Bytes(first..last + 1);
             proptest::prop_assert_eq!(select(&format!("bytes={first}-{last}"), length), part);
-            let tail = Selection::Part(length - u64::from(after) - 1..length);
+            let tail = RangeSelection::Bytes(length - u64::from(after) - 1..length);
             proptest::prop_assert_eq!(select(&format!("bytes=-{}", u64::from(after) + 1), length), tail);
         }
     }

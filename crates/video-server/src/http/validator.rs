@@ -10,13 +10,13 @@ use http::header::{HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RA
 
 /// A strong entity tag (§8.8.3): two representations with the same one are the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntityTag(String);
+pub(crate) struct EntityTag(String);
 
 impl EntityTag {
-    /// The tag of a file that had this length, modification time and file number (0 where there is none) when it was
-    /// opened. Nanoseconds keep two writes of one second apart; the file number keeps apart a file and the one
-    /// that was renamed over it.
-    pub fn of_file(length: u64, modified: SystemTime, number: u64) -> Self {
+    /// The tag of a file that had this length, modification time and file number (0 where there is none) when
+    /// it was opened. Nanoseconds keep two writes of one second apart; the file number keeps apart a file and
+    /// the one that was renamed over it.
+    pub(crate) fn of_file(length: u64, modified: SystemTime, number: u64) -> Self {
         let nanos = modified.duration_since(UNIX_EPOCH).map_or_else(
             |before| before.duration().as_nanos() | 1 << 127,
             |after| after.as_nanos(),
@@ -25,7 +25,7 @@ impl EntityTag {
     }
 
     /// The tag of what says itself how its versions differ. Characters that no tag may hold are left out.
-    pub fn of_identity(identity: &str) -> Self {
+    pub(crate) fn of_identity(identity: &str) -> Self {
         Self(
             identity
                 .chars()
@@ -35,14 +35,14 @@ impl EntityTag {
     }
 
     /// As it stands in an `ETag` field, with its quotes.
-    pub fn to_field(&self) -> String {
+    pub(crate) fn to_field(&self) -> String {
         format!("\"{}\"", self.0)
     }
 }
 
-/// What tells one version of a resource from another.
+/// Identity of a version of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Validators {
+pub(crate) struct Validators {
     /// Always known, always strong.
     pub etag: EntityTag,
     /// In whole seconds, as HTTP writes it; `None` for what has no such date.
@@ -54,7 +54,7 @@ const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
 impl Validators {
     /// Validators of a representation; a date that HTTP cannot write (before 1970, after 9999) counts as none.
-    pub fn new(etag: EntityTag, modified: Option<SystemTime>) -> Self {
+    pub(crate) fn new(etag: EntityTag, modified: Option<SystemTime>) -> Self {
         let modified = modified
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
             .filter(|since| *since <= LAST_DATE)
@@ -63,52 +63,52 @@ impl Validators {
     }
 
     /// `Last-Modified`, unless it would lie after `now` (§8.8.2.1 forbids to send that).
-    pub fn last_modified(&self, now: Option<SystemTime>) -> Option<String> {
+    pub(crate) fn last_modified(&self, now: Option<SystemTime>) -> Option<String> {
         self.modified
             .filter(|&modified| now.is_none_or(|now| modified <= now))
             .map(httpdate::fmt_http_date)
     }
 }
 
-/// What the conditions of a request say.
+/// Result of evaluating a request's conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Answer as if there were none.
+pub(crate) enum Precondition {
+    /// The conditions hold, or there are none.
     Proceed,
     /// 304: the client has it.
     NotModified,
     /// 412: the client wanted another version than there is.
-    PreconditionFailed,
+    Failed,
 }
 
 /// Evaluates the conditions of a `GET` or `HEAD` request, in the order of §13.2.2.
-pub fn evaluate(headers: &HeaderMap, current: &Validators) -> Verdict {
+pub(crate) fn evaluate(headers: &HeaderMap, current: &Validators) -> Precondition {
     if let Some(matches) = any_tag(headers, &IF_MATCH, |tag| tag.strongly_equals(&current.etag)) {
         if !matches {
-            return Verdict::PreconditionFailed;
+            return Precondition::Failed;
         }
     } else if let (Some(date), Some(modified)) = (date(headers, &IF_UNMODIFIED_SINCE), current.modified)
         && modified > date
     {
-        return Verdict::PreconditionFailed;
+        return Precondition::Failed;
     }
     if let Some(matches) = any_tag(headers, &IF_NONE_MATCH, |tag| tag.weakly_equals(&current.etag)) {
         if matches {
-            return Verdict::NotModified;
+            return Precondition::NotModified;
         }
     } else if let (Some(date), Some(modified)) = (date(headers, &IF_MODIFIED_SINCE), current.modified)
         && modified <= date
     {
-        return Verdict::NotModified;
+        return Precondition::NotModified;
     }
-    Verdict::Proceed
+    Precondition::Proceed
 }
 
-/// Whether `If-Range` (§13.1.5) lets a `Range` field be honoured; `true` when there is none.
+/// Returns true if `If-Range` (§13.1.5) allows a `Range` field to be honoured, or is absent.
 ///
-/// A date counts only when it is exactly the modification date and that lies a second in the past, so that it names
-/// one version (§8.8.2.2); without a clock (`now` is `None`) no date does.
-pub fn if_range_holds(headers: &HeaderMap, current: &Validators, now: Option<SystemTime>) -> bool {
+/// A date counts only when it is exactly the modification date and that lies a second in the past, so that it
+/// names one version (§8.8.2.2); without a clock (`now` is `None`) no date does.
+pub(crate) fn if_range_holds(headers: &HeaderMap, current: &Validators, now: Option<SystemTime>) -> bool {
     let Some(field) = headers.get(IF_RANGE) else {
         return true;
     };
@@ -125,7 +125,7 @@ pub fn if_range_holds(headers: &HeaderMap, current: &Validators, now: Option<Sys
     date == modified && modified + Duration::from_secs(1) <= now
 }
 
-/// The one HTTP-date of a field; several, or what is not a date, are ignored.
+/// The HTTP-date of a field; several values, or a malformed one, are ignored.
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
@@ -162,8 +162,8 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Whether a tag of the list in field `name` satisfies `equals`; `*` always does; `None` when there is no such field.
-/// What follows a malformed element is not looked at.
+/// Returns true if a tag of the list in field `name` satisfies `equals`, or the list is `*`; `None` without
+/// such a field. Elements after a malformed one are ignored.
 fn any_tag(headers: &HeaderMap, name: &HeaderName, equals: impl Fn(&Tag<'_>) -> bool) -> Option<bool> {
     let mut present = None;
     for value in headers.get_all(name) {

@@ -1,4 +1,4 @@
-//! [`LibraryError`]: why there is nothing to serve, and the mend.
+//! [`LibraryError`]: errors of a media directory.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,35 +6,32 @@ use std::path::PathBuf;
 use playrate_media::MediaError;
 use thiserror::Error;
 
-/// Why a library cannot be made.
+/// Error of reading a media directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LibraryError {
     /// The directory, or something in it, cannot be read.
-    #[error("cannot read {}: {error}; name a directory that this user may read", path.display())]
+    #[error("cannot read {}: {error}; expected a directory that this user may read", path.display())]
     Unreadable {
-        /// What cannot be read.
+        /// File or directory that cannot be read.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// A file was named in place of a directory.
-    #[error("{} is not a directory; name the directory that the titles are in", path.display())]
-    NotADirectory {
-        /// What was named.
-        path: PathBuf,
-    },
-    /// More than a server takes in.
+    /// The path is not a directory.
+    #[error("{} is not a directory; expected the directory of the titles", .0.display())]
+    NotADirectory(PathBuf),
+    /// A directory beyond a limit.
     #[error(
-        "{} holds more than {limit} {what}; serve a smaller directory, or several servers one each",
+        "{} holds more than {limit} {what}; serve a smaller directory, or split it among several servers",
         path.display()
     )]
     TooLarge {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// The limit.
+        /// The limit that is exceeded.
         limit: usize,
-        /// What is limited.
+        /// Kind of the limited items.
         what: &'static str,
     },
     /// Titles that cannot be played.
@@ -43,23 +40,21 @@ pub enum LibraryError {
     /// There is nothing to watch: manifests that cannot be used, and no title beside them.
     #[error("nothing to serve: {}", list(.0))]
     BadManifests(Vec<String>),
-    /// A name under which nothing can be asked for.
+    /// A name that no request can have.
     #[error(
-        "`{name}` cannot name a title: use segments joined by `/`, none of them empty or with a leading dot"
+        "invalid title name `{0}`; expected segments joined by `/`, none of them empty or with a leading dot"
     )]
-    Name {
-        /// The name as given.
-        name: String,
-    },
+    Name(String),
 }
 
 /// A title that cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{error}")]
+#[non_exhaustive]
 pub struct BadTitle {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it: file, box and offset.
+    /// Fault in the file, with box and offset.
     pub error: MediaError,
 }
 

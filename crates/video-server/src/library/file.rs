@@ -1,4 +1,4 @@
-//! [`OpenFile`]: a file as it was when a request opened it.
+//! [`OpenFile`]: a file in the version that a request opened.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -9,20 +9,20 @@ use bytes::Bytes;
 
 use crate::http::validator::EntityTag;
 
-/// A file that one response reads. A file replaced by another goes on being read as it was; one that is written to
-/// in place gives an error rather than a mix of two versions.
+/// A file that one response reads. A file replaced by another goes on being read as it was; one that is
+/// written to in place gives an error rather than a mix of two versions.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: File,
     version: Version,
 }
 
-/// What tells a changed file from an unchanged one.
+/// Properties that differ between versions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Version {
     length: u64,
     modified: Option<SystemTime>,
-    /// The inode, where there are such.
+    /// Inode number; 0 on systems without inodes.
     number: u64,
 }
 
@@ -45,7 +45,7 @@ impl Version {
 }
 
 impl OpenFile {
-    /// Opens what is at `path`, if that is a file. What is not (a pipe, a device) is not opened: that might block.
+    /// Opens the file at `path`. Anything else (a pipe, a device) is not opened, since that might block.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => {}
@@ -102,7 +102,7 @@ fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) 
             Err(error) => return Err(error.into()),
         }
     }
-    // There may be more room than was asked for.
+    // The buffer may have more capacity than requested.
     buffer.truncate(length);
     Ok(())
 }
@@ -112,7 +112,7 @@ fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) 
 fn read_exact_at(mut file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
     use std::io::{Read as _, Seek as _, SeekFrom};
 
-    // One response reads from a file, so nobody else moves the cursor meanwhile.
+    // One response reads from a file, so no other reader moves the cursor.
     file.seek(SeekFrom::Start(offset))?;
     buffer.resize(length, 0);
     file.read_exact(buffer)

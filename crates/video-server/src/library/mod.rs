@@ -1,16 +1,17 @@
-//! [`Library`]: what a server has to give.
+//! [`Library`]: the titles and files of a server.
 //!
-//! A directory is read once at the start: every `.mp4` and `.m4v` in it is opened and its index read, so that a bad one
-//! is refused before anybody asks for it, and its average rate is known from then on. Of the index only a
+//! A directory is read once at the start: every `.mp4` and `.m4v` in it is opened and its index read, so that
+//! a bad one is refused at once, and its average rate is known from then on. Of the index only a
 //! [`TitleSummary`] is kept; the frames of a thousand films would not fit.
 //!
-//! A file is looked up and opened anew for each request, so what is added to the directory later is served at once.
-//! DASH and HLS manifests are read as well: they say which files are segments of which representation, and so which rate a response
-//! has. One that cannot be used is named in the log; its files are served like any others, without a rate.
+//! A file is looked up and opened anew for each request, so files added to the directory later are served at
+//! once. DASH and HLS manifests are read as well: they tell which files are segments of which representation,
+//! and so the rate of a response. An unusable manifest is logged; its files are served like any others,
+//! without a rate.
 //!
-//! Titles are not indexed while serving: a title that is new, or has changed since the start, is served as it is, and
-//! its rate is unknown until the next start (the log says so). A file that changes *while a response reads it* ends
-//! that response early: titles are to be replaced by renaming complete files over them.
+//! Titles are not indexed while serving: a title that is new, or has changed since the start, is served as it
+//! is, and its rate is unknown until the next start (the log says so). A file that changes *while a response
+//! reads it* ends that response early: titles are to be replaced by renaming complete files over them.
 
 mod error;
 mod file;
@@ -30,25 +31,25 @@ use playrate_units::{Bitrate, Bytes as ByteCount};
 
 pub use error::{BadTitle, LibraryError};
 use file::OpenFile;
-use packaged::{Known, Packaged};
+use packaged::{KnownSegment, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
 
-use crate::http::answer::Representation;
+use crate::http::answer::ContentInfo;
 use crate::http::content_type;
 use crate::http::path::ResourceName;
 use crate::http::validator::{EntityTag, Validators};
 
-/// What is kept of a title's index.
+/// Summary of a title's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleSummary {
     /// Codecs as RFC 6381 writes them; empty for generated payload.
     pub codecs: String,
-    /// Width of the picture in pixels; zero for generated payload.
+    /// Width of the video in pixels; zero for generated payload.
     pub width: u32,
-    /// Height of the picture in pixels; zero for generated payload.
+    /// Height of the video in pixels; zero for generated payload.
     pub height: u32,
-    /// Playing time.
+    /// Duration of the title.
     pub duration: Duration,
     /// Video and audio bytes over playing time.
     pub average_rate: Bitrate,
@@ -56,7 +57,7 @@ pub struct TitleSummary {
     pub peak_rate: Bitrate,
     /// Size of the file.
     pub size: ByteCount,
-    /// How the frames are laid out.
+    /// Layout of the frames in the file.
     pub layout: Layout,
 }
 
@@ -83,20 +84,21 @@ struct Indexed {
     etag: EntityTag,
 }
 
-/// What a server has to give: a directory, titles from elsewhere, or both. A name that both have is the latter's.
+/// The contents of a server: a directory, titles from other sources, or both. Other sources take precedence
+/// over files of the same name.
 #[derive(Debug, Default)]
 pub struct Library {
     /// With all symbolic links resolved.
     directory: Option<PathBuf>,
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
-    packaged: Packaged,
-    /// Files of the directory that are no titles.
+    packaged: PackagedIndex,
+    /// Number of files in the directory that are not titles.
     other_files: usize,
 }
 
 impl Library {
-    /// A library of nothing.
+    /// Creates an empty library.
     pub fn new() -> Self {
         Self::default()
     }
@@ -104,20 +106,19 @@ impl Library {
     /// Reads `directory` and the index of every title in it.
     ///
     /// # Errors
-    /// If it is no directory that can be read, holds more than can be taken in, or holds a title that cannot be
-    /// played; the error names all such titles with what is wrong in them.
+    /// It cannot be read as a directory, holds more than the limits, or holds titles that cannot be played;
+    /// the error names all such titles and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
         scan::scan(directory)
     }
 
-    /// Adds a title from elsewhere, under `name` (`/` between segments, none in front).
+    /// Adds a title from another source, under `name` (`/` between segments, none in front).
     ///
     /// # Errors
-    /// If no request could ever name it.
+    /// No request could name it.
     pub fn with_source(mut self, name: &str, source: Arc<dyn MediaSource>) -> Result<Self, LibraryError> {
-        let name = ResourceName::from_relative(Path::new(name)).ok_or_else(|| LibraryError::Name {
-            name: name.to_owned(),
-        })?;
+        let resource = ResourceName::from_relative(Path::new(name));
+        let name = resource.ok_or_else(|| LibraryError::Name(name.to_owned()))?;
         let indexed = Indexed {
             summary: TitleSummary::of(source.title()),
             etag: EntityTag::of_identity(source.identity()),
@@ -139,8 +140,8 @@ impl Library {
         &self.packaged.titles
     }
 
-    /// The rates of those that may replace `representation` while playing, itself included, as players know them: what the
-    /// manifest declares, or the average if that is more.
+    /// Rates of the representations that may replace `representation` during playback, itself included, as
+    /// players know them: the declared rate, or the average if that is higher.
     pub fn alternatives(&self, representation: &RepresentationSummary) -> Vec<Bitrate> {
         let title = self
             .packaged
@@ -156,41 +157,41 @@ impl Library {
             .collect()
     }
 
-    /// Manifests of the directory that cannot be used: file, line, problem and mend of each.
+    /// Messages about unusable manifests: file, line, problem and correction of each.
     pub fn bad_manifests(&self) -> &[String] {
         &self.packaged.bad
     }
 
-    /// How many files that are no titles the directory held when it was read.
+    /// Number of files that were not titles when the directory was read.
     pub fn other_files(&self) -> usize {
         self.other_files
     }
 
-    /// Opens what is called `name`; `None` if there is no such thing, or it is no file, or a symbolic link leads out
-    /// of the directory.
+    /// Opens the resource `name`; `None` if it does not exist, is not a file, or is a symbolic link that
+    /// leads out of the directory.
     ///
     /// # Errors
-    /// If it is there and cannot be opened.
+    /// It exists and cannot be opened.
     pub fn open(&self, name: &ResourceName) -> io::Result<Option<Resource>> {
         let content = match self.sources.get(name) {
-            Some(source) => Content::Source(Arc::clone(source)),
+            Some(source) => ResourceContent::Source(Arc::clone(source)),
             None => match self.open_file(name)? {
-                Some(file) => Content::File(file),
+                Some(file) => ResourceContent::File(file),
                 None => return Ok(None),
             },
         };
         let (length, etag, modified) = match &content {
-            Content::Source(source) => (
+            ResourceContent::Source(source) => (
                 source.len(),
                 EntityTag::of_identity(source.identity()),
                 source.modified(),
             ),
-            Content::File(file) => (file.len(), file.etag(), file.modified()),
+            ResourceContent::File(file) => (file.len(), file.etag(), file.modified()),
         };
-        let pieces = self.packaged.files.get(name).map(Arc::clone);
-        let packaged_rate = pieces
+        let segments = self.packaged.files.get(name).map(Arc::clone);
+        let packaged_rate = segments
             .iter()
-            .find_map(|pieces| pieces.first()?.representation.average_rate);
+            .find_map(|segments| segments.first()?.representation.average_rate);
         let rate = self.indexed.get(name).and_then(|indexed| {
             let same = indexed.etag == etag;
             if !same {
@@ -199,13 +200,13 @@ impl Library {
             same.then_some(indexed.summary.average_rate)
         });
         Ok(Some(Resource {
-            representation: Representation {
+            info: ContentInfo {
                 length,
                 content_type: content_type::of(name.as_str()),
                 validators: Validators::new(etag, modified),
             },
             average_rate: packaged_rate.or(rate),
-            pieces,
+            segments,
             content,
         }))
     }
@@ -219,7 +220,8 @@ impl Library {
             // A link may lead elsewhere in the directory, but not out of it.
             Ok(path) if path.starts_with(directory) => OpenFile::open(&path),
             Ok(path) => {
-                tracing::warn!(%name, leads_to = %path.display(), "not served: a link out of the media directory");
+                let leads_to = path.display();
+                tracing::warn!(%name, %leads_to, "not served: the link leads out of the media directory");
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
@@ -233,7 +235,7 @@ impl Library {
     }
 }
 
-/// Whether looking a path up failed because there is nothing there.
+/// Returns true if a lookup failed because the path does not exist.
 fn is_absence(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
     matches!(
@@ -242,45 +244,45 @@ fn is_absence(error: &io::Error) -> bool {
     )
 }
 
-/// Something that a request named, opened.
+/// A resource opened for one request.
 #[derive(Debug)]
 pub struct Resource {
-    /// What HTTP says of it.
-    pub representation: Representation,
-    /// The average rate of the title or the representation that it is (a part of), where that is known and, of a title,
-    /// the index is still true.
+    /// Length, media type and version.
+    pub(crate) info: ContentInfo,
+    /// Average rate of the title or representation that it belongs to, if known. `None` for a title that has
+    /// changed since it was indexed.
     pub average_rate: Option<Bitrate>,
-    /// Its segments, if a manifest names it.
-    pieces: Option<Arc<[Known]>>,
-    content: Content,
+    /// Segments in it, if a manifest names it.
+    segments: Option<Arc<[KnownSegment]>>,
+    content: ResourceContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum ResourceContent {
     Source(Arc<dyn MediaSource>),
     File(OpenFile),
 }
 
 impl Resource {
-    /// The representation that it is (a part of), if a manifest names it.
+    /// Representation that it belongs to, if a manifest names it.
     pub fn representation(&self) -> Option<&Arc<RepresentationSummary>> {
-        Some(&self.pieces.as_ref()?.first()?.representation)
+        Some(&self.segments.as_ref()?.first()?.representation)
     }
 
-    /// How long the segments play that lie within these of its bytes, where that is known.
+    /// Duration of the segments that lie within `bytes`, if known.
     pub fn duration_of(&self, bytes: &Range<u64>) -> Option<Duration> {
-        packaged::duration_of(self.pieces.as_ref()?, bytes)
+        packaged::duration_of(self.segments.as_ref()?, bytes)
     }
 
-    /// The bytes from `offset` on: at least one and at most `max`, none only at the end or if `max` is zero. A file's
-    /// blocks are read on the calling thread; they come from the page cache, or as fast as the disk has them.
+    /// Reads bytes from `offset` on: at least one and at most `max`, none only at the end or if `max` is
+    /// zero. Files are read on the calling thread, from the page cache or the disk.
     ///
     /// # Errors
-    /// If they cannot be read, or the file is no longer what was opened.
+    /// The bytes cannot be read, or the file has changed since it was opened.
     pub fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         match &self.content {
-            Content::Source(source) => source.read_at(offset, max),
-            Content::File(file) => file.read_at(offset, max),
+            ResourceContent::Source(source) => source.read_at(offset, max),
+            ResourceContent::File(file) => file.read_at(offset, max),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Packaged titles: what the manifests of a media directory say of the files in it.
+//! Packaged titles: the contents of DASH and HLS manifests of a media directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::manifest::{Component, Manifest, ManifestError, Piece, Representation};
+use playrate_media::MediaError;
+use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece};
 use playrate_units::{Bitrate, Bytes};
 
 use crate::http::path::ResourceName;
@@ -18,68 +19,63 @@ use crate::http::path::ResourceName;
 pub struct PackagedTitle {
     /// The manifest that players are given.
     pub manifest: ResourceName,
-    /// What there is to choose from.
+    /// Representations to choose from.
     pub representations: Vec<Arc<RepresentationSummary>>,
 }
 
-/// What is kept of a representation.
+/// Summary of a representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepresentationSummary {
-    /// The manifest that it stands in.
+    /// Name of its manifest.
     pub title: ResourceName,
-    /// Its name there.
+    /// Its `id` in the manifest.
     pub id: String,
-    /// Those of one set replace each other while playing.
+    /// Number of its set; representations of one set replace each other during playback.
     pub set: usize,
-    /// What it holds.
+    /// Video, audio or another kind of content.
     pub component: Component,
-    /// Codecs as RFC 6381 writes them, if said.
+    /// Codecs as RFC 6381 writes them, if the manifest has them.
     pub codecs: Option<String>,
-    /// Width and height of the picture in pixels, if said.
-    pub picture: Option<(u32, u32)>,
-    /// Bytes of its segments over their playing time, where files and durations are there to tell; else what the manifest
-    /// declares.
+    /// Width and height of the video in pixels, if the manifest has them.
+    pub resolution: Option<(u32, u32)>,
+    /// Bytes of its segments over their duration, if files and durations are known; otherwise the rate that
+    /// the manifest declares.
     pub average_rate: Option<Bitrate>,
     /// The rate that the manifest declares, which is the one that players know it by.
     pub declared_rate: Option<Bitrate>,
-    /// How many segments there are.
+    /// Number of segments in the manifest.
     pub segments: usize,
-    /// How long they play in all, as far as is known.
+    /// Sum of the known durations of its segments.
     pub duration: Duration,
-    /// The longest of them.
+    /// Duration of the longest segment.
     pub longest_segment: Duration,
-    /// Segments whose files are not there.
+    /// Number of segments whose files do not exist.
     pub missing: usize,
 }
 
 /// One segment in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
-    bytes: Option<Range<u64>>,
-    duration: Option<Duration>,
+pub(super) struct KnownSegment {
+    cut: Cut,
     pub(super) representation: Arc<RepresentationSummary>,
 }
 
-/// How long the segments play that lie within `part` of a file in which these are.
-pub(super) fn duration_of(pieces: &[Known], part: &Range<u64>) -> Option<Duration> {
-    let whole = |piece: &&Known| match &piece.bytes {
-        None => true,
-        Some(bytes) => part.start <= bytes.start && bytes.end <= part.end,
-    };
-    let durations: Vec<_> = pieces
-        .iter()
-        .filter(whole)
-        .filter_map(|piece| piece.duration)
-        .collect();
-    (!durations.is_empty()).then(|| durations.iter().sum())
+/// Duration of the segments that lie within `part` of a file that holds these.
+pub(super) fn duration_of(segments: &[KnownSegment], part: &Range<u64>) -> Option<Duration> {
+    let cuts = segments.iter().map(|segment| &segment.cut);
+    let is_within = |bytes: &Range<u64>| part.start <= bytes.start && bytes.end <= part.end;
+    let whole = cuts.filter(|cut| cut.bytes.as_ref().is_none_or(is_within));
+    whole
+        .filter_map(|cut| cut.duration)
+        .reduce(|sum, duration| sum + duration)
 }
 
-/// What the manifests of a directory say.
+/// Contents of the manifests of a directory.
 #[derive(Debug, Default)]
-pub(super) struct Packaged {
+pub(super) struct PackagedIndex {
     pub(super) titles: Vec<PackagedTitle>,
-    pub(super) files: BTreeMap<ResourceName, Arc<[Known]>>,
+    pub(super) files: BTreeMap<ResourceName, Arc<[KnownSegment]>>,
     /// Manifests that cannot be used, and why.
     pub(super) bad: Vec<String>,
 }
@@ -89,42 +85,36 @@ pub(super) struct Packaged {
 pub(super) struct Cut {
     /// Its bytes; `None` if it is all of the file.
     pub(super) bytes: Option<Range<u64>>,
-    /// How long it plays, if that is known.
+    /// Duration of the segment, if known.
     pub(super) duration: Option<Duration>,
 }
-
-/// The segments of a title that is one file.
-pub(super) type Cuts = Vec<Cut>;
 
 /// Reads `manifests`; `cuts` are the segments of files that were read as titles.
 pub(super) fn read(
     root: &Path,
     mut manifests: Vec<(PathBuf, ResourceName)>,
-    cuts: &BTreeMap<ResourceName, Cuts>,
-) -> Packaged {
-    // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another file.
+    cuts: &BTreeMap<ResourceName, Vec<Cut>>,
+) -> PackagedIndex {
+    // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another
+    // file.
     manifests.sort_by_key(|(path, name)| {
         (
             path.extension().is_none_or(|extension| extension != "mpd"),
             name.clone(),
         )
     });
-    let mut reader = Reader {
+    let mut reader = ManifestReader {
         root,
         cuts,
-        packaged: Packaged::default(),
+        packaged: PackagedIndex::default(),
     };
-    // Titles by manifest; for HLS, playlists are put into the title of the main playlist that names them.
-    let mut titles: BTreeMap<ResourceName, Vec<Representation>> = BTreeMap::new();
-    let mut playlists: BTreeMap<ResourceName, (PathBuf, Representation)> = BTreeMap::new();
+    // In HLS, playlists are put into the title of the main playlist that names them.
+    let mut titles = Vec::new();
+    let mut playlists: BTreeMap<ResourceName, (PathBuf, ManifestRepresentation)> = BTreeMap::new();
     let mut mains = Vec::new();
-    let mut order = Vec::new();
     for (path, name) in manifests {
         match Manifest::open(&path, name.as_str()) {
-            Ok(Manifest::Dash(representations)) => {
-                order.push((path, name.clone()));
-                titles.insert(name, representations);
-            }
+            Ok(Manifest::Dash(representations)) => titles.push((path, name, representations)),
             Ok(Manifest::Main(variants)) => mains.push((path, name, variants)),
             Ok(Manifest::Media(representation)) => {
                 playlists.insert(name, (path, representation));
@@ -145,7 +135,9 @@ pub(super) fn read(
             }
             let Some((file, (_, playlist))) = file.and_then(|file| playlists.get_key_value(&file)) else {
                 tracing::warn!(
-                    manifest = %path.display(), playlist = variant.file, "a playlist that it names is not here, or bad"
+                    manifest = %path.display(),
+                    playlist = variant.file,
+                    "a playlist that it names is missing or unusable"
                 );
                 continue;
             };
@@ -154,19 +146,16 @@ pub(super) fn read(
             representation.pieces.clone_from(&playlist.pieces);
             representations.push(representation);
         }
-        order.push((path, name.clone()));
-        titles.insert(name, representations);
+        titles.push((path, name, representations));
     }
-    for (name, (path, representation)) in playlists {
-        if !named_by_mains.contains(&name) {
-            order.push((path, name.clone()));
-            titles.insert(name, vec![representation]);
-        }
-    }
-    for (path, name) in order {
-        if let Some(representations) = titles.remove(&name) {
-            reader.add(&path, name, representations);
-        }
+    playlists.retain(|name, _| !named_by_mains.contains(name));
+    titles.extend(
+        playlists
+            .into_iter()
+            .map(|(name, (path, one))| (path, name, vec![one])),
+    );
+    for (path, name, representations) in titles {
+        reader.add(&path, name, representations);
     }
     reader.packaged
 }
@@ -175,34 +164,31 @@ fn named(file: &str) -> Option<ResourceName> {
     ResourceName::from_relative(Path::new(file))
 }
 
-struct Reader<'a> {
+struct ManifestReader<'a> {
     root: &'a Path,
-    cuts: &'a BTreeMap<ResourceName, Cuts>,
-    packaged: Packaged,
+    cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
+    packaged: PackagedIndex,
 }
 
-impl Reader<'_> {
-    fn refuse(&mut self, error: &ManifestError) {
-        tracing::warn!(%error, "a manifest cannot be used: its files are served, their rates are unknown");
+impl ManifestReader<'_> {
+    fn refuse(&mut self, error: &MediaError) {
+        tracing::warn!(%error, "unusable manifest: its files are served, their rates are unknown");
         self.packaged.bad.push(error.to_string());
     }
 
-    fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<Representation>) {
+    fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<ManifestRepresentation>) {
         let mut summaries = Vec::new();
-        let mut files: BTreeMap<ResourceName, Vec<Known>> = BTreeMap::new();
+        let mut files: BTreeMap<ResourceName, Vec<KnownSegment>> = BTreeMap::new();
         let (mut missing, mut segments) = (0, 0);
         for representation in representations {
             let (summary, pieces) = self.measure(&title, representation);
             let summary = Arc::new(summary);
             missing += summary.missing;
             segments += summary.segments;
-            for (file, Cut { bytes, duration }) in pieces {
+            for (file, cut) in pieces {
                 let representation = Arc::clone(&summary);
-                files.entry(file).or_default().push(Known {
-                    bytes,
-                    duration,
-                    representation,
-                });
+                let segment = KnownSegment { cut, representation };
+                files.entry(file).or_default().push(segment);
             }
             summaries.push(summary);
         }
@@ -213,7 +199,8 @@ impl Reader<'_> {
         };
         if let Some(lacks) = lacks {
             let why = format!(
-                "{}: {lacks} that it names is in the media directory; put them where it says, or serve another directory",
+                "{}: {lacks} that it names is in the media directory; \
+                 put them where it says, or serve another directory",
                 path.display()
             );
             tracing::warn!("{why}");
@@ -221,7 +208,12 @@ impl Reader<'_> {
             return;
         }
         if missing > 0 {
-            tracing::warn!(manifest = %path.display(), missing, segments, "segments that it names are not in the media directory");
+            tracing::warn!(
+                manifest = %path.display(),
+                missing,
+                segments,
+                "segments that it names are not in the media directory"
+            );
         }
         for (file, pieces) in files {
             // The first manifest that names a file says what it is.
@@ -237,14 +229,14 @@ impl Reader<'_> {
     fn measure(
         &self,
         title: &ResourceName,
-        representation: Representation,
+        representation: ManifestRepresentation,
     ) -> (RepresentationSummary, Vec<(ResourceName, Cut)>) {
-        let Representation {
+        let ManifestRepresentation {
             id,
             set,
             component,
             codecs,
-            picture,
+            resolution,
             declared_rate,
             pieces,
             ..
@@ -256,7 +248,7 @@ impl Reader<'_> {
             set,
             component,
             codecs,
-            picture,
+            resolution,
             average_rate: None,
             declared_rate,
             segments: pieces.len(),

@@ -1,7 +1,6 @@
-//! Reading a media directory at the start.
+//! Reads a media directory at the start.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,15 +9,16 @@ use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Segment, Title};
 
 use super::file::OpenFile;
-use super::packaged::{self, Cut, Cuts};
+use super::packaged::{self, Cut};
 use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 
-/// How many directories may lie within one another. Real libraries have three or four.
+/// Maximum depth of nested directories. Real libraries have three or four levels.
 const DEPTH: usize = 16;
-/// How many files and directories are looked at. A three-hour title in 2 s segments and ten representations has 54,000.
+/// Maximum number of files and directories. A three-hour title in 2 s segments and ten representations has
+/// 54,000.
 const ENTRIES: usize = 1_000_000;
-/// How many titles are indexed. A summary takes about 300 bytes, and reading an index some milliseconds.
+/// Maximum number of indexed titles. A summary takes about 300 bytes, and reading an index some milliseconds.
 const TITLES: usize = 100_000;
 
 pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
@@ -28,16 +28,14 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
     };
     let root = directory.canonicalize().map_err(unreadable)?;
     if !root.is_dir() {
-        return Err(LibraryError::NotADirectory {
-            path: directory.to_owned(),
-        });
+        return Err(LibraryError::NotADirectory(directory.to_owned()));
     }
     let mut walk = Walk {
         root: &root,
         entries: 0,
         found: Vec::new(),
     };
-    walk.directory(&root, DEPTH)?;
+    walk.below(&root, DEPTH, false)?;
     let mut indexed = BTreeMap::new();
     let mut bad = Vec::new();
     let mut other_files = 0;
@@ -98,7 +96,7 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
     })
 }
 
-fn index(path: &Path) -> Result<(Indexed, Cuts), MediaError> {
+fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
     // The version is taken before the index is read: if the file changes in between, the two differ later on.
     let version = OpenFile::open(path).map_err(|error| MediaError::from(error).in_file(path))?;
     let etag = version.map(|file| file.etag()).ok_or_else(|| {
@@ -118,22 +116,17 @@ fn index(path: &Path) -> Result<(Indexed, Cuts), MediaError> {
     Ok((indexed, cuts))
 }
 
-/// Whether a file is to be a title. A `.m4s` is not: it is a piece of one and cannot be read without its
+/// Returns true if a file must be a title. A `.m4s` is not: it is a segment and cannot be read without its
 /// initialisation segment.
 fn is_title(path: &Path) -> bool {
-    has_extension(path, &["mp4", "m4v"])
+    let extension = path.extension().unwrap_or_default();
+    ["mp4", "m4v"]
+        .iter()
+        .any(|title| extension.eq_ignore_ascii_case(title))
 }
 
-fn has_extension(path: &Path, extensions: &[&str]) -> bool {
-    path.extension().and_then(OsStr::to_str).is_some_and(|extension| {
-        extensions
-            .iter()
-            .any(|known| extension.eq_ignore_ascii_case(known))
-    })
-}
-
-/// Whether an `.mp4` beside a manifest may fail to be a title for this reason: as an initialisation segment (no
-/// frames), as an audio representation (no H.264), as a media segment (no `moov`).
+/// Returns true if an `.mp4` beside a manifest may have this error: as an initialisation segment (no frames),
+/// as an audio representation (no H.264), as a media segment (no `moov`).
 fn is_part(error: &MediaError) -> bool {
     matches!(
         error.cause(),
@@ -143,7 +136,7 @@ fn is_part(error: &MediaError) -> bool {
 
 struct Found {
     path: PathBuf,
-    /// Whether a DASH or HLS manifest lies in the same directory or above it.
+    /// A DASH or HLS manifest lies in the same directory or above it.
     packaged: bool,
 }
 
@@ -154,10 +147,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, directory: &Path, depth: usize) -> Result<(), LibraryError> {
-        self.below(directory, depth, false)
-    }
-
     fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
         let mut files = Vec::new();
         let mut directories = Vec::new();
@@ -211,7 +200,8 @@ impl Walk<'_> {
         let target = link.canonicalize();
         let inside = target.is_ok_and(|target| target.starts_with(self.root) && target.is_file());
         if !inside {
-            tracing::warn!(link = %link.display(), "not indexed: leads to no file of the media directory");
+            let link = link.display();
+            tracing::warn!(%link, "not indexed: the link does not lead to a file of the media directory");
         }
         inside
     }

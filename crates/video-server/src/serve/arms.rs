@@ -1,7 +1,7 @@
-//! [`Arms`]: which controller a connection gets, by what is first asked for on it.
+//! [`Arms`]: named controllers, one of which the first media request on a connection chooses.
 //!
-//! Congestion control belongs to a connection, requests to a viewer; so the first request that has a say decides, and what is asked for
-//! later under another arm's name is answered all the same, by the arm that the connection has.
+//! Congestion control belongs to a connection, requests to a viewer. So the first request that names an arm
+//! or is for media decides, and later requests that name another arm are answered with the connection's.
 
 use core::fmt;
 use core::str::FromStr;
@@ -11,36 +11,34 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use http::Uri;
 use playrate_cc::SpecError;
 use playrate_media::manifest::Component;
-use playrate_transport::{ConnectionController, ControllerChoice};
+use playrate_transport::ControllerChoice;
 use thiserror::Error;
 
-use crate::site::Part;
+use crate::site::ResourceBody;
 
-/// The name of what connections get that name no arm.
+/// Name of the default controller among the arms.
 pub const DEFAULT: &str = "default";
-/// The query parameter that names an arm.
+/// Query parameter that names an arm.
 pub const PARAMETER: &str = "arm";
-/// Longest name, in bytes.
-const LONGEST_NAME: usize = 64;
+/// Maximum length of a name in bytes.
+const MAX_NAME: usize = 64;
 
-/// What of a request names its arm.
+/// Part of a request that names its arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChooseBy {
-    /// The first segment of its path, which is not part of the name of what is asked for: `/NAME/film/manifest.mpd`.
+    /// The first segment of its path, which is not part of the resource's name: `/NAME/film/manifest.mpd`.
     Path,
-    /// Its query: `?arm=NAME`.
+    /// A parameter of its query: `?arm=NAME`.
     Query,
-    /// The representation that it is for, as the manifest names it.
+    /// The `id` of its representation in the manifest.
     Representation,
 }
 
 impl ChooseBy {
-    /// All there are.
-    pub const ALL: [Self; 3] = [Self::Path, Self::Query, Self::Representation];
+    const ALL: [Self; 3] = [Self::Path, Self::Query, Self::Representation];
 
-    /// The name on a command line.
-    pub const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
             Self::Query => "query",
@@ -60,19 +58,17 @@ impl FromStr for ChooseBy {
 
     fn from_str(text: &str) -> Result<Self, ArmsError> {
         let found = Self::ALL.into_iter().find(|by| by.name() == text);
-        found.ok_or_else(|| ArmsError::ChooseBy {
-            text: text.to_owned(),
-        })
+        found.ok_or_else(|| ArmsError::ChooseBy(text.to_owned()))
     }
 }
 
-/// A controller with a name to compare it by. Its text form is `NAME=SPEC`.
+/// A named controller. Its text form is `NAME=SPEC`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Arm {
-    /// What it is called in requests and in the log.
+    /// Name in requests and in the log.
     pub name: String,
-    /// What connections get that ask for it.
+    /// Controller of connections that choose it.
     pub controller: ControllerChoice,
 }
 
@@ -80,15 +76,13 @@ impl FromStr for Arm {
     type Err = ArmsError;
 
     fn from_str(text: &str) -> Result<Self, ArmsError> {
-        let (name, spec) = text.split_once('=').ok_or_else(|| ArmsError::NoSpec {
-            text: text.to_owned(),
-        })?;
+        let (name, spec) = text
+            .split_once('=')
+            .ok_or_else(|| ArmsError::NoSpec(text.to_owned()))?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let usable = !name.starts_with('.') && name.chars().all(plain);
-        if name.is_empty() || name.len() > LONGEST_NAME || !usable || name == DEFAULT {
-            return Err(ArmsError::Name {
-                name: name.to_owned(),
-            });
+        if name.is_empty() || name.len() > MAX_NAME || !usable || name == DEFAULT {
+            return Err(ArmsError::Name(name.to_owned()));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -97,45 +91,34 @@ impl FromStr for Arm {
     }
 }
 
-/// Arms that cannot be.
+/// Errors in the definition of arms, with the text that is wrong.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ArmsError {
-    /// Not a way to choose.
-    #[error("`{text}` is no way to choose: path, query or representation")]
-    ChooseBy {
-        /// What was given.
-        text: String,
-    },
+    /// An unknown way to choose.
+    #[error("unknown way to choose an arm `{0}`; expected one of: path, query, representation")]
+    ChooseBy(String),
     /// An arm without a controller.
-    #[error("`{text}` has no controller: write NAME=SPEC, such as b=cubic+start=hystartpp")]
-    NoSpec {
-        /// What was given.
-        text: String,
-    },
-    /// A name that cannot stand in a URL, or means something else.
+    #[error("expected NAME=SPEC, such as b=cubic+start=hystartpp; found `{0}`")]
+    NoSpec(String),
+    /// A name that cannot be part of a URL, or is reserved.
     #[error(
-        "an arm cannot be called `{name}`: letters, digits, -, _ and . (not in front), at most {LONGEST_NAME}, and not {DEFAULT}"
+        "invalid arm name `{0}`; expected 1 to {MAX_NAME} letters, digits, `-`, `_` and `.` (not first), and not \
+         `{DEFAULT}`"
     )]
-    Name {
-        /// What was given.
-        name: String,
-    },
-    /// A bad controller.
+    Name(String),
+    /// An invalid controller spec.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// No arm at all.
-    #[error("there is no arm to choose")]
+    /// An empty list of arms.
+    #[error("at least one arm is needed; write NAME=SPEC, such as b=cubic+start=hystartpp")]
     Empty,
-    /// Two of one name.
-    #[error("two arms are called `{name}`: give each a name of its own")]
-    Twice {
-        /// The name.
-        name: String,
-    },
+    /// Two arms with the same name.
+    #[error("duplicate arm name `{0}`; give each arm its own name")]
+    Twice(String),
 }
 
-/// Controllers to choose between, and by what.
+/// A set of named controllers, and the way to choose among them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arms {
     by: ChooseBy,
@@ -143,22 +126,20 @@ pub struct Arms {
 }
 
 impl Arms {
-    /// Arms that are chosen by `by`. Fails if there is none, or two have one name.
+    /// Creates a set of arms. Fails if it is empty, or if two arms have the same name.
     pub fn new(by: ChooseBy, arms: Vec<Arm>) -> Result<Self, ArmsError> {
         if arms.is_empty() {
             return Err(ArmsError::Empty);
         }
         for (index, arm) in arms.iter().enumerate() {
             if arms[..index].iter().any(|earlier| earlier.name == arm.name) {
-                return Err(ArmsError::Twice {
-                    name: arm.name.clone(),
-                });
+                return Err(ArmsError::Twice(arm.name.clone()));
             }
         }
         Ok(Self { by, arms })
     }
 
-    /// What of a request names its arm.
+    /// Part of a request that names its arm.
     pub fn by(&self) -> ChooseBy {
         self.by
     }
@@ -168,7 +149,7 @@ impl Arms {
         &self.arms
     }
 
-    /// First segments of paths that are no part of names.
+    /// First segments of paths that are not part of resources' names.
     pub(super) fn prefixes(&self) -> Vec<String> {
         match self.by {
             ChooseBy::Path => self.arms.iter().map(|arm| arm.name.clone()).collect(),
@@ -176,102 +157,102 @@ impl Arms {
         }
     }
 
-    /// All controllers that a connection may come to have.
+    /// Controllers that a connection may switch to.
     pub(super) fn controllers(&self) -> Vec<ControllerChoice> {
         self.arms.iter().map(|arm| arm.controller.clone()).collect()
     }
 
-    /// What a request for `part` says of arms.
-    fn say(&self, uri: &Uri, part: &Part) -> Say {
-        let representation = part.resource.representation();
+    /// Arm that a request for `body` names.
+    fn requested(&self, uri: &Uri, body: &ResourceBody) -> ArmRequest {
+        let representation = body.resource.representation();
         let name = match self.by {
             ChooseBy::Path => uri.path().split('/').nth(1),
             ChooseBy::Query => uri.query().and_then(parameter),
             ChooseBy::Representation => representation.map(|representation| representation.id.as_str()),
         };
         let found = self.arms.iter().position(|arm| Some(arm.name.as_str()) == name);
-        // Sound that comes before the first picture must not decide for it.
-        let sound = representation.is_some_and(|representation| representation.component == Component::Audio);
-        let media = part.resource.average_rate.is_some() || representation.is_some();
+        // Audio requested before video must not decide for it.
+        let audio = representation.is_some_and(|representation| representation.component == Component::Audio);
         match found {
-            Some(index) => Say::Arm(index),
-            None if media && !(sound && self.by == ChooseBy::Representation) => Say::Default,
-            None => Say::Nothing,
+            Some(index) => ArmRequest::Arm(index),
+            None if body.is_media() && !(audio && self.by == ChooseBy::Representation) => ArmRequest::Default,
+            None => ArmRequest::Nothing,
         }
     }
 }
 
-/// The value of the query parameter that names an arm.
+/// Value of the query parameter that names an arm.
 fn parameter(query: &str) -> Option<&str> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find_map(|(name, value)| (name == PARAMETER).then_some(value))
 }
 
-/// What one request says.
+/// The arm that a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Say {
+enum ArmRequest {
     Arm(usize),
-    /// It is for media, and names no arm.
+    /// None, and the request is for media.
     Default,
+    /// None, and the request decides nothing.
     Nothing,
 }
 
-/// Which arm a connection has, once that is decided.
-#[derive(Debug, Default)]
-pub(super) struct Decision {
-    /// An arm's index, or none for the default.
+/// Arm of one connection.
+#[derive(Debug)]
+pub(super) struct ArmChoice {
+    /// Number of the connection, for the log.
+    connection: u64,
+    /// Index of the arm, `None` for the default; unset until a request decides.
     decided: OnceLock<Option<usize>>,
-    /// Requests that named another arm than the connection has.
-    contrary: AtomicU64,
+    /// Number of requests that named another arm.
+    mismatches: AtomicU64,
 }
 
-impl Decision {
-    /// Hears a request for `part`, and has `control` become what it asks for if nothing was decided before.
-    pub(super) fn hear(
-        &self,
-        arms: &Arms,
-        uri: &Uri,
-        part: &Part,
-        control: &ConnectionController,
-        connection: u64,
-    ) {
-        let asked = match arms.say(uri, part) {
-            Say::Arm(index) => Some(index),
-            Say::Default => None,
-            Say::Nothing => return,
+impl ArmChoice {
+    pub(super) fn new(connection: u64) -> Self {
+        Self {
+            connection,
+            decided: OnceLock::new(),
+            mismatches: AtomicU64::new(0),
+        }
+    }
+
+    /// Evaluates a request for `body`. Returns the arm to switch to if this request decides and names one.
+    pub(super) fn decide<'a>(&self, arms: &'a Arms, uri: &Uri, body: &ResourceBody) -> Option<&'a Arm> {
+        let requested = match arms.requested(uri, body) {
+            ArmRequest::Arm(index) => Some(index),
+            ArmRequest::Default => None,
+            ArmRequest::Nothing => return None,
         };
         let mut first = false;
         let decided = *self.decided.get_or_init(|| {
             first = true;
-            asked
+            requested
         });
         if first {
-            if let Some(arm) = asked.and_then(|index| arms.arms.get(index)) {
-                control.switch(arm.controller.clone());
-                tracing::debug!(connection, arm = arm.name, controller = %arm.controller, "an arm was chosen");
-            }
-        } else if asked.is_some() && decided != asked && self.contrary.fetch_add(1, Relaxed) == 0 {
-            // Once a connection; the session's line counts the others.
-            let name = |index| name(arms, index);
-            let (has, asked_for, path) = (name(decided), name(asked), uri.path());
+            return requested.and_then(|index| arms.arms.get(index));
+        }
+        // Logged once per connection; the session's log line has the number.
+        if requested.is_some() && decided != requested && self.mismatches.fetch_add(1, Relaxed) == 0 {
             tracing::info!(
-                connection,
-                arm = has,
-                asked_for,
-                path,
+                connection = self.connection,
+                arm = name(arms, decided),
+                asked_for = name(arms, requested),
+                path = uri.path(),
                 "a request for another arm: the connection keeps the one it has"
             );
         }
+        None
     }
 
-    /// The name of the arm that was decided on.
-    pub(super) fn arm(&self, arms: &Arms) -> Option<String> {
+    /// Name of the arm, once it is decided.
+    pub(super) fn name(&self, arms: &Arms) -> Option<String> {
         self.decided.get().map(|&index| name(arms, index).to_owned())
     }
 
-    /// Requests that named another arm than the connection has.
-    pub(super) fn contrary(&self) -> u64 {
-        self.contrary.load(Relaxed)
+    /// Number of requests that named another arm than the connection's.
+    pub(super) fn mismatches(&self) -> u64 {
+        self.mismatches.load(Relaxed)
     }
 }
 
@@ -287,12 +268,12 @@ mod tests {
 
     #[rstest]
     #[case("cubic", "NAME=SPEC")]
-    #[case("=cubic", "cannot be called ``")]
-    #[case("default=cubic", "cannot be called `default`")]
+    #[case("=cubic", "arm name ``")]
+    #[case("default=cubic", "arm name `default`")]
     #[case("a/b=cubic", "`a/b`")]
     #[case(".a=cubic", "`.a`")]
     #[case("b=qubic", "did you mean `cubic`")]
-    fn a_bad_arm_is_named_with_the_mend(#[case] text: &str, #[case] part: &str) {
+    fn a_bad_arm_is_reported_with_a_correction(#[case] text: &str, #[case] part: &str) {
         let error = text.parse::<Arm>().unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
@@ -310,7 +291,7 @@ mod tests {
     fn arms_have_different_names() {
         let arm = |text: &str| text.parse::<Arm>().unwrap();
         let twice = Arms::new(ChooseBy::Query, vec![arm("a=cubic"), arm("a=reno")]);
-        assert_eq!(twice, Err(ArmsError::Twice { name: "a".to_owned() }));
+        assert_eq!(twice, Err(ArmsError::Twice("a".to_owned())));
         assert_eq!(Arms::new(ChooseBy::Query, Vec::new()), Err(ArmsError::Empty));
     }
 

@@ -11,33 +11,40 @@ use playrate_transport::{ConnectionController, Incoming};
 use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
-use super::arms::{Arms, Decision};
+use super::arms::ArmChoice;
 use super::observe::{ConnectionInfo, PlayerReport, SessionEnd, SessionSummary};
+use super::playback::PlaybackTracker;
 use super::throughput::Throughput;
-use super::watching::Watching;
-use super::{Shared, exchange};
-use crate::admission::Entrance;
+use super::{ServerContext, exchange};
+use crate::admission::AdmissionSlot;
 
-/// What a connection's exchanges share and count.
+/// State and counters of one connection, shared by its exchanges.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct ActiveConnection {
     pub(super) id: u64,
     pub(super) peer: SocketAddr,
     pub(super) began: Instant,
     pub(super) control: ConnectionController,
-    pub(super) arm: Decision,
-    pub(super) watching: Arc<Watching>,
+    pub(super) arm: ArmChoice,
+    pub(super) quinn: quinn::Connection,
+    pub(super) playback: Arc<PlaybackTracker>,
     pub(super) throughput: Arc<Throughput>,
-    pub(super) entrance: Entrance,
+    pub(super) admission: AdmissionSlot,
     pub(super) requests: AtomicU64,
     pub(super) responses: AtomicU64,
     pub(super) aborted: AtomicU64,
     pub(super) bytes: AtomicU64,
 }
 
-/// Serves one client until it is gone. `_alive` tells the server that this task runs.
-pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _alive: mpsc::Sender<()>) {
-    let settings = &shared.settings;
+/// Serves one client until its connection ends. `_alive` keeps the server's shutdown waiting until this task
+/// ends.
+pub(super) async fn serve(
+    incoming: Incoming,
+    id: u64,
+    context: Arc<ServerContext>,
+    _alive: mpsc::Sender<()>,
+) {
+    let settings = &context.settings;
     let info = ConnectionInfo {
         id,
         peer: incoming.peer(),
@@ -49,7 +56,7 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
     let mut monitor = Monitor::new(settings.sample_interval)
         .named(id)
         .with_sink(Arc::clone(&throughput));
-    if let Some(observer) = &settings.observer {
+    for observer in &settings.observers {
         for sink in observer.connecting(&info) {
             monitor = monitor.with_sink(sink);
         }
@@ -67,98 +74,96 @@ pub(super) async fn serve(incoming: Incoming, id: u64, shared: Arc<Shared>, _ali
             return;
         }
     };
-    let began = shared.runtime.now();
+    let began = context.runtime.now();
     tracing::debug!(connection = id, peer = %info.peer, controller = %info.controller, "connected");
-    let tally = Arc::new(Tally {
+    let connection = Arc::new(ActiveConnection {
         id,
         peer: info.peer,
         began,
         control: session.control().clone(),
-        arm: Decision::default(),
-        watching: Arc::new(Watching::new(knowledge, Arc::clone(&shared.runtime))),
+        quinn: session.quinn().clone(),
+        arm: ArmChoice::new(id),
+        playback: Arc::new(PlaybackTracker::new(knowledge, Arc::clone(&context.runtime))),
         throughput,
-        entrance: Entrance::new(Arc::clone(&shared.admission)),
+        admission: AdmissionSlot::new(Arc::clone(&context.admission)),
         requests: AtomicU64::new(0),
         responses: AtomicU64::new(0),
         aborted: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
-    shared.live.begin(&tally);
-    // Yields nothing, and ends with the last exchange.
+    context.active().insert(id, Arc::clone(&connection));
+    // Closed when the last exchange has ended.
     let (running, mut ended) = mpsc::channel::<()>(1);
     let end = loop {
         match session.accept().await {
             Ok(Some(arrival)) => {
-                let task = exchange::serve(arrival, Arc::clone(&tally), Arc::clone(&shared), running.clone());
-                shared.runtime.spawn(Box::pin(task));
+                let task = exchange::serve(
+                    arrival,
+                    Arc::clone(&connection),
+                    Arc::clone(&context),
+                    running.clone(),
+                );
+                context.runtime.spawn(Box::pin(task));
             }
             Ok(None) => break SessionEnd::Orderly,
             Err(lost) => break SessionEnd::Lost(lost.to_string()),
         }
     };
-    let duration = shared.runtime.now().saturating_duration_since(began);
-    let quinn = session.quinn().clone();
-    let controller = tally.control.to_string();
-    let decided = |arms: &Arms| tally.arm.arm(arms);
-    // Closes the connection, so that the exchanges still running end and are counted.
+    let ended_at = context.runtime.now();
+    // Closes the connection, so that exchanges in progress end and are counted.
     drop(session);
     drop(running);
     let _ = ended.recv().await;
     let summary = SessionSummary {
         connection: info,
-        arm: settings.arms.as_ref().and_then(decided),
-        controller,
-        other_arm_requests: tally.arm.contrary(),
-        duration,
-        requests: tally.requests.load(Relaxed),
-        responses: tally.responses.load(Relaxed),
-        aborted: tally.aborted.load(Relaxed),
-        bytes: Bytes::new(tally.bytes.load(Relaxed)),
-        totals: quinn.stats().into(),
-        delivery_rate: tally.throughput.estimate(),
-        player: tally.watching.report(),
+        state: connection.state(ended_at, settings.arms.as_ref()),
+        other_arm_requests: connection.arm.mismatches(),
+        aborted: connection.aborted.load(Relaxed),
+        bytes: Bytes::new(connection.bytes.load(Relaxed)),
+        totals: connection.quinn.stats().into(),
         end,
     };
-    shared.live.end(&tally);
-    shared.counted.sessions.fetch_add(1, Relaxed);
+    context.active().remove(&id);
+    context.counters.sessions.fetch_add(1, Relaxed);
     log(&summary);
-    if let Some(observer) = &settings.observer {
+    for observer in &settings.observers {
         observer.finished(&summary);
     }
 }
 
 fn log(session: &SessionSummary) {
-    let totals = &session.totals;
-    let player = session.player.as_ref();
+    let (state, totals) = (&session.state, &session.totals);
+    let player = state.player.as_ref();
     let sessions = player
         .map(|player| player.sessions.join(" "))
         .filter(|sessions| !sessions.is_empty());
+    let bits_per_second = Bitrate::as_bits_per_second;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     tracing::info!(
         connection = session.connection.id,
         peer = %session.connection.peer,
-        arm = session.arm,
-        controller = session.controller,
-        seconds = session.duration.as_secs_f64(),
-        requests = session.requests,
-        responses = session.responses,
+        arm = state.arm,
+        controller = state.controller,
+        seconds = state.age.as_secs_f64(),
+        requests = state.requests,
+        responses = state.responses,
         aborted = session.aborted,
-        other_arm_requests = session.arm.as_ref().map(|_| session.other_arm_requests),
+        other_arm_requests = state.arm.as_ref().map(|_| session.other_arm_requests),
         bytes = session.bytes.as_u64(),
         sent_bytes = totals.sent_bytes.as_u64(),
         sent_packets = totals.sent_packets,
         lost_packets = totals.lost_packets,
         congestion_events = totals.congestion_events,
         smoothed_rtt_ms = milliseconds(totals.smoothed_rtt),
-        delivery_rate = session.delivery_rate.map(Bitrate::as_bits_per_second),
+        delivery_rate = state.delivery_rate.map(bits_per_second),
         player_sessions = sessions,
         player_requests = player.map(|player| player.requests),
         player_viewings = player.map(|player| player.viewings),
-        player_starvations = player.map(|player| player.starvations),
+        player_starvations = player.map(|player| player.stalls),
         player_lowest_buffer_ms = player.and_then(|player| player.lowest_buffer).map(milliseconds),
         player_mean_buffer_ms = player.and_then(PlayerReport::mean_buffer).map(milliseconds),
-        player_mean_bitrate = player.and_then(PlayerReport::mean_bitrate).map(Bitrate::as_bits_per_second),
-        player_measured_throughput = player.and_then(|player| player.measured_throughput).map(Bitrate::as_bits_per_second),
+        player_mean_bitrate = player.and_then(PlayerReport::mean_bitrate).map(bits_per_second),
+        player_measured_throughput = player.and_then(|player| player.measured_throughput).map(bits_per_second),
         end = %session.end,
         "session finished"
     );

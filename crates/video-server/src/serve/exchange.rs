@@ -4,75 +4,79 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::{HeaderMap, Request, StatusCode};
+use playrate_media::cmcd::{Cmcd, ObjectType};
+use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
 use playrate_media::manifest::Component;
 use playrate_transport::{Arrival, Exchange, ExchangeError};
 use playrate_units::Bitrate;
 use tokio::sync::mpsc;
 
-use super::Shared;
-use super::connection::Tally;
-use super::throughput::Throughput;
-use super::watching::Asked;
-use crate::cmcd::Cmcd;
-use crate::cmsd;
-use crate::site::{Content, Part, Reply, Site};
+use super::ServerContext;
+use super::connection::ActiveConnection;
+use super::playback::MediaRequest;
+use crate::site::{Content, Reply, ResourceBody};
 
-/// Why a response was broken off.
+/// Reason for which a response was aborted.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum ResponseError {
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    #[error("cannot read it: {0}")]
+    #[error("cannot read the content: {0}")]
     Read(#[from] std::io::Error),
 }
 
-/// Receives one request and answers it. `_running` tells the connection that this task runs.
+/// Receives one request and answers it. `_running` keeps the connection's task waiting until this one ends.
 pub(super) async fn serve(
     arrival: Arrival,
-    tally: Arc<Tally>,
-    shared: Arc<Shared>,
+    connection: Arc<ActiveConnection>,
+    context: Arc<ServerContext>,
     _running: mpsc::Sender<()>,
 ) {
+    let id = connection.id;
     let exchange = match arrival.receive().await {
         Ok(exchange) => exchange,
         Err(error) => {
-            tracing::info!(connection = tally.id, %error, "a request did not arrive");
+            tracing::info!(connection = id, %error, "a request did not arrive");
             return;
         }
     };
-    tally.requests.fetch_add(1, Relaxed);
+    connection.requests.fetch_add(1, Relaxed);
     let method = exchange.request().method().clone();
     let path = exchange.request().uri().path().to_owned();
     let mut progress = Progress::default();
-    let done = answer(exchange, &tally, &shared, &mut progress).await;
-    tally.bytes.fetch_add(progress.sent, Relaxed);
-    shared.counted.bytes.fetch_add(progress.sent, Relaxed);
-    let (connection, sent, length) = (tally.id, progress.sent, progress.length);
-    let status = progress.status.as_u16();
+    let done = answer(exchange, &connection, &context, &mut progress).await;
+    connection.bytes.fetch_add(progress.sent, Relaxed);
+    context.counters.bytes.fetch_add(progress.sent, Relaxed);
+    let Progress { status, length, sent } = progress;
+    let status = status.as_u16();
     match done {
         Ok(()) => {
-            tally.responses.fetch_add(1, Relaxed);
-            shared.counted.responses.fetch_add(1, Relaxed);
-            tracing::debug!(connection, %method, path, status, bytes = sent, "answered");
+            connection.responses.fetch_add(1, Relaxed);
+            context.counters.responses.fetch_add(1, Relaxed);
+            tracing::debug!(connection = id, %method, path, status, bytes = sent, "answered");
             return;
         }
-        Err(Broken::Exchange(error)) => {
-            tracing::info!(connection, %method, path, status, sent, length, %error, "the client left before the end");
+        Err(ResponseError::Exchange(error)) => {
+            tracing::info!(
+                connection = id, %method, path, status, sent, length, %error,
+                "the client left before the end"
+            );
         }
-        Err(Broken::Read(error)) => {
-            tracing::error!(connection, %method, path, status, sent, length, %error, "a response was broken off");
+        Err(ResponseError::Read(error)) => {
+            tracing::error!(connection = id, %method, path, status, sent, length, %error, "aborted a response");
         }
     }
-    tally.aborted.fetch_add(1, Relaxed);
-    if shared.stopping.load(Relaxed) {
-        shared.counted.cut.fetch_add(1, Relaxed);
+    connection.aborted.fetch_add(1, Relaxed);
+    if context.stopping.load(Relaxed) {
+        context.counters.cut.fetch_add(1, Relaxed);
     }
 }
 
-/// How far a response got.
+/// Progress of a response.
 #[derive(Debug, Default)]
 struct Progress {
     status: StatusCode,
+    /// Bytes of content in total.
     length: u64,
     /// Bytes of content handed to the transport.
     sent: u64,
@@ -80,47 +84,47 @@ struct Progress {
 
 async fn answer(
     exchange: Exchange,
-    tally: &Tally,
-    shared: &Shared,
+    connection: &ActiveConnection,
+    context: &ServerContext,
     progress: &mut Progress,
-) -> Result<(), Broken> {
+) -> Result<(), ResponseError> {
     let Reply { mut head, content } =
-        tally
-            .entrance
-            .reply(&shared.site, exchange.request(), shared.runtime.now());
+        connection
+            .admission
+            .reply(&context.site, exchange.request(), context.runtime.now());
     progress.status = head.status();
     progress.length = content.len();
     match content {
-        Content::Part(mut part) => {
-            // Before the first byte: which controller it is and how it starts may depend on it.
-            if let Some(arms) = &shared.settings.arms {
-                let request = exchange.request();
-                tally
-                    .arm
-                    .hear(arms, request.uri(), &part, exchange.control(), tally.id);
+        Content::Resource(mut body) => {
+            // Before the first byte: the controller and its start may depend on it.
+            if let Some(arms) = &context.settings.arms {
+                let uri = exchange.request().uri();
+                if let Some(arm) = connection.arm.decide(arms, uri, &body) {
+                    exchange.control().switch(arm.controller.clone());
+                    tracing::debug!(
+                        connection = connection.id,
+                        arm = arm.name,
+                        controller = %arm.controller,
+                        "an arm was chosen"
+                    );
+                }
             }
-            let asked = asked(exchange.request(), &part);
-            let _watching = tally.watching.begin(&asked);
-            if asked.cmcd.is_some() {
-                tally.watching.log(tally.id);
-                describe(
-                    &part,
-                    &exchange,
-                    &tally.throughput,
-                    &shared.site,
-                    head.headers_mut(),
-                );
+            let request = media_request(exchange.request(), &body);
+            let _playback = connection.playback.begin(&request);
+            if request.cmcd.is_some() {
+                connection.playback.log(connection.id);
+                add_cmsd(head.headers_mut(), &body, connection, context);
             }
-            if part.is_media() {
-                shared.line.wait(part.len()).await;
+            if body.is_media() {
+                context.start_queue.wait(body.len()).await;
             }
             let mut writer = exchange.start(head).await?;
-            while !part.is_empty() {
+            while !body.is_empty() {
                 writer.ready().await?;
-                let Some(chunk) = part.next_chunk()? else {
+                let Some(chunk) = body.next_chunk()? else {
                     break;
                 };
-                // Before it is written: the client may have had a part of one that is broken off.
+                // Counted before it is written: of an aborted chunk the client may have received a part.
                 progress.sent += chunk.len() as u64;
                 writer.write(chunk).await?;
             }
@@ -135,49 +139,52 @@ async fn answer(
     Ok(())
 }
 
-/// What a request for `part` says of who watches what.
-fn asked(request: &Request<()>, part: &Part) -> Asked {
-    let (title, set) = match part.resource.representation() {
+/// Title, rate and CMCD of a request for `body`.
+fn media_request(request: &Request<()>, body: &ResourceBody) -> MediaRequest {
+    let (title, set) = match body.resource.representation() {
         Some(representation) => (representation.title.clone(), representation.set),
-        None => (part.name.clone(), 0),
+        None => (body.name.clone(), 0),
     };
-    Asked {
+    MediaRequest {
         title,
         set,
-        rate: part.resource.average_rate,
-        cmcd: Cmcd::of(request.headers(), request.uri()),
+        rate: body.resource.average_rate,
+        cmcd: Cmcd::read(request.headers(), request.uri()),
     }
 }
 
-/// Says with CMSD what `part` is and what the way to this client carries.
-fn describe(part: &Part, exchange: &Exchange, throughput: &Throughput, site: &Site, headers: &mut HeaderMap) {
-    let representation = part.resource.representation();
-    let object = cmsd::Static {
-        bitrate: part.resource.average_rate,
-        duration: part.resource.duration_of(part.bytes()),
-        object_type: representation.and_then(|representation| match representation.component {
-            Component::Video => Some('v'),
-            Component::Audio => Some('a'),
-            _ => None,
-        }),
-    };
-    object.apply(headers);
-    let estimate = throughput.estimate();
+/// Adds CMSD fields: the properties of `body`, and the throughput of the path to the client.
+fn add_cmsd(
+    headers: &mut HeaderMap,
+    body: &ResourceBody,
+    connection: &ActiveConnection,
+    context: &ServerContext,
+) {
+    let representation = body.resource.representation();
+    let mut object = CmsdStatic::default();
+    object.bitrate = body.resource.average_rate;
+    object.duration = body.resource.duration_of(body.bytes());
+    object.object_type = representation.and_then(|representation| match representation.component {
+        Component::Video => Some(ObjectType::Video),
+        Component::Audio => Some(ObjectType::Audio),
+        _ => None,
+    });
+    object.write(headers);
+    let estimate = connection.throughput.estimate();
     let fitting = |rate: &Bitrate| estimate.is_some_and(|estimate| *rate <= estimate);
     let ladder = representation.filter(|representation| representation.component == Component::Video);
     let ladder = ladder
-        .map(|representation| site.library().alternatives(representation))
+        .map(|representation| context.site.library().alternatives(representation))
         .unwrap_or_default();
     let lowest = ladder.iter().min().copied().filter(|_| estimate.is_some());
-    let sampled = exchange.control().monitor().latest();
-    let way = cmsd::Dynamic {
-        throughput: estimate,
-        // Before the first sample, that of the handshake.
-        rtt: sampled
-            .and_then(|sample| sample.smoothed_rtt)
-            .or_else(|| Some(exchange.quinn().rtt())),
-        // Even the lowest may be too much; there is nothing below it.
-        most: ladder.iter().copied().filter(fitting).max().or(lowest),
-    };
-    way.apply(headers);
+    let sampled = connection.control.monitor().latest();
+    let mut path = CmsdDynamic::default();
+    path.throughput = estimate;
+    // Before the first sample, the RTT of the handshake.
+    path.rtt = sampled
+        .and_then(|sample| sample.smoothed_rtt)
+        .or_else(|| Some(connection.quinn.rtt()));
+    // If no rate fits, the lowest one.
+    path.max_bitrate = ladder.iter().copied().filter(fitting).max().or(lowest);
+    path.write(headers);
 }

@@ -1,78 +1,82 @@
-//! [`VideoServer`]: the life of a server, from the first client to the last.
+//! [`VideoServer`]: a video server over HTTP/3.
 //!
-//! Every connection gets a controller and a [`VideoKnowledge`](playrate_cc::VideoKnowledge) of its own and a task that
-//! takes its requests; every request gets a task that reads what was asked for chunk by chunk and hands each chunk to
-//! the transport, which takes the next one only when it has room. So a connection never costs more memory than
+//! Every connection has its own controller, [`VideoKnowledge`](playrate_cc::VideoKnowledge) and task, which
+//! accepts its requests. Every request has a task that reads the resource chunk by chunk and hands each chunk
+//! to the transport, which accepts the next one only when it has room. So a connection never costs more
+//! memory than
 //!
-//! > send window + requests at once × ([`CHUNK`] + what the transport takes of a request, 64 KiB) + receive window
+//! > send window + concurrent requests × ([`CHUNK`] + the transport's buffer for a request, 64 KiB) + receive window
 //!
-//! which with the transport's defaults (4 MiB, 100, 64 KiB each, 1 MiB) is at most 17.5 MiB. A chunk is read only when little of the ones
-//! before waits to be sent (256 KiB), so a client behind a slow path costs less: 100 of them, each with a response of 1.9 MB open
-//! behind 60 Mbit/s in all, were measured to cost 0.5 MB of resident memory each. One that keeps up costs what is under way to it.
+//! which with the transport's defaults (4 MiB, 100, 64 KiB each, 1 MiB) is at most 17.5 MiB. A chunk is read
+//! only when less than 256 KiB of earlier chunks wait to be sent, so a client behind a slow path costs less:
+//! 100 of them, each with a response of 1.9 MB open behind 60 Mbit/s in all, were measured to cost 0.5 MB of
+//! resident memory each. `docs/flow-control.md` shows all mechanisms between a file and the socket.
 //!
-//! What a client does wrong ends its exchange or its connection, never the server. One that stops acknowledging is given up
-//! after [`ServerOptions::stall_timeout`](playrate_transport::ServerOptions), one that is silent after the idle timeout.
+//! A client's mistake ends its exchange or its connection, never the server. A client that stops
+//! acknowledging is closed after [`ServerOptions::stall_timeout`](playrate_transport::ServerOptions), a
+//! silent one after the idle timeout.
 
+mod active;
 pub mod arms;
 mod connection;
 mod exchange;
-mod line;
-mod live;
 mod observe;
+mod playback;
+mod start_queue;
 mod throughput;
-mod ticks;
-mod watching;
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use playrate_transport::{ControllerChoice, EndpointError, Identity, Server, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 
-pub use live::{ConnectionState, ServerTotals};
+pub use active::{ConnectionState, ServerTotals};
 pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSummary};
 
 use arms::Arms;
-use live::Connections;
+use connection::ActiveConnection;
+use start_queue::StartQueue;
 
-use crate::admission::{Admission, Limits};
+use crate::admission::{Admission, Limits, TICK};
 use crate::http::cors::Cors;
 use crate::library::Library;
 pub use crate::site::CHUNK;
 use crate::site::Site;
 
-/// How a server treats its clients.
+/// Settings of a [`VideoServer`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The controller that every connection gets, as long as no arm is chosen for it.
+    /// Controller of every connection for which no arm was chosen.
     pub controller: ControllerChoice,
-    /// Controllers that requests may choose instead; without it none.
+    /// Controllers that requests may choose instead.
     pub arms: Option<Arms>,
-    /// Size of the players' playout buffers, where the operator knows it.
+    /// Size of the players' playout buffers, if the operator knows it.
     pub playout_buffer: Option<Bytes>,
-    /// Tells the date for `Date` fields; without it none is sent, as in virtual time.
+    /// Clock for `Date` fields; without it none is sent, as in virtual time.
     pub wall_clock: Option<fn() -> SystemTime>,
-    /// Pages of which other origins may read what is served; without it none.
+    /// Other origins whose pages may read responses.
     pub cors: Option<Cors>,
-    /// When new sessions are turned away; without limits never.
+    /// Limits beyond which new sessions are refused.
     pub limits: Limits,
-    /// Tells how much time the process has used of its processors, divided by their number, for
-    /// [`Limits::cpu`]; without it that limit never binds.
+    /// Processor time of the process, divided by the number of processors, for [`Limits::cpu`]; without it
+    /// that limit never applies.
     pub processor_time: Option<fn() -> Duration>,
-    /// Who is told of connections and may watch their congestion control.
-    pub observer: Option<Arc<dyn Observer>>,
-    /// Shortest time between two samples of a connection's congestion control.
+    /// Receive notifications about connections, and their samples of congestion control.
+    pub observers: Vec<Arc<dyn Observer>>,
+    /// Minimum time between two samples of a connection's congestion control.
     pub sample_interval: Duration,
 }
 
 impl Settings {
-    /// The defaults, with `controller`: nothing known of the players, no date, nobody watching.
+    /// Default settings with this controller: no arms, no date, no limits, no observers.
     pub fn new(controller: ControllerChoice) -> Self {
         Self {
             controller,
@@ -82,196 +86,211 @@ impl Settings {
             cors: None,
             limits: Limits::default(),
             processor_time: None,
-            observer: None,
+            observers: Vec::new(),
             sample_interval: playrate_transport::telemetry::Monitor::DEFAULT_INTERVAL,
         }
     }
 }
 
-/// What all tasks of a server share.
-struct Shared {
+/// State shared by all tasks of a server.
+struct ServerContext {
     runtime: Arc<dyn Runtime>,
     site: Arc<Site>,
     settings: Settings,
     admission: Arc<Admission>,
-    line: line::Line,
+    start_queue: StartQueue,
     connections: AtomicU64,
-    live: Connections,
+    /// Open connections whose handshake is done, by number.
+    active: Mutex<BTreeMap<u64, Arc<ActiveConnection>>>,
     stopping: AtomicBool,
-    counted: Counted,
+    counters: ServerCounters,
+}
+
+impl ServerContext {
+    fn active(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ActiveConnection>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Totals over the life of the server.
 #[derive(Debug, Default)]
-struct Counted {
+struct ServerCounters {
     sessions: AtomicU64,
     responses: AtomicU64,
     bytes: AtomicU64,
-    /// Responses that were broken off after the shutdown had begun.
+    /// Responses aborted after the shutdown had begun.
     cut: AtomicU64,
 }
 
-/// A server that serves. Clones are the same server. It goes on until it is [shut down](Self::shutdown).
+/// A running server. Clones are handles to the same server. It runs until it is [shut down](Self::shutdown).
 #[derive(Clone)]
 pub struct VideoServer {
     transport: Server,
-    shared: Arc<Shared>,
-    /// Yields nothing, and ends when the last task has.
-    tasks: Arc<Mutex<mpsc::Receiver<()>>>,
+    context: Arc<ServerContext>,
+    /// Closed when the last task has ended.
+    tasks: Arc<tokio::sync::Mutex<mpsc::Receiver<()>>>,
 }
 
 impl fmt::Debug for VideoServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VideoServer")
             .field("transport", &self.transport)
-            .field("settings", &self.shared.settings)
+            .field("settings", &self.context.settings)
             .finish_non_exhaustive()
     }
 }
 
-/// What a shutdown came to, and what the server had done by then.
+/// Result of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// Whether every connection ended by itself before the deadline.
+    /// True if every connection ended by itself before the deadline.
     pub drained: bool,
-    /// Responses that were broken off, by the deadline or by clients leaving meanwhile.
+    /// Number of responses aborted by the deadline, or by clients that left during the shutdown.
     pub cut: u64,
-    /// Connections served in the server's life.
-    pub sessions: u64,
-    /// Responses that arrived whole.
-    pub responses: u64,
-    /// Bytes of content handed to the transport.
-    pub bytes: Bytes,
+    /// Totals over the life of the server.
+    pub totals: ServerTotals,
 }
 
 impl VideoServer {
     /// Starts serving `library` on `transport`, whose runtime is `runtime`.
     pub fn start(transport: Server, runtime: Arc<dyn Runtime>, library: Library, settings: Settings) -> Self {
         let (alive, tasks) = mpsc::channel(1);
-        let site = Site::new(library)
-            .with_cors(settings.cors.clone())
-            .with_prefixes(settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default())
-            .with_wall_clock(settings.wall_clock);
+        let site = Site {
+            library,
+            cors: settings.cors.clone(),
+            wall_clock: settings.wall_clock,
+            prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
+        };
         let admission = Admission::new(settings.limits);
         if admission.depends_on_load() {
             let (weak, clock) = (Arc::downgrade(&admission), settings.processor_time);
-            runtime.spawn(Box::pin(ticks::observe(weak, Arc::clone(&runtime), clock)));
+            runtime.spawn(Box::pin(observe_load(weak, Arc::clone(&runtime), clock)));
         }
-        let shared = Arc::new(Shared {
+        let context = Arc::new(ServerContext {
             runtime,
             site: Arc::new(site),
             settings,
             admission,
-            line: line::Line::default(),
+            start_queue: StartQueue::default(),
             connections: AtomicU64::new(0),
-            live: Connections::default(),
+            active: Mutex::default(),
             stopping: AtomicBool::new(false),
-            counted: Counted::default(),
+            counters: ServerCounters::default(),
         });
-        let accepting = accept(transport.clone(), Arc::clone(&shared), alive);
-        shared.runtime.spawn(Box::pin(accepting));
+        let accepting = accept(transport.clone(), Arc::clone(&context), alive);
+        context.runtime.spawn(Box::pin(accepting));
         Self {
             transport,
-            shared,
-            tasks: Arc::new(Mutex::new(tasks)),
+            context,
+            tasks: Arc::new(tokio::sync::Mutex::new(tasks)),
         }
     }
 
-    /// The address it listens on.
+    /// Address on which it listens.
     ///
     /// # Errors
-    /// If the socket does not know.
+    /// The socket does not report its address.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.transport.local_addr()
     }
 
-    /// What it serves.
+    /// The library that it serves.
     pub fn library(&self) -> &Library {
-        self.shared.site.library()
+        self.context.site.library()
     }
 
-    /// What it says to requests, for serving the same over other versions of HTTP.
+    /// The site, for serving it over other versions of HTTP.
     pub fn site(&self) -> &Arc<Site> {
-        &self.shared.site
+        &self.context.site
     }
 
-    /// Who is let in, and what the server carries; for serving the same over other versions of HTTP.
+    /// Admission and load of the server, for serving its site over other versions of HTTP.
     pub fn admission(&self) -> &Arc<Admission> {
-        &self.shared.admission
+        &self.context.admission
     }
 
-    /// Shows `identity` to clients that connect from now on.
+    /// Uses `identity` for connections from now on.
     ///
     /// # Errors
-    /// If its certificate and key cannot be used. Nothing has changed then.
+    /// Its certificate and key cannot be used; the server keeps the previous identity.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
         self.transport.set_identity(identity)
     }
 
-    /// Connections open now, those that are being set up or taken down included.
+    /// Number of open connections, those during handshake or close included.
     pub fn open_connections(&self) -> usize {
         self.transport.open_connections()
     }
 
-    /// The connections whose handshake is done, the oldest first.
+    /// States of the connections whose handshake is done, the oldest first.
     pub fn connections(&self) -> Vec<ConnectionState> {
-        let Shared {
-            live,
-            runtime,
-            settings,
-            ..
-        } = &*self.shared;
-        live.now(runtime.now(), settings.arms.as_ref())
+        let (now, arms) = (self.context.runtime.now(), self.context.settings.arms.as_ref());
+        // Outside the lock, which connections that begin and end need.
+        let connections: Vec<_> = self.context.active().values().cloned().collect();
+        connections
+            .iter()
+            .map(|connection| connection.state(now, arms))
+            .collect()
     }
 
-    /// What it has done so far.
+    /// Totals up to now.
     pub fn totals(&self) -> ServerTotals {
-        let counted = &self.shared.counted;
+        let counters = &self.context.counters;
         ServerTotals {
-            sessions: counted.sessions.load(Relaxed),
-            responses: counted.responses.load(Relaxed),
-            bytes: Bytes::new(counted.bytes.load(Relaxed)),
+            sessions: counters.sessions.load(Relaxed),
+            responses: counters.responses.load(Relaxed),
+            bytes: Bytes::new(counters.bytes.load(Relaxed)),
         }
     }
 
-    /// How it treats its clients.
+    /// Settings with which it was started.
     pub fn settings(&self) -> &Settings {
-        &self.shared.settings
+        &self.context.settings
     }
 
-    /// Shuts down: takes no new connections and no new requests, lets responses end, and breaks off what has not
-    /// ended after `deadline`. A second call, with a shorter deadline, may overtake a first one that was given up.
+    /// Shuts down: refuses new connections and requests, waits for responses, and aborts those that have not
+    /// ended after `deadline`. If the first call is cancelled, a second one with a shorter deadline may
+    /// follow.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
-        self.shared.stopping.store(true, Relaxed);
+        self.context.stopping.store(true, Relaxed);
         let drained = self.transport.shutdown(deadline).await;
-        // The connections are closed, so their tasks end at once; they still have their summaries to give.
+        // The connections are closed; their tasks report their summaries and end.
         let ended = async { self.tasks.lock().await.recv().await };
-        if time::timeout(&*self.shared.runtime, Duration::from_secs(1), ended)
+        if time::timeout(&*self.context.runtime, Duration::from_secs(1), ended)
             .await
             .is_err()
         {
             tracing::warn!("connections are closed, but not all of their tasks have ended");
         }
-        let ServerTotals {
-            sessions,
-            responses,
-            bytes,
-        } = self.totals();
         ShutdownReport {
             drained,
-            cut: self.shared.counted.cut.load(Relaxed),
-            sessions,
-            responses,
-            bytes,
+            cut: self.context.counters.cut.load(Relaxed),
+            totals: self.totals(),
         }
     }
 }
 
-async fn accept(transport: Server, shared: Arc<Shared>, alive: mpsc::Sender<()>) {
+/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped.
+async fn observe_load(
+    admission: Weak<Admission>,
+    runtime: Arc<dyn Runtime>,
+    processor_time: Option<fn() -> Duration>,
+) {
+    loop {
+        let due = runtime.now() + TICK;
+        time::sleep(&*runtime, TICK).await;
+        let Some(admission) = admission.upgrade() else {
+            return;
+        };
+        admission.observe(due, runtime.now(), processor_time.map(|clock| clock()));
+    }
+}
+
+async fn accept(transport: Server, context: Arc<ServerContext>, alive: mpsc::Sender<()>) {
     while let Some(incoming) = transport.accept().await {
-        let id = shared.connections.fetch_add(1, Relaxed);
-        let task = connection::serve(incoming, id, Arc::clone(&shared), alive.clone());
-        shared.runtime.spawn(Box::pin(task));
+        let id = context.connections.fetch_add(1, Relaxed);
+        let task = connection::serve(incoming, id, Arc::clone(&context), alive.clone());
+        context.runtime.spawn(Box::pin(task));
     }
 }

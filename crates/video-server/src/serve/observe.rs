@@ -1,4 +1,4 @@
-//! [`Observer`]: who wants to know what happens on a server's connections.
+//! [`Observer`]: notifications about a server's connections.
 
 use core::fmt;
 use std::net::SocketAddr;
@@ -8,27 +8,29 @@ use std::time::Duration;
 use playrate_transport::telemetry::{Sink, Totals};
 use playrate_units::{Bitrate, Bytes};
 
-use crate::cmcd::{Cmcd, ObjectType};
+use playrate_media::cmcd::{Cmcd, ObjectType};
 
-/// A connection, as it begins.
+use super::active::ConnectionState;
+
+/// A connection at its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
-    /// Counts a server's connections from 0. Handshakes that fail use up a number.
+    /// Number of the connection, counted from 0. Handshakes that fail use up a number.
     pub id: u64,
-    /// The client's address as the connection begins.
+    /// Address of the client at the beginning of the connection.
     pub peer: SocketAddr,
-    /// The spec of the controller that it begins with.
+    /// Spec of the controller at the beginning of the connection.
     pub controller: String,
 }
 
-/// Why a session is over.
+/// Reason for the end of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionEnd {
-    /// The client left, or was told to and did.
+    /// The client closed the connection, on its own or at the server's request.
     Orderly,
-    /// Anything else, in words.
+    /// Any other reason, as text.
     Lost(String),
 }
 
@@ -41,69 +43,58 @@ impl fmt::Display for SessionEnd {
     }
 }
 
-/// A connection, looked back at.
+/// Summary of a connection that has ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Which connection.
+    /// Number, client and first controller of the connection.
     pub connection: ConnectionInfo,
-    /// The arm that was chosen for it, where there are arms and anything was asked for that chooses one.
-    pub arm: Option<String>,
-    /// The spec of the controller that it had.
-    pub controller: String,
-    /// Requests that named another arm than it had.
+    /// State at its end.
+    pub state: ConnectionState,
+    /// Number of requests that named another arm than the connection's.
     pub other_arm_requests: u64,
-    /// From the end of the handshake to the end of the connection.
-    pub duration: Duration,
-    /// Requests that arrived whole.
-    pub requests: u64,
-    /// Responses that the client acknowledged whole.
-    pub responses: u64,
-    /// Responses that were broken off.
+    /// Number of responses that were aborted.
     pub aborted: u64,
     /// Bytes of content handed to the transport.
     pub bytes: Bytes,
-    /// What the transport counted.
+    /// Counters of the transport.
     pub totals: Totals,
-    /// The delivery rate while there was enough to send, over the last seconds of such time.
-    pub delivery_rate: Option<Bitrate>,
-    /// What its players said of themselves with CMCD, if they did.
-    pub player: Option<PlayerReport>,
-    /// Why it is over.
+    /// Reason for the end of the connection.
     pub end: SessionEnd,
 }
 
-/// What players said of themselves with the requests of one connection (CMCD, CTA-5004).
+/// Reports of the players on one connection (CMCD, CTA-5004).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PlayerReport {
-    /// Requests that said anything.
+    /// Number of requests with a report.
     pub requests: u64,
-    /// Viewings (`sid`) that began.
+    /// Number of playback sessions (`sid`) that began.
     pub viewings: u64,
-    /// Requests that said that the buffer had run empty since the one before (`bs`).
-    pub starvations: u64,
-    /// The least that a buffer held once playing had begun (`bl`).
+    /// Number of requests that report an empty buffer since the request before (`bs`).
+    pub stalls: u64,
+    /// Lowest buffer level after the start of playback (`bl`).
     pub lowest_buffer: Option<Duration>,
-    /// The viewings' identifiers (`sid`), in the order in which they began; of many only the first.
+    /// Identifiers of the playback sessions (`sid`), in order of their beginning; the first eight only.
     pub sessions: Vec<String>,
-    /// The throughput that a player measured last (`mtp`).
+    /// Throughput that a player measured last (`mtp`).
     pub measured_throughput: Option<Bitrate>,
-    /// Pairs that were not understood.
+    /// Number of CMCD pairs that were not understood.
     pub ignored: u64,
-    /// Rates (`br`) of pictures times how long they play (`d`), in bits, and these times.
+    /// Sum over requested video of its rate (`br`) times its duration (`d`), in bits, and the sum of these
+    /// durations.
     bits: f64,
     time: Duration,
-    /// Sum of the buffers said while playing (`bl`), and how many they were.
+    /// Sum of the buffer levels reported during playback (`bl`), and their number.
     buffered: Duration,
     buffer_reports: u32,
 }
 
-/// How many identifiers of viewings a report keeps.
-const SESSIONS: usize = 8;
+/// Maximum number of session identifiers in a report.
+const MAX_SESSION_IDS: usize = 8;
 
 impl PlayerReport {
-    /// Mean encoded rate of the pictures that were asked for, by playing time.
+    /// Mean encoded rate of the requested video, weighted by duration.
     pub fn mean_bitrate(&self) -> Option<Bitrate> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -114,22 +105,22 @@ impl PlayerReport {
         bytes.per(self.time)
     }
 
-    /// Mean of what the buffers held while playing, over the requests that said it.
+    /// Mean of the buffer levels reported during playback.
     pub fn mean_buffer(&self) -> Option<Duration> {
         self.buffered.checked_div(self.buffer_reports)
     }
 
-    /// Takes what one request says; `known` if its viewing is.
-    pub(super) fn take(&mut self, cmcd: &Cmcd, known: bool) {
+    /// Adds the report of one request; `known` if its playback session is known.
+    pub(super) fn add(&mut self, cmcd: &Cmcd, known: bool) {
         self.requests += 1;
         self.viewings += u64::from(!known);
         if let Some(session) = cmcd.session.as_ref().filter(|_| !known)
-            && self.sessions.len() < SESSIONS
+            && self.sessions.len() < MAX_SESSION_IDS
             && !self.sessions.contains(session)
         {
             self.sessions.push(session.clone());
         }
-        self.starvations += u64::from(cmcd.starved);
+        self.stalls += u64::from(cmcd.underflow);
         self.ignored += cmcd.ignored as u64;
         if !cmcd.startup
             && let Some(level) = cmcd.buffer_length
@@ -139,18 +130,18 @@ impl PlayerReport {
             self.buffer_reports = self.buffer_reports.saturating_add(1);
         }
         self.measured_throughput = cmcd.measured_throughput.or(self.measured_throughput);
-        let picture = matches!(
+        let is_video = matches!(
             cmcd.object_type,
             None | Some(ObjectType::Video | ObjectType::Muxed)
         );
-        if let (true, Some(rate), Some(time)) = (picture, cmcd.bitrate, cmcd.object_duration) {
+        if let (true, Some(rate), Some(time)) = (is_video, cmcd.bitrate, cmcd.object_duration) {
             self.bits += rate.as_bits_per_second() as f64 * time.as_secs_f64();
             self.time += time;
         }
     }
 }
 
-/// Is told of a server's connections. Called on their tasks: it must not block.
+/// Receives notifications about a server's connections. It is called on their tasks and must not block.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -170,13 +161,13 @@ impl PlayerReport {
 /// }
 /// ```
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A client wants to connect. What is returned takes the samples of its congestion control.
+    /// A handshake begins. The returned sinks receive the samples of the connection's congestion control.
     fn connecting(&self, connection: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
         let _ = connection;
         Vec::new()
     }
 
-    /// A connection whose handshake had succeeded is over.
+    /// A connection whose handshake had succeeded has ended.
     fn finished(&self, session: &SessionSummary) {
         let _ = session;
     }

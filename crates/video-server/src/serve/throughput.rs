@@ -1,4 +1,4 @@
-//! [`Throughput`]: what the path to a client carries, from what it has acknowledged.
+//! [`Throughput`]: throughput of the path to a client, estimated from acknowledgements.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::Bitrate;
 
-/// The time over which an old rate loses most of its weight (to 1/e): about one segment.
-const MEMORY: Duration = Duration::from_secs(3);
-/// How much has to be measured before anything is said.
-const ENOUGH: Duration = Duration::from_millis(100);
+/// Time in which the weight of an old rate falls to 1/e: about one segment.
+const AVERAGING_TIME: Duration = Duration::from_secs(3);
+/// Minimum measured time before there is an estimate.
+const MIN_MEASURED: Duration = Duration::from_millis(100);
 
-/// Estimates a connection's throughput: the delivery rate while the sender was not limited by the application, averaged over
-/// the last seconds of such time. Pauses between segments count for nothing, and cwnd/RTT, which says what might be sent rather
-/// than what arrives, is not looked at.
+/// Estimate of a connection's throughput: the delivery rate while the sender was not limited by the
+/// application, averaged over the last seconds of such time. Pauses between segments are ignored. cwnd/RTT is
+/// not used: it is what might be sent, not what arrives.
 #[derive(Debug, Default)]
-pub(super) struct Throughput(Mutex<State>);
+pub(super) struct Throughput(Mutex<ThroughputEstimate>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ThroughputEstimate {
     before: Option<Sample>,
-    /// bit/s
+    /// Estimated rate in bit/s.
     estimate: f64,
-    /// How long was measured in all.
+    /// Measured time in total.
     measured: Duration,
 }
 
 impl Throughput {
-    /// The estimate; `None` while there is too little to go by.
+    /// Estimated throughput; `None` until [`MIN_MEASURED`] was measured.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         #[expect(
@@ -36,7 +36,7 @@ impl Throughput {
             reason = "a rate, not negative"
         )]
         let rate = Bitrate::from_bits_per_second(state.estimate as u64);
-        (state.measured >= ENOUGH).then_some(rate)
+        (state.measured >= MIN_MEASURED).then_some(rate)
     }
 }
 
@@ -52,7 +52,7 @@ impl Sink for Throughput {
             return;
         };
         // The first seconds are averaged as they are; later ones replace the oldest.
-        let weight = time.as_secs_f64() / (state.measured + time).min(MEMORY).as_secs_f64();
+        let weight = time.as_secs_f64() / (state.measured + time).min(AVERAGING_TIME).as_secs_f64();
         let rate = rate.as_bits_per_second() as f64;
         state.estimate += weight.min(1.0) * (rate - state.estimate);
         state.measured += time;
@@ -72,7 +72,7 @@ mod tests {
         sample
     }
 
-    /// 100 samples, one every 20 ms, of this many bytes each.
+    /// Adds 100 samples, one every 20 ms, of this many bytes each.
     fn run(throughput: &Throughput, from_ms: u64, from_bytes: u64, each: u64) {
         for step in 0..=100 {
             throughput.take(&sample(from_ms + 20 * step, from_bytes + each * step, false));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_arrives_while_there_is_enough_to_send() {
+    fn it_is_the_delivery_rate_while_there_is_enough_to_send() {
         let throughput = Throughput::default();
         throughput.take(&sample(0, 0, false));
         throughput.take(&sample(20, 50_000, false));

@@ -1,4 +1,4 @@
-//! What an operator sees of a running server.
+//! The operator's view of a running server.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use http::HeaderMap;
 use playrate_transport::Connection;
 use serde_json::Value;
 
-use crate::process::{Serving, fixture, sleep, text};
+use crate::process::{Serving, fetch, fixture, sleep, text};
 
 fn serving(media: &Path, more: &[&str]) -> Serving {
     fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
@@ -51,15 +51,10 @@ fn metric(metrics: &str, name: &str) -> u64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-async fn get(connection: &Connection, path: &str, cmcd: &str) -> usize {
+async fn get(connection: &Connection, path: &str, cmcd: &str) -> u64 {
     let mut fields = HeaderMap::new();
     fields.insert("cmcd-request", cmcd.parse().unwrap());
-    let (_, mut body) = connection.get(path, fields).await.unwrap();
-    let mut length = 0;
-    while let Some(chunk) = body.chunk().await.unwrap() {
-        length += chunk.len();
-    }
-    length
+    fetch(connection, path, fields).await
 }
 
 #[tokio::test]
@@ -75,7 +70,8 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
         "sid=\"one\",ot=av,br=900,bl=4200,bs",
     )
     .await;
-    // Samples are 20 ms apart, so the end of a short transfer shows later: with one after it, or when the connection ends.
+    // Samples are 20 ms apart, so the end of a short transfer shows with a later sample or at the end of the
+    // connection.
     let mut responses = 1;
     let seen = loop {
         sleep(Duration::from_millis(60)).await;
@@ -132,10 +128,10 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert_eq!(metric(&metrics, "playrate_responses_total"), responses);
     assert_eq!(
         metric(&metrics, "playrate_content_bytes_total"),
-        responses * length as u64
+        responses * length
     );
     // The last of it shows when quinn lets go of the connection, a moment after it has ended.
-    let acknowledged = responses * length as u64;
+    let acknowledged = responses * length;
     let mut delivered = 0;
     for _ in 0..100 {
         delivered = metric(
@@ -159,6 +155,19 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert_eq!(arm["buffer_s"], 4.2);
     assert!(arm["rtt_ms"].as_f64() > Some(0.0), "{arm}");
     assert_eq!(seen["arms"][1]["arm"], "default");
+}
+
+#[test]
+fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let open = || TcpStream::connect(address(&serving)).unwrap();
+    let _held: Vec<_> = (0..64).map(|_| open()).collect();
+    let mut refused = open();
+    refused.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
+    let log = serving.stop();
+    assert!(log.contains("refused a TCP connection for metrics"), "{log}");
 }
 
 #[test]

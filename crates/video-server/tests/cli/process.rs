@@ -1,13 +1,16 @@
 //! The program in a process of its own.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, Connection, Target, Trust, time};
 use quinn::TokioRuntime;
+use rustls::pki_types::CertificateDer;
 
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_video-server"));
@@ -30,12 +33,12 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A server that runs until it is told to stop; killed when dropped.
+/// A server that runs until it receives a signal; killed when dropped.
 pub(crate) struct Serving {
     child: Child,
     out: BufReader<ChildStdout>,
     errors: ChildStderr,
-    /// What it printed when it was ready.
+    /// Output of the server when it was ready.
     pub(crate) announcement: String,
 }
 
@@ -94,7 +97,7 @@ impl Serving {
     #[cfg(target_os = "linux")]
     pub(crate) fn resident(&self) -> usize {
         let path = format!("/proc/{}/status", self.child.id());
-        let status = std::fs::read_to_string(path).unwrap();
+        let status = fs::read_to_string(path).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
         let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         kilobytes * 1024
@@ -103,10 +106,11 @@ impl Serving {
     #[cfg(target_os = "linux")]
     pub(crate) fn descriptors(&self) -> usize {
         let path = format!("/proc/{}/fd", self.child.id());
-        std::fs::read_dir(path).unwrap().count()
+        fs::read_dir(path).unwrap().count()
     }
 
-    /// Whether it comes down to `most` open descriptors. A file is open until the client has acknowledged its end.
+    /// Waits until at most `most` descriptors are open; returns false if that does not happen. A file is open
+    /// until the client has acknowledged its end.
     #[cfg(target_os = "linux")]
     pub(crate) async fn settles_at(&self, most: usize) -> bool {
         for _ in 0..200 {
@@ -116,6 +120,14 @@ impl Serving {
             sleep(Duration::from_millis(25)).await;
         }
         false
+    }
+
+    /// Stops it in good order and returns its log.
+    pub(crate) fn stop(self) -> String {
+        self.signal("TERM");
+        let (code, _, log) = self.end();
+        assert_eq!(code, Some(0), "{log}");
+        log
     }
 
     /// Its exit code, the rest of its output, and its log.
@@ -137,4 +149,26 @@ impl Drop for Serving {
 
 pub(crate) async fn sleep(duration: Duration) {
     time::sleep(&TokioRuntime, duration).await;
+}
+
+/// Fetches `path` and returns the length of its body.
+pub(crate) async fn fetch(connection: &Connection, path: &str, fields: HeaderMap) -> u64 {
+    let (_, mut body) = connection.get(path, fields).await.unwrap();
+    while body.chunk().await.unwrap().is_some() {}
+    body.received()
+}
+
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is missing in: {text}");
+    }
+}
+
+/// Writes a new self-signed certificate for `localhost` and its key into `directory`, as `cert.pem` and `key.pem`.
+pub(crate) fn certify(directory: &Path) -> CertificateDer<'static> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(directory.join("cert.pem"), made.cert.pem()).unwrap();
+    fs::write(directory.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    made.cert.der().clone()
 }

@@ -1,4 +1,4 @@
-//! What `--qlog` leaves behind.
+//! Files that `--qlog` writes.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::process::{Serving, sleep};
+use crate::process::{Serving, assert_contains, fetch, sleep};
 
-/// Has `clients` clients, one after the other, fetch 8 MiB, and returns the log of the server and the qlog files it wrote.
+/// Runs `clients` clients one after the other, each of which fetches 8 MiB; returns the server's log and its
+/// qlog files.
 async fn recorded(clients: usize, arguments: &[&str]) -> (String, Vec<Vec<Value>>) {
     let directory = tempfile::tempdir().unwrap();
     let (media, logs) = (directory.path().join("media"), directory.path().join("a/qlogs"));
@@ -19,15 +20,11 @@ async fn recorded(clients: usize, arguments: &[&str]) -> (String, Vec<Vec<Value>
     let serving = Serving::start(&media, &[&qlog, arguments].concat());
     for _ in 0..clients {
         let connection = serving.connect().await;
-        let (_, mut body) = connection.get("/file.bin", HeaderMap::new()).await.unwrap();
-        while body.chunk().await.unwrap().is_some() {}
+        fetch(&connection, "/file.bin", HeaderMap::new()).await;
         connection.close();
         sleep(Duration::from_millis(200)).await;
     }
-    serving.signal("TERM");
-    let (code, _, log) = serving.end();
-    assert_eq!(code, Some(0), "{log}");
-    (log, files(&logs))
+    (serving.stop(), files(&logs))
 }
 
 /// The records of each file, the files in the order of their names.
@@ -93,11 +90,8 @@ async fn a_connection_s_congestion_control_is_there_from_beginning_to_end() {
         delivered.next_back().unwrap() > 8 << 20,
         "the last sample is there"
     );
-    let said = of("loglevel:info")[0]["message"].as_str().unwrap().to_owned();
-    assert!(
-        said.contains("controller reno") && said.contains("1 requests") && said.contains("in good order"),
-        "{said}"
-    );
+    let said = of("loglevel:info")[0]["message"].as_str().unwrap();
+    assert_contains(said, &["controller reno", "1 requests", "in good order"]);
 }
 
 #[tokio::test]

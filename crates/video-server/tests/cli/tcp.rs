@@ -1,4 +1,4 @@
-//! The library over TCP: HTTP/1.1 and HTTP/2, as other people's clients speak them.
+//! The library over TCP: HTTP/1.1 and HTTP/2, as clients of other implementations use them.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::process::{Serving, fixture, run, text};
+use crate::process::{Serving, assert_contains, certify, fixture, run, text};
 
 /// Media, and a certificate that clients of TCP can trust.
 struct Site {
@@ -46,17 +46,9 @@ impl Site {
         site
     }
 
-    /// A new certificate.
+    /// Writes a new certificate.
     fn certify(&mut self) {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let names = vec!["localhost".to_owned()];
-        let certificate = rcgen::CertificateParams::new(names)
-            .unwrap()
-            .self_signed(&key)
-            .unwrap();
-        fs::write(self.path("cert.pem"), certificate.pem()).unwrap();
-        fs::write(self.path("key.pem"), key.serialize_pem()).unwrap();
-        self.certificate = certificate.der().clone();
+        self.certificate = certify(self.directory.path());
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -313,7 +305,7 @@ async fn a_response_that_nobody_reads_is_cut_at_the_deadline_and_counted() {
     serving.signal("TERM");
     let (code, _, log) = serving.end();
     assert_eq!(code, Some(1), "{log}");
-    assert!(log.contains("1 response broken off"), "{log}");
+    assert!(log.contains("aborted 1 response"), "{log}");
 }
 
 #[tokio::test]
@@ -388,7 +380,7 @@ fn without_tcp_nothing_listens_there() {
 }
 
 #[test]
-fn a_taken_tcp_port_is_named_with_the_mend() {
+fn a_taken_tcp_port_is_reported_with_a_correction() {
     let site = Site::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -397,9 +389,7 @@ fn a_taken_tcp_port_is_named_with_the_mend() {
     let (code, errors) = (output.status.code(), text(&output.stderr));
     assert_eq!(code, Some(2), "{errors}");
     let port = taken.local_addr().unwrap().port().to_string();
-    for part in [&port, "TCP", "in use", "--no-tcp"] {
-        assert!(errors.contains(part), "{part} is missing in: {errors}");
-    }
+    assert_contains(&errors, &[&port, "TCP", "in use", "--no-tcp"]);
 }
 
 #[test]
@@ -407,8 +397,5 @@ fn origins_that_are_none_are_refused() {
     let output = run(&["serve", "--media", ".", "--cors", "player.example"]);
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(
-        errors.contains("player.example") && errors.contains("not an origin"),
-        "{errors}"
-    );
+    assert_contains(&errors, &["player.example", "not an origin"]);
 }

@@ -1,20 +1,12 @@
-//! Who is let in, and what the others are told.
+//! Admission of sessions, and the responses to refused ones.
 
 use playrate_units::Bitrate;
-use video_server::serve::Settings;
 
-use crate::common::{Running, Wanted, field, get, until};
-
-fn server(settings: fn(&mut Settings)) -> Running {
-    Running::with(Wanted {
-        settings,
-        ..Wanted::default()
-    })
-}
+use crate::common::{Running, field, get, until};
 
 #[tokio::test]
-async fn the_third_session_of_a_server_that_takes_two_is_told_to_come_again() {
-    let running = server(|settings| settings.limits.sessions = Some(2));
+async fn the_third_session_of_a_server_with_a_limit_of_two_gets_retry_after() {
+    let running = Running::with(|setup| setup.settings.limits.sessions = Some(2));
     let first = running.connect().await;
     let second = running.connect().await;
     let third = running.connect().await;
@@ -29,7 +21,7 @@ async fn the_third_session_of_a_server_that_takes_two_is_told_to_come_again() {
     assert_eq!(response.status(), 503);
     assert_eq!(field(&response, "retry-after"), "10");
     assert!(String::from_utf8(why).unwrap().contains("come again"));
-    // Who is in stays in, and what is no media is there for all.
+    // Admitted sessions go on, and resources other than media are served to all.
     let (response, _) = get(&first, "/other.mp4", &[("range", "bytes=0-9")]).await;
     assert_eq!(response.status(), 206);
     for path in ["/pages/index.html", "/long.bin"] {
@@ -51,7 +43,8 @@ async fn the_third_session_of_a_server_that_takes_two_is_told_to_come_again() {
 
 #[tokio::test]
 async fn a_server_without_room_for_the_rate_of_a_title_does_not_begin_it() {
-    let running = server(|settings| settings.limits.capacity = Some(Bitrate::from_kbps(1)));
+    let capacity = Some(Bitrate::from_kbps(1));
+    let running = Running::with(|setup| setup.settings.limits.capacity = capacity);
     let connection = running.connect().await;
     let (response, _) = get(&connection, "/film.mp4", &[]).await;
     assert_eq!(response.status(), 503);
@@ -60,10 +53,9 @@ async fn a_server_without_room_for_the_rate_of_a_title_does_not_begin_it() {
 
 #[tokio::test]
 async fn a_server_that_watches_its_load_measures_it_and_lets_a_viewer_in() {
-    let running = server(|settings| {
-        // So much that no machine that runs tests is as late.
-        settings.limits.lag = Some(std::time::Duration::from_secs(60));
-    });
+    // So much that no machine that runs tests is as late.
+    let lag = Some(std::time::Duration::from_secs(60));
+    let running = Running::with(|setup| setup.settings.limits.lag = lag);
     until("the load was measured", || {
         running.server.admission().load().lag.is_some()
     })

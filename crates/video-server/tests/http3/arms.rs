@@ -1,4 +1,4 @@
-//! Which controller a connection gets, by what is asked for on it.
+//! Choice of a connection's controller by its requests.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use video_server::serve::SessionSummary;
 use video_server::serve::arms::{Arms, ChooseBy};
 
-use crate::common::{Running, Wanted, get};
+use crate::common::{Running, get};
 
 fn arms(by: ChooseBy, arms: &[&str]) -> Arms {
     let arms = arms.iter().map(|arm| arm.parse().unwrap()).collect();
     Arms::new(by, arms).unwrap()
 }
 
-/// A title with pictures in `low` and `high`, and `sound`.
+/// A title with video in `low` and `high`, and with `sound`.
 fn packaged(root: &Path) {
     let set = |component: &str, ids: &[&str]| {
         let representations = ids
@@ -35,10 +35,10 @@ fn packaged(root: &Path) {
 }
 
 /// Asks for `paths` on one connection, and says what became of it.
-async fn session(wanted: Wanted, paths: &[&str]) -> SessionSummary {
-    let running = Running::with(Wanted {
-        media: packaged,
-        ..wanted
+async fn session(arms: Option<&Arms>, paths: &[&str]) -> SessionSummary {
+    let running = Running::with(|setup| {
+        setup.media = packaged;
+        setup.settings.arms = arms.cloned();
     });
     let connection = running.connect().await;
     for path in paths {
@@ -51,70 +51,54 @@ async fn session(wanted: Wanted, paths: &[&str]) -> SessionSummary {
 
 fn chosen(session: &SessionSummary) -> (Option<&str>, &str, u64) {
     (
-        session.arm.as_deref(),
-        &session.controller,
+        session.state.arm.as_deref(),
+        &session.state.controller,
         session.other_arm_requests,
     )
 }
 
 #[tokio::test]
 async fn by_path_a_prefix_names_the_arm_and_no_file() {
-    let wanted = || Wanted {
-        settings: |settings| settings.arms = Some(arms(ChooseBy::Path, &["a=reno", "b=vegas"])),
-        ..Wanted::default()
-    };
-    let b = session(
-        wanted(),
-        &[
-            "/pages/index.html",
-            "/b/manifest.mpd",
-            "/b/low-1.m4s",
-            "/b/film.mp4",
-        ],
-    )
-    .await;
+    let arms = Some(&arms(ChooseBy::Path, &["a=reno", "b=vegas"]));
+    let paths = [
+        "/pages/index.html",
+        "/b/manifest.mpd",
+        "/b/low-1.m4s",
+        "/b/film.mp4",
+    ];
+    let b = session(arms, &paths).await;
     assert_eq!(chosen(&b), (Some("b"), "vegas", 0));
     assert_eq!(b.connection.controller, "cubic", "what it began with");
-    let none = session(wanted(), &["/film.mp4", "/a/film.mp4", "/b/film.mp4"]).await;
+    let none = session(arms, &["/film.mp4", "/a/film.mp4", "/b/film.mp4"]).await;
     assert_eq!(
         chosen(&none),
         (Some("default"), "cubic", 2),
         "the first one decides"
     );
-    let page = session(wanted(), &["/pages/index.html"]).await;
+    let page = session(arms, &["/pages/index.html"]).await;
     assert_eq!(chosen(&page), (None, "cubic", 0), "a page is no media");
 }
 
 #[tokio::test]
 async fn by_query_the_first_one_counts_and_others_keep_it() {
-    let wanted = || Wanted {
-        settings: |settings| settings.arms = Some(arms(ChooseBy::Query, &["a=quinn-newreno", "b=ccp"])),
-        ..Wanted::default()
-    };
-    let a = session(
-        wanted(),
-        &["/film.mp4?x=1&arm=a", "/film.mp4", "/other.mp4?arm=b"],
-    )
-    .await;
+    let arms = Some(&arms(ChooseBy::Query, &["a=quinn-newreno", "b=ccp"]));
+    let a = session(arms, &["/film.mp4?x=1&arm=a", "/film.mp4", "/other.mp4?arm=b"]).await;
     assert_eq!(chosen(&a), (Some("a"), "quinn-newreno", 1));
-    let unknown = session(wanted(), &["/film.mp4?arm=c", "/film.mp4?arm=b"]).await;
+    let unknown = session(arms, &["/film.mp4?arm=c", "/film.mp4?arm=b"]).await;
     assert_eq!(chosen(&unknown), (Some("default"), "cubic", 1));
 }
 
 #[tokio::test]
-async fn by_representation_the_first_pictures_count_and_sound_does_not() {
-    let wanted = || Wanted {
-        settings: |settings| settings.arms = Some(arms(ChooseBy::Representation, &["high=reno"])),
-        ..Wanted::default()
-    };
-    let high = session(wanted(), &["/manifest.mpd", "/sound-1.m4s", "/high-1.m4s"]).await;
+async fn by_representation_the_first_video_counts_and_audio_does_not() {
+    let arms = Some(&arms(ChooseBy::Representation, &["high=reno"]));
+    let high = session(arms, &["/manifest.mpd", "/sound-1.m4s", "/high-1.m4s"]).await;
     assert_eq!(chosen(&high), (Some("high"), "reno", 0));
-    let low = session(wanted(), &["/low-1.m4s", "/high-1.m4s"]).await;
+    let low = session(arms, &["/low-1.m4s", "/high-1.m4s"]).await;
     assert_eq!(chosen(&low), (Some("default"), "cubic", 1));
 }
 
 #[tokio::test]
 async fn without_arms_nothing_is_chosen() {
-    let film = session(Wanted::default(), &["/film.mp4?arm=a"]).await;
+    let film = session(None, &["/film.mp4?arm=a"]).await;
     assert_eq!(chosen(&film), (None, "cubic", 0));
 }

@@ -1,4 +1,4 @@
-//! What players say with their requests, what the controller learns of it, and what they are told.
+//! CMCD of requests, its effect on the controller's knowledge, and CMSD of responses.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,11 @@ use std::time::Duration;
 use playrate_cc::Playback;
 use playrate_units::Bitrate;
 
-use crate::common::{Running, Wanted, field, get};
-use crate::titles::watched;
+use crate::common::{Running, field, get};
+use crate::titles::watch;
 
-/// A title in two representations of 3 s segments: 80 kbit/s and 800 kbit/s, declared as 90 and 900, and sound of 8 kbit/s.
+/// A title in two representations of 3 s segments: 80 kbit/s and 800 kbit/s, declared as 90 and 900, and sound of 8
+/// kbit/s.
 fn packaged(root: &Path) {
     let mut sets = String::new();
     for (component, representations) in [
@@ -21,7 +22,8 @@ fn packaged(root: &Path) {
         ("audio", &[("sound", 3_000, 8_000)]),
     ] {
         sets.extend([format!(
-            "<AdaptationSet contentType=\"{component}\"><SegmentTemplate media=\"$RepresentationID$-$Number$.m4s\" duration=\"3\"/>"
+            "<AdaptationSet contentType=\"{component}\">\
+             <SegmentTemplate media=\"$RepresentationID$-$Number$.m4s\" duration=\"3\"/>"
         )]);
         for (id, size, declared) in representations {
             sets.extend([format!("<Representation id=\"{id}\" bandwidth=\"{declared}\"/>")]);
@@ -37,15 +39,8 @@ fn packaged(root: &Path) {
 
 #[tokio::test]
 async fn without_a_word_the_rate_is_that_of_the_representations_being_sent() {
-    let (controller, seen) = watched();
-    let running = Running::with(Wanted {
-        controller,
-        media: packaged,
-        ..Wanted::default()
-    });
-    let connection = running.connect().await;
+    let (_running, connection, known) = watch(|setup| setup.media = packaged).await;
     get(&connection, "/manifest.mpd", &[]).await;
-    let known = seen.lock().unwrap().last().unwrap().clone();
     assert_eq!(known.average_rate(), None);
     for (path, kbps) in [
         ("/low-1.m4s", 80),
@@ -61,14 +56,7 @@ async fn without_a_word_the_rate_is_that_of_the_representations_being_sent() {
 
 #[tokio::test]
 async fn the_controller_knows_what_the_player_says() {
-    let (controller, seen) = watched();
-    let running = Running::with(Wanted {
-        controller,
-        media: packaged,
-        ..Wanted::default()
-    });
-    let connection = running.connect().await;
-    let known = seen.lock().unwrap().last().unwrap().clone();
+    let (running, connection, known) = watch(|setup| setup.media = packaged).await;
     let session = ("cmcd-session", "sid=\"6e2fb550\",sf=d,st=v");
     let starting = [
         session,
@@ -111,8 +99,8 @@ async fn the_controller_knows_what_the_player_says() {
     );
 
     connection.close();
-    let player = running.summaries.nth(0).await.player.unwrap();
-    assert_eq!((player.requests, player.viewings, player.starvations), (4, 1, 1));
+    let player = running.summaries.nth(0).await.state.player.unwrap();
+    assert_eq!((player.requests, player.viewings, player.stalls), (4, 1, 1));
     // 900, 90 and 90 kbit/s for 3 s each.
     assert_eq!(player.mean_bitrate(), Some(Bitrate::from_kbps(360)));
     assert_eq!(player.measured_throughput, Some(Bitrate::from_kbps(5_000)));
@@ -121,10 +109,9 @@ async fn the_controller_knows_what_the_player_says() {
 #[tokio::test]
 async fn a_player_that_says_something_is_told_something() {
     // Loopback carries what the sender has, so only a bounded window makes it wait for the path.
-    let running = Running::with(Wanted {
-        controller: "cubic+ceiling=pace".parse().unwrap(),
-        media: packaged,
-        ..Wanted::default()
+    let running = Running::with(|setup| {
+        setup.settings.controller = "cubic+ceiling=pace".parse().unwrap();
+        setup.media = packaged;
     });
     let connection = running.connect().await;
     let (silent, _) = get(&connection, "/high-1.m4s", &[]).await;
@@ -153,10 +140,7 @@ async fn a_player_that_says_something_is_told_something() {
 
 #[tokio::test]
 async fn the_first_answer_says_how_long_the_round_trip_is() {
-    let running = Running::with(Wanted {
-        media: packaged,
-        ..Wanted::default()
-    });
+    let running = Running::with(|setup| setup.media = packaged);
     let connection = running.connect().await;
     let (response, _) = get(&connection, "/low-1.m4s", &[("cmcd-request", "su")]).await;
     let said = field(&response, "cmsd-dynamic");
@@ -166,14 +150,7 @@ async fn the_first_answer_says_how_long_the_round_trip_is() {
 
 #[tokio::test]
 async fn hostile_words_change_nothing() {
-    let (controller, seen) = watched();
-    let running = Running::with(Wanted {
-        controller,
-        media: packaged,
-        ..Wanted::default()
-    });
-    let connection = running.connect().await;
-    let known = seen.lock().unwrap().last().unwrap().clone();
+    let (_running, connection, known) = watch(|setup| setup.media = packaged).await;
     let long = format!("sid=\"{}\",br=99999999999999,bl=-NaN,d=1e308", "x".repeat(3_000));
     let (response, body) = get(
         &connection,

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use playrate_transport::telemetry::{Sink, TimeSeries};
 use playrate_transport::{
-    Body, Client, ClientOptions, Connection, ControllerChoice, ExchangeError, Identity, Pin, Server,
-    ServerOptions, Target, Trust, time,
+    Body, Client, ClientOptions, Connection, ExchangeError, Identity, Pin, Server, ServerOptions, Target,
+    Trust, time,
 };
 use quinn::{Runtime, TokioRuntime};
 use tempfile::TempDir;
@@ -80,33 +80,31 @@ pub(crate) struct Running {
     pub(crate) identity: Identity,
 }
 
-/// What a test may want otherwise than usual.
-pub(crate) struct Wanted {
-    pub(crate) controller: ControllerChoice,
-    pub(crate) options: fn(&mut ServerOptions),
-    pub(crate) settings: fn(&mut Settings),
+/// Setup of a test's server.
+pub(crate) struct Setup {
+    pub(crate) settings: Settings,
+    pub(crate) options: ServerOptions,
     /// Puts more into the directory.
     pub(crate) media: fn(&Path),
-}
-
-impl Default for Wanted {
-    fn default() -> Self {
-        Self {
-            controller: "cubic".parse().unwrap(),
-            options: |_| (),
-            settings: |_| (),
-            media: |_| (),
-        }
-    }
 }
 
 impl Running {
     /// Serves `film.mp4` (progressive), `other.mp4` (fragmented), `pages/index.html` and `long.bin` (16 MiB).
     pub(crate) fn start() -> Self {
-        Self::with(Wanted::default())
+        Self::with(|_| ())
     }
 
-    pub(crate) fn with(wanted: Wanted) -> Self {
+    /// The same after `change` to the defaults.
+    pub(crate) fn with(change: impl FnOnce(&mut Setup)) -> Self {
+        let identity = Identity::development(&[]).unwrap();
+        let summaries = Arc::new(Summaries::default());
+        let mut setup = Setup {
+            settings: Settings::new("cubic".parse().unwrap()),
+            options: ServerOptions::new(identity.clone()),
+            media: |_| (),
+        };
+        setup.settings.observers.push(summaries.clone());
+        change(&mut setup);
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::copy(fixture("progressive-moov-first.mp4"), root.join("film.mp4")).unwrap();
@@ -114,18 +112,11 @@ impl Running {
         fs::create_dir(root.join("pages")).unwrap();
         fs::write(root.join("pages/index.html"), "<p>Films</p>").unwrap();
         fs::write(root.join("long.bin"), long()).unwrap();
-        (wanted.media)(root);
-        let identity = Identity::development(&[]).unwrap();
-        let mut options = ServerOptions::new(identity.clone());
-        (wanted.options)(&mut options);
-        let transport = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), options).unwrap();
-        let summaries = Arc::new(Summaries::default());
-        let mut settings = Settings::new(wanted.controller);
-        settings.observer = Some(summaries.clone());
-        (wanted.settings)(&mut settings);
+        (setup.media)(root);
+        let transport = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), setup.options).unwrap();
         let library = Library::scan(root).unwrap();
         Self {
-            server: VideoServer::start(transport, runtime(), library, settings),
+            server: VideoServer::start(transport, runtime(), library, setup.settings),
             directory,
             summaries,
             identity,

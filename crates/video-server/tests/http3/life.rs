@@ -5,14 +5,19 @@ use std::time::Duration;
 use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, Trust};
 use playrate_units::Bytes;
-use video_server::serve::{CHUNK, SessionEnd};
+use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
 
-use crate::common::{Running, Wanted, get, long, read, read_some, runtime, sleep, until};
+use crate::common::{Running, get, long, read, read_some, runtime, sleep, until};
 
 /// A client that takes little at once, so that a long response is never under way whole.
 fn narrow(options: &mut ClientOptions) {
     options.transport.stream_receive_window = Bytes::new(64 << 10);
     options.transport.receive_window = Bytes::new(256 << 10);
+}
+
+/// Numbers of aborted responses, of sessions and of whole responses.
+fn ended(report: &ShutdownReport) -> (u64, u64, u64) {
+    (report.cut, report.totals.sessions, report.totals.responses)
 }
 
 #[tokio::test]
@@ -27,7 +32,8 @@ async fn a_response_that_the_client_gives_up_leaves_the_connection_usable() {
     assert!(bytes == running.file("film.mp4"));
     connection.close();
     let summary = running.summaries.nth(0).await;
-    assert_eq!((summary.requests, summary.responses, summary.aborted), (2, 1, 1));
+    let state = &summary.state;
+    assert_eq!((state.requests, state.responses, summary.aborted), (2, 1, 1));
     assert_eq!(summary.end, SessionEnd::Orderly);
 }
 
@@ -35,12 +41,9 @@ async fn a_response_that_the_client_gives_up_leaves_the_connection_usable() {
 fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
     let server = tokio::runtime::Runtime::new().unwrap();
     let running = server.block_on(async {
-        Running::with(Wanted {
-            options: |options| {
-                options.transport.idle_timeout = Duration::from_secs(1);
-                options.transport.keep_alive = None;
-            },
-            ..Wanted::default()
+        Running::with(|setup| {
+            setup.options.transport.idle_timeout = Duration::from_secs(1);
+            setup.options.transport.keep_alive = None;
         })
     });
     // On this thread alone, so that nothing of it runs once this is over.
@@ -70,11 +73,11 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
             .find(|session| session.aborted == 1)
             .unwrap();
         assert!(
-            matches!(&killed.end, SessionEnd::Lost(why) if why.contains("nothing was heard")),
+            matches!(&killed.end, SessionEnd::Lost(why) if why.contains("nothing was received")),
             "{}",
             killed.end
         );
-        assert_eq!(killed.responses, 0);
+        assert_eq!(killed.state.responses, 0);
         let bytes = killed.bytes;
         assert!(
             bytes >= Bytes::new(100_000) && bytes < Bytes::from_mib(16),
@@ -85,12 +88,9 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_costs_a_bounded_amount_and_is_given_up() {
-    let running = Running::with(Wanted {
-        options: |options| {
-            options.transport.send_window = Bytes::new(256 << 10);
-            options.stall_timeout = Duration::from_millis(1_500);
-        },
-        ..Wanted::default()
+    let running = Running::with(|setup| {
+        setup.options.transport.send_window = Bytes::new(256 << 10);
+        setup.options.stall_timeout = Duration::from_millis(1_500);
     });
     let connection = running.connect_with(narrow).await;
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
@@ -128,8 +128,8 @@ async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
     bytes.extend_from_slice(&rest);
     assert!(bytes == long(), "{} bytes", bytes.len());
     assert!(report.drained, "{report:?}");
-    assert_eq!((report.cut, report.sessions, report.responses), (0, 1, 1));
-    assert_eq!(report.bytes, Bytes::from_mib(16));
+    assert_eq!(ended(&report), (0, 1, 1));
+    assert_eq!(report.totals.bytes, Bytes::from_mib(16));
 }
 
 #[tokio::test]
@@ -140,10 +140,10 @@ async fn a_shutdown_breaks_off_at_its_deadline_what_will_not_end() {
     read_some(&mut body, 1_000).await;
     let report = running.server.shutdown(Duration::from_millis(300)).await;
     assert!(!report.drained, "{report:?}");
-    assert_eq!((report.cut, report.sessions, report.responses), (1, 1, 0));
+    assert_eq!(ended(&report), (1, 1, 0));
     assert!(read(&mut body).await.is_err());
     let summary = running.summaries.nth(0).await;
-    assert_eq!((summary.aborted, summary.responses), (1, 0));
+    assert_eq!((summary.aborted, summary.state.responses), (1, 0));
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn a_second_shutdown_overtakes_the_first() {
     read_some(&mut body, 1_000).await;
     let report = tokio::select! {
         biased;
-        _ = running.server.shutdown(Duration::from_secs(600)) => panic!("nobody reads: it cannot drain"),
+        _ = running.server.shutdown(Duration::from_secs(600)) => panic!("the client does not read, so it cannot drain"),
         () = sleep(Duration::from_millis(200)) => running.server.shutdown(Duration::ZERO).await,
     };
     assert!(!report.drained);
@@ -168,15 +168,12 @@ async fn an_idle_server_stops_at_once() {
     get(&connection, "/film.mp4", &[]).await;
     let report = running.server.shutdown(Duration::from_secs(20)).await;
     assert!(report.drained);
-    assert_eq!((report.cut, report.sessions, report.responses), (0, 1, 1));
+    assert_eq!(ended(&report), (0, 1, 1));
 }
 
 #[tokio::test]
 async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary() {
-    let running = Running::with(Wanted {
-        settings: |settings| settings.sample_interval = Duration::ZERO,
-        ..Wanted::default()
-    });
+    let running = Running::with(|setup| setup.settings.sample_interval = Duration::ZERO);
     for number in 0..2 {
         let connection = running.connect().await;
         get(&connection, "/long.bin", &[]).await;
@@ -190,7 +187,7 @@ async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary()
             samples.len() > 2 && last.delivered >= Bytes::from_mib(16),
             "{last:?}"
         );
-        assert!(last.at <= summary.duration + Duration::from_secs(1) && last.smoothed_rtt.is_some());
+        assert!(last.at <= summary.state.age + Duration::from_secs(1) && last.smoothed_rtt.is_some());
         assert_eq!(last.lost, summary.totals.lost_bytes);
         assert!(summary.totals.sent_bytes > summary.bytes);
     }

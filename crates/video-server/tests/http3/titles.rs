@@ -1,4 +1,4 @@
-//! What a connection's controller is told of the video.
+//! Information about the video that a connection's controller receives.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,19 +6,19 @@ use http::HeaderMap;
 use playrate_cc::VideoKnowledge;
 use playrate_cc::registry::Entry;
 use playrate_media::Title;
-use playrate_transport::{ControllerChoice, controllers};
+use playrate_transport::{Connection, ControllerChoice};
 use playrate_units::Bytes;
 
-use crate::common::{Running, Wanted, fixture, get, read};
+use crate::common::{Running, Setup, fixture, get, read};
 
-pub(crate) type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
+type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
 
 /// CUBIC that keeps hold of what each connection knows.
-pub(crate) fn watched() -> (ControllerChoice, Seen) {
+fn watched() -> (ControllerChoice, Seen) {
     let seen = Seen::default();
     let keep = Arc::clone(&seen);
     let cubic: playrate_cc::ControllerSpec = "cubic".parse().unwrap();
-    let mut registry = controllers::registry();
+    let mut registry = playrate_cc::Registry::builtin();
     registry
         .register(Entry::custom("watched", move |path, _, known| {
             keep.lock().unwrap().push(Arc::clone(&known));
@@ -31,23 +31,29 @@ pub(crate) fn watched() -> (ControllerChoice, Seen) {
     )
 }
 
-#[tokio::test]
-async fn the_rate_is_that_of_the_title_asked_for_last() {
+/// A server after `change` to the defaults, a connection to it, and the knowledge of that connection's controller.
+pub(crate) async fn watch(change: impl FnOnce(&mut Setup)) -> (Running, Connection, Arc<VideoKnowledge>) {
     let (controller, seen) = watched();
-    let running = Running::with(Wanted {
-        controller,
-        settings: |settings| settings.playout_buffer = Some(Bytes::from_kb(656)),
-        ..Wanted::default()
+    let running = Running::with(|setup| {
+        setup.settings.controller = controller;
+        change(setup);
     });
     let connection = running.connect().await;
+    // quinn may build a connection's controller more than once; all share what is known.
+    let known = Arc::clone(seen.lock().unwrap().last().unwrap());
+    (running, connection, known)
+}
+
+#[tokio::test]
+async fn the_rate_is_that_of_the_title_asked_for_last() {
+    let buffer = Some(Bytes::from_kb(656));
+    let (_running, connection, known) = watch(|setup| setup.settings.playout_buffer = buffer).await;
     let rate = |name| Some(Title::open(fixture(name)).unwrap().average_rate());
     let (film, other) = (rate("progressive-moov-first.mp4"), rate("fragmented.mp4"));
     assert_ne!(film, other);
     get(&connection, "/pages/index.html", &[]).await;
-    // quinn may build a connection's controller more than once; all share what is known.
-    let known = Arc::clone(seen.lock().unwrap().last().unwrap());
     assert_eq!(known.average_rate(), None);
-    assert_eq!(known.playout_buffer(), Some(Bytes::from_kb(656)));
+    assert_eq!(known.playout_buffer(), buffer);
     connection.head("/film.mp4", HeaderMap::new()).await.unwrap();
     assert_eq!(known.average_rate(), None, "a HEAD watches nothing");
     get(&connection, "/film.mp4", &[]).await;
@@ -61,10 +67,7 @@ async fn the_rate_is_that_of_the_title_asked_for_last() {
 #[tokio::test]
 async fn two_connections_know_different_things() {
     let (controller, seen) = watched();
-    let running = Running::with(Wanted {
-        controller,
-        ..Wanted::default()
-    });
+    let running = Running::with(|setup| setup.settings.controller = controller);
     let known = || Arc::clone(seen.lock().unwrap().last().unwrap());
     let one = running.connect().await;
     get(&one, "/film.mp4", &[]).await;
@@ -94,8 +97,6 @@ async fn many_requests_side_by_side_all_arrive_whole() {
     }
     connection.close();
     let summary = running.summaries.nth(0).await;
-    assert_eq!(
-        (summary.requests, summary.responses, summary.aborted),
-        (20, 20, 0)
-    );
+    let state = &summary.state;
+    assert_eq!((state.requests, state.responses, summary.aborted), (20, 20, 0));
 }

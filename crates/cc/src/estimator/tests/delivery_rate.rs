@@ -2,35 +2,37 @@
 
 use rstest::rstest;
 
-use super::path::{Load, MS, PACKET, Path, Told, run, trains};
-use crate::estimator::{DeliveryRate, RateSample};
+use super::path::{Load, MS, PACKET, Path, PathEvent, run, trains, windows};
+use crate::estimator::DeliveryRate;
+use crate::estimator::delivery_rate::RateSample;
 use crate::events::{AckBatch, Acked, Sent};
 use crate::{Bitrate, Bytes, Timestamp};
 
+impl RateSample {
+    fn rate(self) -> Bitrate {
+        Bitrate::from_bytes_per_second(u64::from(self.bytes_per_second))
+    }
+}
+
 /// All samples, with the time in ms.
-fn samples(rate: &mut DeliveryRate, told: &[Told]) -> Vec<(u64, RateSample)> {
+fn samples(rate: &mut DeliveryRate, reported: &[PathEvent]) -> Vec<(u64, RateSample)> {
     let mut samples = Vec::new();
-    for told in told {
-        match told {
-            Told::Sent(event) => rate.on_sent(event),
-            Told::Acked(event) => rate.on_acked(event),
-            Told::Batch(event) => {
+    for reported in reported {
+        match reported {
+            PathEvent::Sent(event) => rate.on_sent(event),
+            PathEvent::Acked(event) => rate.on_acked(event),
+            PathEvent::Batch(event) => {
                 let sample = rate.on_ack_batch(event);
                 samples.extend(sample.map(|sample| (event.now.as_nanos() / MS, sample)));
             }
-            Told::Lost(event) => rate.on_congestion(event),
+            PathEvent::Lost(event) => rate.on_congestion(event),
         }
     }
     samples
 }
 
 fn window(bytes: u64, apart: u64) -> Load {
-    Load::Window {
-        bytes: vec![(0, bytes)],
-        burst: 10,
-        apart,
-        until: 5_000 * MS,
-    }
+    windows(&[(0, bytes)], apart, 5)
 }
 
 #[rstest]
@@ -38,10 +40,7 @@ fn window(bytes: u64, apart: u64) -> Load {
 #[case(2)]
 #[case(10)]
 fn a_full_pipe_delivers_at_its_capacity(#[case] every: usize) {
-    let path = Path {
-        ack_every: every,
-        ..Path::new()
-    };
+    let path = Path::with(|path| path.ack_every = every);
     let mut rate = DeliveryRate::default();
     samples(&mut rate, &run(&path, window(400_000, 3 * MS)));
     let max = rate.max().map_or(0.0, Bitrate::as_mbps);
@@ -61,12 +60,11 @@ fn no_sample_exceeds_the_capacity(
     #[case] cross_percent: u64,
     #[case] lose_one_in: u64,
 ) {
-    let path = Path {
-        ack_every: every,
-        cross_percent,
-        lose_one_in,
-        ..Path::new()
-    };
+    let path = Path::with(|path| {
+        path.ack_every = every;
+        path.cross_percent = cross_percent;
+        path.lose_one_in = lose_one_in;
+    });
     for load in [
         window(100_000, 0),
         window(240_000, 3 * MS),
@@ -75,9 +73,9 @@ fn no_sample_exceeds_the_capacity(
     ] {
         for (at, sample) in samples(&mut DeliveryRate::default(), &run(&path, load)) {
             assert!(
-                sample.rate <= Bitrate::from_mbps(20),
+                sample.rate() <= Bitrate::from_mbps(20),
                 "{} at {at} ms",
-                sample.rate
+                sample.rate()
             );
         }
     }
@@ -86,22 +84,21 @@ fn no_sample_exceeds_the_capacity(
 #[test]
 fn rounding_of_times_does_not_exceed_it_either() {
     let rate = 173_456_789;
-    let path = Path {
-        rate: vec![(0, rate)],
-        base_rtt: 1_234_567,
-        ..Path::new()
-    };
+    let path = Path::with(|path| {
+        path.rate = vec![(0, rate)];
+        path.base_rtt = 1_234_567;
+    });
     for (_, sample) in samples(&mut DeliveryRate::default(), &run(&path, window(100_000, 0))) {
         assert!(
-            sample.rate <= Bitrate::from_bits_per_second(rate),
+            sample.rate() <= Bitrate::from_bits_per_second(rate),
             "{}",
-            sample.rate
+            sample.rate()
         );
     }
 }
 
 /// A packet every 10 ms, acknowledged at the time (ms) that `acked` makes of its send time.
-fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<Told> {
+fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<PathEvent> {
     let mut happens: Vec<(u64, bool, u64)> = Vec::new();
     for packet in 0..packets {
         let sent = packet * 10;
@@ -109,28 +106,22 @@ fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<Told> {
         happens.push((acked(sent), true, sent));
     }
     happens.sort_unstable();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (now, is_ack, sent) in happens {
         let (now, bytes) = (Timestamp::from_millis(now), Bytes::new(PACKET));
         if !is_ack {
-            told.push(Told::Sent(Sent { now, bytes }));
+            reported.push(PathEvent::Sent(Sent::new(now, bytes)));
             continue;
         }
-        told.push(Told::Acked(Acked {
+        reported.push(PathEvent::Acked(Acked::new(
             now,
-            sent: Timestamp::from_millis(sent),
+            Timestamp::from_millis(sent),
             bytes,
-            packets: 1,
-            app_limited: false,
-        }));
-        told.push(Told::Batch(AckBatch {
-            now,
-            in_flight: bytes * 10,
-            app_limited: false,
-            smoothed_rtt: None,
-        }));
+            1,
+        )));
+        reported.push(PathEvent::Batch(AckBatch::new(now, bytes * 10)));
     }
-    told
+    reported
 }
 
 /// Acknowledgements stall for 80 ms and then come all at once, a round trip before the end of an interval.
@@ -145,9 +136,9 @@ fn what_was_sent_over_a_longer_time_did_not_arrive_in_a_shorter_one() {
     assert!(samples.len() > 90, "{}", samples.len());
     for (at, sample) in samples {
         assert!(
-            sample.rate <= Bitrate::from_kbps(960),
+            sample.rate() <= Bitrate::from_kbps(960),
             "{} at {at} ms",
-            sample.rate
+            sample.rate()
         );
     }
 }
@@ -157,8 +148,8 @@ fn what_was_sent_over_a_longer_time_did_not_arrive_in_a_shorter_one() {
 #[case::as_much_as_a_delayed_ack(58, false)]
 #[case::more(60, true)]
 fn a_queue_is_what_acknowledgement_delay_cannot_explain(#[case] later: u64, #[case] busy: bool) {
-    let told = every_10_ms(200, |sent| sent + if sent < 500 { 30 } else { later });
-    let samples = samples(&mut DeliveryRate::default(), &told);
+    let reported = every_10_ms(200, |sent| sent + if sent < 500 { 30 } else { later });
+    let samples = samples(&mut DeliveryRate::default(), &reported);
     assert!(
         samples
             .iter()
@@ -169,66 +160,58 @@ fn a_queue_is_what_acknowledgement_delay_cannot_explain(#[case] later: u64, #[ca
         .iter()
         .find(|(_, sample)| sample.busy)
         .map(|first| first.0);
-    // What left at 500 ms is the first to find the queue, and comes back at 560 ms; what left then is a round trip later.
+    // What left at 500 ms is the first to find the queue, and comes back at 560 ms; what left then is a round
+    // trip later.
     assert_eq!(first, busy.then_some(620));
 }
 
 #[test]
 fn every_busy_sample_is_the_capacity() {
-    let load = Load::Window {
-        bytes: vec![
-            (0, 100_000),
-            (1_000 * MS, 450_000),
-            (2_000 * MS, 200_000),
-            (3_000 * MS, 400_000),
-        ],
-        burst: 10,
-        apart: MS,
-        until: 5_000 * MS,
-    };
+    let load = windows(
+        &[(0, 100_000), (1_000, 450_000), (2_000, 200_000), (3_000, 400_000)],
+        MS,
+        5,
+    );
     let samples = samples(&mut DeliveryRate::default(), &run(&Path::new(), load));
     // Once the sender has stopped, the last acknowledgement waits for the timer.
     let busy = samples.iter().filter(|(at, sample)| *at < 5_100 && sample.busy);
     let busy: Vec<_> = busy.collect();
     assert!(busy.len() > 50, "{}", busy.len());
     for (at, sample) in busy {
-        let rate = sample.rate.as_mbps();
+        let rate = sample.rate().as_mbps();
         assert!((19.5..=20.0).contains(&rate), "{rate} at {at} ms");
     }
 }
 
 #[test]
 fn one_limited_frame_marks_a_round_trip_of_packets() {
-    let mut told = every_10_ms(100, |sent| sent + 95);
-    let flagged =
-        |told: &&mut Told| matches!(told, Told::Batch(event) if event.now == Timestamp::from_millis(505));
-    if let Some(Told::Batch(event)) = told.iter_mut().find(flagged) {
+    let mut reported = every_10_ms(100, |sent| sent + 95);
+    let at = Timestamp::from_millis(505);
+    let flagged = |event: &&mut PathEvent| matches!(event, PathEvent::Batch(batch) if batch.now == at);
+    if let Some(PathEvent::Batch(event)) = reported.iter_mut().find(flagged) {
         event.app_limited = true;
     }
-    let samples = samples(&mut DeliveryRate::default(), &told);
+    let samples = samples(&mut DeliveryRate::default(), &reported);
     let limited = samples
         .iter()
         .filter(|(at, sample)| *at > 300 && sample.app_limited);
     let limited: Vec<_> = limited.map(|(at, _)| *at).collect();
-    // What left at 510 ms is the first, or one mark before; it comes back at 605 ms, and what left before that is marked.
+    // What left at 510 ms is the first, or one mark before; it comes back at 605 ms, and what left before
+    // that is marked.
     assert_eq!((limited.first(), limited.last()), (Some(&595), Some(&695)));
 }
 
 #[test]
 fn a_lower_rate_that_is_not_limited_replaces_the_maximum_after_ten_seconds() {
-    let load = Load::Window {
-        bytes: vec![(0, 400_000), (2_000 * MS, 160_000), (8_000 * MS, 120_000)],
-        burst: 10,
-        apart: 5 * MS,
-        until: 14_000 * MS,
-    };
+    let load = windows(&[(0, 400_000), (2_000, 160_000), (8_000, 120_000)], 5 * MS, 14);
     let mut rate = DeliveryRate::default();
     samples(&mut rate, &run(&Path::new(), load));
     let max = rate.max().map_or(0.0, Bitrate::as_mbps);
     assert!((12.0..=12.8).contains(&max), "{max}");
 }
 
-/// The marks' clock wraps after 2⁴⁰ ns; without care, a packet sent then would seem to have left with the first ones.
+/// The marks' clock wraps after 2⁴⁰ ns; without care, a packet sent then would seem to have left with the
+/// first ones.
 #[test]
 fn no_interval_spans_a_long_silence() {
     let mut rate = DeliveryRate::default();
@@ -236,29 +219,15 @@ fn no_interval_spans_a_long_silence() {
     let at = |ms: u64| Timestamp::from_nanos((1 << 40) + ms * MS);
     let bytes = Bytes::new(PACKET);
     for (sent, now) in [(290, 295), (291, 310)] {
-        rate.on_acked(&Acked {
-            now: at(now),
-            sent: at(sent),
-            bytes,
-            packets: 1,
-            app_limited: false,
-        });
-        let sample = rate.on_ack_batch(&AckBatch {
-            now: at(now),
-            in_flight: bytes,
-            app_limited: false,
-            smoothed_rtt: None,
-        });
+        rate.on_acked(&Acked::new(at(now), at(sent), bytes, 1));
+        let sample = rate.on_ack_batch(&AckBatch::new(at(now), bytes));
         assert_eq!(sample, None);
     }
 }
 
 #[test]
 fn compressed_acknowledgements_exceed_it_little() {
-    let path = Path {
-        jitter: 10 * MS,
-        ..Path::new()
-    };
+    let path = Path::with(|path| path.jitter = 10 * MS);
     let mut rate = DeliveryRate::default();
     samples(&mut rate, &run(&path, window(400_000, 3 * MS)));
     let max = rate.max().map_or(0.0, Bitrate::as_mbps);
@@ -302,38 +271,32 @@ fn a_sender_that_the_window_limits_is_not_marked_once_its_first_flight_is_over()
 #[test]
 fn limited_samples_do_not_lower_the_maximum_and_ten_seconds_do() {
     let mut rate = DeliveryRate::default();
-    let mut told = run(&Path::new(), window(400_000, 3 * MS));
-    samples(&mut rate, &told);
+    let mut reported = run(&Path::new(), window(400_000, 3 * MS));
+    samples(&mut rate, &reported);
     let full = rate.max();
     // Twelve seconds of a packet a second, continuing the clock.
-    told.clear();
+    reported.clear();
     for second in 6..18 {
-        told.extend(run(
+        reported.extend(run(
             &Path::new(),
             Load::Trains(vec![(second * 1_000 * MS, vec![PACKET; 2])]),
         ));
     }
-    let last = samples(&mut rate, &told);
+    let last = samples(&mut rate, &reported);
     assert_eq!(last.len(), 12);
-    assert!(last.iter().all(|(_, sample)| Some(sample.rate) < full));
+    assert!(last.iter().all(|(_, sample)| Some(sample.rate()) < full));
     assert!(rate.max() < full);
 }
 
 /// A sender with a window of four packets whose peer acknowledges after 25 ms, on a path of 3 ms.
 #[test]
 fn delayed_acknowledgements_do_not_pass_for_a_queue() {
-    let path = Path {
-        base_rtt: 3 * MS,
-        ack_every: 10,
-        ..Path::new()
-    };
+    let path = Path::with(|path| {
+        path.base_rtt = 3 * MS;
+        path.ack_every = 10;
+    });
     // One large window first, so that the smallest RTT is known.
-    let load = Load::Window {
-        bytes: vec![(0, 12_000), (100 * MS, 4_800)],
-        burst: 10,
-        apart: 0,
-        until: 3_000 * MS,
-    };
+    let load = windows(&[(0, 12_000), (100, 4_800)], 0, 3);
     let mut rate = DeliveryRate::default();
     let samples = samples(&mut rate, &run(&path, load));
     assert!(samples.len() > 50, "{}", samples.len());

@@ -1,8 +1,7 @@
-//! Estimators, told by hand and on a small deterministic path.
+//! Estimators, fed by hand and on a small deterministic path.
 
 mod bounds;
 mod capacity;
 mod delivery_rate;
-mod loss_guard;
 mod path;
 mod train_capacity;

@@ -1,22 +1,33 @@
-//! A sender, one narrow link and a receiver that acknowledges as told, in integer nanoseconds.
+//! A sender, one narrow link and a receiver with a given acknowledgement policy, in integer nanoseconds.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use crate::estimator::Capacity;
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bytes, Timestamp};
 
-pub(super) const MS: u64 = 1_000_000;
-/// QUIC bytes of a packet.
-pub(super) const PACKET: u64 = 1_200;
+pub(super) use crate::tests::{MS_IN_NS as MS, MTU as PACKET};
 
-/// What an estimator is told.
+/// Packets that leave together at most.
+const BURST: u64 = 10;
+
+/// Input of an estimator.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Told {
+pub(super) enum PathEvent {
     Sent(Sent),
     Acked(Acked),
     Batch(AckBatch),
     Lost(Congestion),
+}
+
+pub(super) fn tell(capacity: &mut Capacity, reported: &PathEvent) {
+    match reported {
+        PathEvent::Sent(event) => capacity.on_sent(event),
+        PathEvent::Acked(event) => capacity.on_acked(event),
+        PathEvent::Batch(event) => capacity.on_ack_batch(event),
+        PathEvent::Lost(event) => capacity.on_congestion(event),
+    }
 }
 
 /// A path and its peer.
@@ -30,9 +41,9 @@ pub(super) struct Path {
     pub(super) base_rtt: u64,
     /// Bytes that fit into the link's queue.
     pub(super) queue: u64,
-    /// Packets per acknowledgement.
+    /// Packets that one acknowledgement covers.
     pub(super) ack_every: usize,
-    /// How long an acknowledgement may be held back.
+    /// Longest time for which an acknowledgement is held back.
     pub(super) ack_delay: u64,
     /// Acknowledgements are late by up to that much, in order.
     pub(super) jitter: u64,
@@ -63,20 +74,35 @@ impl Path {
             seed: 0,
         }
     }
+
+    /// The same path but for what `change` does to it.
+    pub(super) fn with(change: impl FnOnce(&mut Self)) -> Self {
+        let mut path = Self::new();
+        change(&mut path);
+        path
+    }
 }
 
-/// What the sender sends.
+/// Traffic of the sender.
 #[derive(Clone, Debug)]
 pub(super) enum Load {
     /// Trains: when, and the sizes of its packets. The application limits the sender.
     Trains(Vec<(u64, Vec<u64>)>),
-    /// A window of so many bytes from each moment on, in bursts of so many packets at most, at least so far apart.
+    /// A window of so many bytes from each moment on, in bursts of ten packets at most, at least so far apart.
     Window {
         bytes: Vec<(u64, u64)>,
-        burst: u64,
         apart: u64,
         until: u64,
     },
+}
+
+/// A window of so many bytes from each moment (ms) on until `seconds`, in bursts at least `apart` ns apart.
+pub(super) fn windows(bytes: &[(u64, u64)], apart: u64, seconds: u64) -> Load {
+    Load::Window {
+        bytes: bytes.iter().map(|&(ms, bytes)| (ms * MS, bytes)).collect(),
+        apart,
+        until: seconds * 1_000 * MS,
+    }
 }
 
 /// `count` trains of `packets` full packets, `apart` ns apart.
@@ -112,7 +138,7 @@ struct World {
     queue: BinaryHeap<Reverse<(u64, u64, Happens)>>,
     scheduled: u64,
     random: Random,
-    told: Vec<Told>,
+    reported: Vec<PathEvent>,
     // Sender
     load: Load,
     next_packet: u64,
@@ -129,15 +155,15 @@ struct World {
     last_ack: u64,
 }
 
-/// Everything that an estimator is told in the course of a load.
-pub(super) fn run(path: &Path, load: Load) -> Vec<Told> {
+/// All input that an estimator receives in the course of a load.
+pub(super) fn run(path: &Path, load: Load) -> Vec<PathEvent> {
     let mut world = World {
         path: path.clone(),
         now: 0,
         queue: BinaryHeap::new(),
         scheduled: 0,
         random: Random(0x9E37_79B9_7F4A_7C15 ^ path.seed.wrapping_mul(0xD1B5_4A32_D192_ED03)),
-        told: Vec::new(),
+        reported: Vec::new(),
         load: Load::Trains(Vec::new()),
         next_packet: 0,
         outstanding: BTreeMap::new(),
@@ -178,7 +204,7 @@ pub(super) fn run(path: &Path, load: Load) -> Vec<Told> {
             Happens::Ack(packets) => world.acked(&packets),
         }
     }
-    world.told
+    world.reported
 }
 
 fn since(steps: &[(u64, u64)], now: u64) -> u64 {
@@ -195,7 +221,7 @@ impl World {
         self.queue.push(Reverse((at, self.scheduled, happens)));
     }
 
-    /// When a packet of this size has passed the link, unless its queue is full.
+    /// Time at which a packet of this size has passed the link, unless its queue is full.
     fn carry(&mut self, size: u64) -> Option<u64> {
         let rate = since(&self.path.rate, self.now);
         let queued = self.free_at.saturating_sub(self.now) * rate / 8 / 1_000_000_000;
@@ -227,29 +253,23 @@ impl World {
                 self.at(passed + self.path.base_rtt / 2 + late, Happens::Arrives(packet));
             }
         }
-        self.told.push(Told::Sent(Sent {
-            now: Timestamp::from_nanos(self.now),
-            bytes: Bytes::new(sizes.iter().sum()),
-        }));
+        self.reported.push(PathEvent::Sent(Sent::new(
+            Timestamp::from_nanos(self.now),
+            Bytes::new(sizes.iter().sum()),
+        )));
     }
 
     fn pump(&mut self) {
-        let Load::Window {
-            bytes,
-            burst,
-            apart,
-            until,
-        } = &self.load
-        else {
+        let Load::Window { bytes, apart, until } = &self.load else {
             return;
         };
-        let (window, burst, apart) = (since(bytes, self.now), *burst, *apart);
+        let (window, apart) = (since(bytes, self.now), *apart);
         if self.now > *until || self.now < self.pump_at {
             return;
         }
         let room = window.saturating_sub(self.in_flight) / PACKET;
         if room > 0 {
-            self.send(&vec![PACKET; usize::try_from(room.min(burst)).unwrap()]);
+            self.send(&vec![PACKET; usize::try_from(room.min(BURST)).unwrap()]);
             self.pump_at = self.now + apart;
             self.at(self.pump_at, Happens::Pump);
         }
@@ -294,22 +314,16 @@ impl World {
             if let Some((sent, size)) = self.outstanding.remove(&packet) {
                 any = true;
                 self.in_flight -= size;
-                self.told.push(Told::Acked(Acked {
-                    now,
-                    sent: Timestamp::from_nanos(sent),
-                    bytes: Bytes::new(size),
-                    packets: 1,
-                    app_limited,
-                }));
+                self.reported.push(PathEvent::Acked(
+                    Acked::new(now, Timestamp::from_nanos(sent), Bytes::new(size), 1)
+                        .with_app_limited(app_limited),
+                ));
             }
         }
         if any {
-            self.told.push(Told::Batch(AckBatch {
-                now,
-                in_flight: Bytes::new(self.in_flight),
-                app_limited,
-                smoothed_rtt: None,
-            }));
+            self.reported.push(PathEvent::Batch(
+                AckBatch::new(now, Bytes::new(self.in_flight)).with_app_limited(app_limited),
+            ));
         }
         self.detect_losses(now);
         self.pump();
@@ -323,14 +337,11 @@ impl World {
         if let Some(newest) = lost.values().next_back() {
             let bytes: u64 = lost.values().map(|packet| packet.1).sum();
             self.in_flight -= bytes;
-            self.told.push(Told::Lost(Congestion {
+            self.reported.push(PathEvent::Lost(Congestion::new(
                 now,
-                newest_sent: Timestamp::from_nanos(newest.0),
-                signal: Signal::Loss {
-                    bytes: Bytes::new(bytes),
-                    persistent: false,
-                },
-            }));
+                Timestamp::from_nanos(newest.0),
+                Signal::loss(Bytes::new(bytes)),
+            )));
         }
     }
 }

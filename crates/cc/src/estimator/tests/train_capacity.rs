@@ -14,31 +14,22 @@ fn ack(capacity: &mut TrainCapacity, sent: u64, now: u64, packets: u32) {
 fn ack_runs(capacity: &mut TrainCapacity, now: u64, runs: &[(u64, u32)]) {
     let now = Timestamp::from_nanos(now * 1_000);
     for &(sent, packets) in runs {
-        capacity.on_acked(&Acked {
+        capacity.on_acked(&Acked::new(
             now,
-            sent: Timestamp::from_nanos(sent * 1_000),
-            bytes: Bytes::new(u64::from(packets) * PACKET),
+            Timestamp::from_nanos(sent * 1_000),
+            Bytes::new(u64::from(packets) * PACKET),
             packets,
-            app_limited: false,
-        });
+        ));
     }
-    capacity.on_ack_batch(&AckBatch {
-        now,
-        in_flight: Bytes::ZERO,
-        app_limited: false,
-        smoothed_rtt: None,
-    });
+    capacity.on_ack_batch(&AckBatch::new(now, Bytes::ZERO));
 }
 
 fn lose(capacity: &mut TrainCapacity, sent: u64, now: u64) {
-    capacity.on_congestion(&Congestion {
-        now: Timestamp::from_nanos(now * 1_000),
-        newest_sent: Timestamp::from_nanos(sent * 1_000),
-        signal: Signal::Loss {
-            bytes: Bytes::new(PACKET),
-            persistent: false,
-        },
-    });
+    capacity.on_congestion(&Congestion::new(
+        Timestamp::from_nanos(now * 1_000),
+        Timestamp::from_nanos(sent * 1_000),
+        Signal::loss(Bytes::new(PACKET)),
+    ));
 }
 
 /// 10 packets of 1200 B at 0, acknowledged in twos: 2400 B in 0.96 ms, 4800 B in 1.92 ms, …
@@ -173,8 +164,8 @@ fn spacings_that_timers_drown_are_not_used() {
     assert!(capacity.early_estimate().is_some());
 }
 
-/// Starved, a flow sees only delayed ACKs: pairs of packets 25 ms apart read 0.4 Mbit/s. It would never recover if that replaced
-/// what it knew.
+/// A flow of low rate sees only delayed ACKs: pairs of packets 25 ms apart read 0.4 Mbit/s. It would never
+/// recover if that replaced what it knew.
 #[test]
 fn an_estimate_never_expires_into_a_worse_one() {
     let mut capacity = TrainCapacity::default();
@@ -185,17 +176,17 @@ fn an_estimate_never_expires_into_a_worse_one() {
         }
     }
     assert!(capacity.is_fresh());
-    let mut told = 0;
+    let mut reported = 0;
     for train in 0..7 {
         let sent = 20_000_000 + train * 1_000_000;
         ack(&mut capacity, sent, sent + 125_000, 1);
         ack(&mut capacity, sent, sent + 150_000, 1);
-        told += 1;
+        reported += 1;
         assert!(!capacity.is_fresh());
         assert_eq!(
             capacity.estimate(),
             Some(Bitrate::from_mbps(20)),
-            "after {told} poor samples"
+            "after {reported} poor samples"
         );
     }
 }

@@ -1,4 +1,6 @@
-//! What the meter makes of made-up connections.
+//! Statistics of synthetic connections.
+
+use playrate_units::Bitrate;
 
 use super::*;
 
@@ -7,7 +9,7 @@ fn sample(millis: u64, window: u64) -> Sample {
     let mut sample = Sample::default();
     sample.at = Duration::from_millis(millis);
     sample.snapshot.window = Bytes::new(window);
-    sample.snapshot.law_window = Some(Bytes::new(window));
+    sample.snapshot.algorithm_window = Some(Bytes::new(window));
     sample.snapshot.phase = Phase::Avoidance;
     sample.latest_rtt = Some(Duration::from_millis(100));
     sample
@@ -17,44 +19,44 @@ fn meter() -> Meter {
     Meter::new(Some(Bytes::new(100_000)), Duration::from_millis(100))
 }
 
-fn measured(samples: impl IntoIterator<Item = Sample>) -> Measured {
+fn statistics(samples: impl IntoIterator<Item = Sample>) -> ControlStatistics {
     let meter = meter();
     samples.into_iter().for_each(|sample| meter.take(&sample));
-    meter.measured().unwrap()
+    meter.statistics().unwrap().0
 }
 
-fn near(value: Bytes, expected: u64) -> bool {
-    value.as_u64().abs_diff(expected) <= expected / 64
+fn near(value: u64, expected: u64) -> bool {
+    value.abs_diff(expected) <= expected / 64
 }
 
 #[test]
 fn a_window_counts_for_as_long_as_it_held() {
     // 10 kB for 9 s, then 100 kB for 1 s.
-    let seen = measured([sample(0, 10_000), sample(9_000, 100_000), sample(10_000, 100_000)]);
-    assert_eq!(seen.window.mean, Bytes::new(19_000));
+    let seen = statistics([sample(0, 10_000), sample(9_000, 100_000), sample(10_000, 100_000)]);
+    assert_eq!(seen.window_mean_bytes, 19_000);
     assert!(
-        near(seen.window.p50, 10_000) && near(seen.window.p95, 100_000),
+        near(seen.window_p50_bytes, 10_000) && near(seen.window_p95_bytes, 100_000),
         "{seen:?}"
     );
-    assert_eq!(seen.window.max, Bytes::new(100_000));
+    assert_eq!(seen.window_max_bytes, 100_000);
 }
 
 #[test]
-fn the_first_30_seconds_are_told_apart() {
-    let seen = measured([sample(0, 10_000), sample(30_000, 90_000), sample(60_000, 90_000)]);
-    assert_eq!(seen.opening.mean, Bytes::new(10_000));
-    assert_eq!(seen.window.mean, Bytes::new(50_000));
+fn the_first_30_seconds_have_statistics_of_their_own() {
+    let seen = statistics([sample(0, 10_000), sample(30_000, 90_000), sample(60_000, 90_000)]);
+    assert_eq!(seen.window_30s_mean_bytes, 10_000);
+    assert_eq!(seen.window_mean_bytes, 50_000);
 }
 
 #[test]
 fn doubling_shows_in_the_windows_of_the_first_round_trips() {
     let double = (0..=8).map(|n| sample(n * 100, 10_000 << n));
-    let seen = measured(double);
-    let windows: Vec<u64> = seen.first_round_trips.iter().map(|w| w.as_u64()).collect();
+    let seen = statistics(double);
+    let windows = seen.window_first_rtts_bytes;
     // At a mark that coincides with a sample, the window is that before it.
     assert_eq!(windows[..4], [10_000, 20_000, 40_000, 80_000]);
     assert_eq!(windows.len(), 8);
-    assert_eq!(seen.reached_bdp, Some(Duration::from_millis(400)));
+    assert_eq!(seen.window_reached_bdp_s, Some(0.4));
 }
 
 #[test]
@@ -63,25 +65,27 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
         sample.congestion_events = events;
         sample
     };
-    let seen = measured([
+    let seen = statistics([
         sample(0, 80_000),
         sample(500, 100_000),
         cut(sample(1_000, 50_000), 1),
-        // A second loss meanwhile does not begin it anew.
+        // A second signal meanwhile does not start it anew.
         cut(sample(2_000, 40_000), 2),
         cut(sample(5_000, 91_000), 2),
-        // A signal that the controller does not heed takes no time.
+        // A signal after which the controller keeps its window takes no time.
         cut(sample(6_000, 91_000), 3),
         cut(sample(9_000, 91_000), 3),
     ]);
     assert_eq!(
-        (seen.recoveries, seen.recovery_mean),
-        (2, Some(Duration::from_secs(2)))
+        (seen.window_recoveries, seen.window_recovery_mean_s),
+        (2, Some(2.0))
     );
+    // Half was kept of 100 kB, then four fifths of 50 kB.
+    assert_eq!(seen.window_kept_share, Some(0.65));
 }
 
 #[test]
-fn what_slow_start_overshot_is_not_waited_for() {
+fn a_window_that_slow_start_overshot_is_not_expected_back() {
     let mut first = sample(0, 400_000);
     first.snapshot.phase = Phase::Startup;
     let mut second = sample(100, 200_000);
@@ -95,13 +99,15 @@ fn what_slow_start_overshot_is_not_waited_for() {
     cut.congestion_events = 3;
     let mut back = sample(3_100, 120_000);
     back.congestion_events = 3;
-    let seen = measured([first, second, third, later, cut, back]);
+    let seen = statistics([first, second, third, later, cut, back]);
     assert_eq!(
-        (seen.recoveries, seen.recovery_mean),
-        (1, Some(Duration::from_secs(1)))
+        (seen.window_recoveries, seen.window_recovery_mean_s),
+        (1, Some(1.0))
     );
-    assert_eq!(seen.startup, Some(Duration::from_millis(100)));
-    assert_eq!(seen.startup_window, Some(Bytes::new(400_000)));
+    assert_eq!(
+        (seen.startup_s, seen.startup_window_bytes),
+        (Some(0.1), Some(400_000))
+    );
 }
 
 #[test]
@@ -111,7 +117,7 @@ fn returns_to_slow_start_are_counted_and_the_first_slow_start_is_not() {
         sample.snapshot.phase = phase;
         sample
     };
-    let seen = measured([
+    let seen = statistics([
         phase(0, Phase::Startup),
         phase(100, Phase::Avoidance),
         phase(200, Phase::AfterPersistentCongestion),
@@ -127,17 +133,17 @@ fn swings_are_turns_of_more_than_a_tenth() {
     let windows = [100, 150, 140, 160, 100, 105, 101, 150, 100];
     let samples = (0..).zip(windows).map(|(n, window)| sample(n * 100, window));
     // Up to 160, down to 100, up to 150, down: three turns.
-    assert_eq!(measured(samples).window.swings, 3);
+    assert_eq!(statistics(samples).window_swings, 3);
     let still = (0..100).map(|n| sample(n * 100, 100 + n % 2));
-    assert_eq!(measured(still).window.swings, 0);
+    assert_eq!(statistics(still).window_swings, 0);
 }
 
 #[test]
 fn a_steady_window_has_smaller_steps_than_a_jumping_one() {
-    let steady = measured((0..100).map(|n| sample(n * 100, 50_000 + n * 10)));
-    let jumping = measured((0..100).map(|n| sample(n * 100, 50_000 + n % 2 * 25_000)));
-    assert!(steady.window.step_sd < 0.001, "{steady:?}");
-    assert!(jumping.window.step_sd > 0.3, "{jumping:?}");
+    let steady = statistics((0..100).map(|n| sample(n * 100, 50_000 + n * 10)));
+    let jumping = statistics((0..100).map(|n| sample(n * 100, 50_000 + n % 2 * 25_000)));
+    assert!(steady.window_step_sd < 0.001, "{steady:?}");
+    assert!(jumping.window_step_sd > 0.3, "{jumping:?}");
 }
 
 #[test]
@@ -149,23 +155,23 @@ fn rtt_and_capacity_have_their_spread() {
         sample.snapshot.capacity = Some(Bitrate::from_mbps(10 + odd * 2));
         sample
     });
-    let seen = measured(samples);
-    let millis = |time: Duration| time.as_secs_f64() * 1e3;
-    assert!((millis(seen.rtt.mean) - 110.0).abs() < 0.1, "{seen:?}");
-    assert!((millis(seen.rtt.sd) - 10.0).abs() < 0.1, "{seen:?}");
-    assert!((millis(seen.rtt.p05) - 100.0).abs() < 2.0, "{seen:?}");
-    assert_eq!(seen.rtt.max, Duration::from_millis(120));
-    let (mean, sd) = seen.capacity.unwrap();
-    assert!(
-        (mean.as_mbps() - 11.0).abs() < 0.01 && (sd.as_mbps() - 1.0).abs() < 0.01,
-        "{seen:?}"
-    );
+    let seen = statistics(samples);
+    for (value, expected, tolerance) in [
+        (seen.rtt_mean_s, 0.11, 1e-4),
+        (seen.rtt_sd_s, 0.01, 1e-4),
+        (seen.rtt_p05_s, 0.1, 2e-3),
+        (seen.rtt_max_s, 0.12, 1e-9),
+        (seen.capacity_mean_bps.unwrap() as f64, 11e6, 1e4),
+        (seen.capacity_sd_bps.unwrap() as f64, 1e6, 1e4),
+    ] {
+        assert!((value - expected).abs() < tolerance, "{seen:?}");
+    }
 }
 
 #[test]
 fn nothing_is_measured_before_time_has_passed() {
-    assert_eq!(meter().measured(), None);
+    assert_eq!(meter().statistics(), None);
     let meter = meter();
     meter.take(&sample(0, 10_000));
-    assert_eq!(meter.measured(), None);
+    assert_eq!(meter.statistics(), None);
 }

@@ -6,22 +6,23 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::{ConfigError, Time};
 
-/// What one opportunity carries: a full Ethernet payload.
+/// Bytes per delivery opportunity: a full Ethernet payload.
 const OPPORTUNITY: u64 = 1_500;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A trace in the format of Mahimahi (Netravali et al., USENIX ATC 2015, §4.2): a line for each opportunity to deliver
-/// 1500 bytes, with the millisecond in which it comes. After its last line the trace starts again. A packet may use the
-/// rest of an opportunity or several of them; what is left of one when the queue is empty is lost.
+/// A trace in the format of Mahimahi (Netravali et al., USENIX ATC 2015, §4.2): a line for each opportunity
+/// to deliver 1500 bytes, with the millisecond in which it comes. After its last line the trace starts again.
+/// A packet may use the rest of an opportunity or several of them; what is left of one when the queue is
+/// empty is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MahimahiTrace {
-    /// Milliseconds, in order.
+    /// Times of the opportunities in milliseconds, in order.
     opportunities: Arc<[u64]>,
     period: u64,
 }
 
 impl MahimahiTrace {
-    /// Reads a trace. The error names the line.
+    /// Parses a trace. An error names the line.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let error = |line: usize, what: &str| ConfigError::Trace {
             line,
@@ -58,7 +59,7 @@ impl MahimahiTrace {
         })
     }
 
-    /// The mean rate over the trace.
+    /// Mean rate over the trace.
     pub fn mean(&self) -> Bitrate {
         let bytes = Bytes::new(self.opportunities.len() as u64) * OPPORTUNITY;
         bytes
@@ -82,23 +83,24 @@ impl MahimahiTrace {
     fn first_from(&self, now: Time) -> u64 {
         let count = self.opportunities.len() as u64;
         let millis = now.as_nanos().div_ceil(NANOS_PER_MILLI);
-        // A trace ends with its period's last millisecond, so the turn before may still have one at this very time.
+        // A trace ends with its period's last millisecond, so the turn before may still have one at this very
+        // time.
         let turn = millis.saturating_sub(1) / self.period;
         let within = millis - turn * self.period;
         turn * count + self.opportunities.partition_point(|&at| at < within) as u64
     }
 }
 
-/// Where in the trace the link is.
+/// Position of a link within its trace.
 #[derive(Clone, Debug)]
-pub(crate) struct Position {
+pub(crate) struct TraceCursor {
     trace: MahimahiTrace,
-    /// The opportunity that is being used, and what is left of it.
+    /// Opportunity in use; `left` is its unused bytes.
     index: u64,
     left: u64,
 }
 
-impl Position {
+impl TraceCursor {
     pub(super) fn new(trace: MahimahiTrace) -> Self {
         Self {
             trace,
@@ -107,7 +109,7 @@ impl Position {
         }
     }
 
-    /// The first time from `start` on at which anything can leave.
+    /// First time from `start` on at which bytes can leave.
     pub(super) fn begin(&mut self, start: Time) -> Time {
         if self.trace.time(self.index) < start {
             self.index = self.trace.first_from(start);
@@ -116,7 +118,7 @@ impl Position {
         self.trace.time(self.index)
     }
 
-    /// When the last of `bytes` has left, if the first may leave at `start`.
+    /// Departure time of the last of `bytes`, if the first may leave at `start`.
     pub(super) fn finish(&mut self, start: Time, bytes: u64) -> Time {
         self.begin(start);
         let mut bytes = bytes;
@@ -142,34 +144,23 @@ impl Position {
 mod tests {
     use super::*;
 
-    fn trace(text: &str) -> Position {
-        Position::new(MahimahiTrace::parse(text).unwrap())
+    fn trace(text: &str) -> TraceCursor {
+        TraceCursor::new(MahimahiTrace::parse(text).unwrap())
     }
 
     #[test]
     fn opportunities_are_shared_and_spanned_by_packets() {
         let mut link = trace("1\n1\n3\n10\n");
-        assert_eq!(link.finish(Time::ZERO, 1_000), Time::from_millis(1));
-        assert_eq!(
-            link.finish(Time::from_millis(1), 500),
-            Time::from_millis(1),
-            "the rest of the first"
-        );
-        assert_eq!(
-            link.finish(Time::from_millis(1), 2_000),
-            Time::from_millis(3),
-            "the second and part of the third"
-        );
-        assert_eq!(
-            link.finish(Time::from_millis(4), 100),
-            Time::from_millis(10),
-            "what was left at 3 ms is gone"
-        );
-        assert_eq!(
-            link.finish(Time::from_millis(10), 1_500),
-            Time::from_millis(11),
-            "the next turn"
-        );
+        for (start, bytes, departs, case) in [
+            (0, 1_000, 1, "most of the first"),
+            (1, 500, 1, "the rest of the first"),
+            (1, 2_000, 3, "the second and part of the third"),
+            (4, 100, 10, "what was left at 3 ms is gone"),
+            (10, 1_500, 11, "the next turn"),
+        ] {
+            let at = link.finish(Time::from_millis(start), bytes);
+            assert_eq!(at, Time::from_millis(departs), "{case}");
+        }
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! [`Rate`]: how fast a link takes packets off its queue.
+//! [`Rate`]: rate models of a link.
+//!
+//! A new model takes two files: its own, and this one ([`Rate`] and `Transmitter`). Everything else asks
+//! [`Rate`] for properties and never for the model.
 
 mod mahimahi;
 mod schedule;
@@ -13,16 +16,15 @@ pub use mahimahi::MahimahiTrace;
 pub use schedule::RateSchedule;
 pub use wifi::WifiConfig;
 
-use crate::{ConfigError, Seed, Time};
+use crate::{ConfigError, QueueLimit, Seed, Time};
 
-/// The fastest rate that is counted exactly in nanoseconds and 64 bits.
+/// Fastest rate that 64-bit nanosecond arithmetic represents exactly.
 const FASTEST: u64 = 1_000_000_000_000;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The rate of a link, headers included.
+/// Rate of a link, headers included.
 ///
-/// Text form: `20Mbit/s`, `unlimited`, `wifi(15Mbit/s)`, or the steps of a [`RateSchedule`]. Traces come from files, so
-/// they have none.
+/// The text form is one of [`Rate::FORMS`]. Traces come from files, so they have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rate {
@@ -35,12 +37,16 @@ pub enum Rate {
     Schedule(RateSchedule),
     /// Opportunities to deliver, as recorded on a real link.
     Trace(MahimahiTrace),
-    /// A Wi-Fi hop.
+    /// A Wi-Fi hop with contention, retries and rate switching.
     Wifi(WifiConfig),
 }
 
 impl Rate {
-    /// The mean rate; `None` if it is unlimited.
+    /// Text forms of all models, for help texts and errors.
+    pub const FORMS: &str = "`unlimited`, a rate such as 20Mbit/s, `wifi(15Mbit/s)` or \
+        `wifi(15Mbit/s,queue=500kB)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
+
+    /// Mean rate; `None` if it is unlimited.
     pub fn mean(&self) -> Option<Bitrate> {
         match self {
             Self::Unlimited => None,
@@ -51,16 +57,39 @@ impl Rate {
         }
     }
 
-    pub(crate) fn server(&self, seed: Seed) -> Result<Server, ConfigError> {
+    /// Returns true if the rate never exceeds its mean for long. A schedule or a trace may.
+    pub const fn is_steady(&self) -> bool {
+        matches!(self, Self::Constant(_) | Self::Wifi(_))
+    }
+
+    /// Name of the medium, if both directions of a path share it; then the way back is a link of this model
+    /// too.
+    pub const fn shared_medium(&self) -> Option<&'static str> {
+        match self {
+            Self::Wifi(_) => Some("Wi-Fi"),
+            _ => None,
+        }
+    }
+
+    /// Queue limit of a link of this rate unless another is configured: the model's own, or one bandwidth-delay
+    /// product.
+    pub const fn default_queue(&self) -> QueueLimit {
+        match self {
+            Self::Wifi(wifi) => wifi.queue,
+            _ => QueueLimit::ONE_BDP,
+        }
+    }
+
+    pub(crate) fn transmitter(&self, seed: Seed) -> Result<Transmitter, ConfigError> {
         Ok(match self {
-            Self::Unlimited => Server::Unlimited,
+            Self::Unlimited => Transmitter::Unlimited,
             Self::Constant(rate) => match rate.as_bits_per_second() {
-                bits @ 1..=FASTEST => Server::Constant { rate: bits, carry: 0 },
+                bits @ 1..=FASTEST => Transmitter::Constant { rate: bits, carry: 0 },
                 _ => return Err(ConfigError::Rate(rate.to_string())),
             },
-            Self::Schedule(schedule) => Server::Schedule(schedule.clone()),
-            Self::Trace(trace) => Server::Trace(mahimahi::Position::new(trace.clone())),
-            Self::Wifi(wifi) => Server::Wifi(Box::new(wifi.air(seed.child("wifi").generator())?)),
+            Self::Schedule(schedule) => Transmitter::Schedule(schedule.clone()),
+            Self::Trace(trace) => Transmitter::Trace(mahimahi::TraceCursor::new(trace.clone())),
+            Self::Wifi(wifi) => Transmitter::Wifi(Box::new(wifi.channel(seed.child("wifi").generator())?)),
         })
     }
 }
@@ -122,34 +151,35 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What takes packets off the queue, one at a time.
+/// Running model that takes packets off the queue, one at a time.
 #[derive(Clone, Debug)]
-pub(crate) enum Server {
+pub(crate) enum Transmitter {
     Unlimited,
-    /// `carry` is the part of a nanosecond (in 1/rate) that the last departure was rounded down by, so that a busy
-    /// link keeps its rate exactly.
+    /// `carry` is the part of a nanosecond (in 1/rate) by which the last departure was rounded down, so that
+    /// a busy link keeps its rate exactly.
     Constant {
         rate: u64,
         carry: u64,
     },
     Schedule(RateSchedule),
-    Trace(mahimahi::Position),
-    Wifi(Box<wifi::Air>),
+    Trace(mahimahi::TraceCursor),
+    Wifi(Box<wifi::WifiChannel>),
 }
 
-impl Server {
-    /// When a packet's first bit leaves if its turn comes at `start`: that time, unless the link is out.
+impl Transmitter {
+    /// Time at which a packet's first bit leaves if the packet is next at `start`: `start`, or the end of an
+    /// outage.
     pub(crate) fn begin(&mut self, start: Time) -> Time {
         match self {
             Self::Unlimited | Self::Constant { .. } => start,
             Self::Schedule(schedule) => schedule.begin(start),
             Self::Trace(position) => position.begin(start),
-            Self::Wifi(air) => air.begin(start),
+            Self::Wifi(channel) => channel.begin(start),
         }
     }
 
-    /// When a packet of `bytes` has left if its first bit leaves at `start`, and whether the link gave up on it. `busy`
-    /// says that the packet before it left just then.
+    /// Departure time of a packet of `bytes` whose first bit leaves at `start`, and true if all attempts to
+    /// send it failed. `busy` means that the packet before it left at `start`.
     pub(crate) fn finish(&mut self, start: Time, busy: bool, bytes: u64) -> (Time, bool) {
         match self {
             Self::Unlimited => (start, false),
@@ -167,7 +197,7 @@ impl Server {
             }
             Self::Schedule(schedule) => (schedule.finish(start, bytes), false),
             Self::Trace(position) => (position.finish(start, bytes), false),
-            Self::Wifi(air) => air.finish(start, bytes),
+            Self::Wifi(channel) => channel.finish(start, bytes),
         }
     }
 }
@@ -179,16 +209,18 @@ mod tests {
     #[test]
     fn a_busy_link_keeps_its_rate_to_the_nanosecond() {
         // 3 Mbit/s does not divide the bits of a 1480-byte packet: 3,946,666.67 ns each.
-        let mut server = Rate::Constant(Bitrate::from_mbps(3))
-            .server(Seed::new(1))
+        let mut transmitter = Rate::Constant(Bitrate::from_mbps(3))
+            .transmitter(Seed::new(1))
             .unwrap();
-        let end = (0..3_000).fold(Time::ZERO, |free, n| server.finish(free, n > 0, 1_480).0);
+        let end = (0..3_000).fold(Time::ZERO, |free, n| transmitter.finish(free, n > 0, 1_480).0);
         assert_eq!(end, Time::from_micros(3_000 * 1_480 * 8 / 3));
     }
 
     #[test]
     fn a_rate_of_zero_is_refused_with_its_text() {
-        let error = Rate::Constant(Bitrate::ZERO).server(Seed::new(1)).unwrap_err();
+        let error = Rate::Constant(Bitrate::ZERO)
+            .transmitter(Seed::new(1))
+            .unwrap_err();
         assert!(error.to_string().contains("`0bit/s`"), "{error}");
     }
 

@@ -12,8 +12,8 @@ use crate::{ConfigError, Time};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Rates and the times from which they hold; a rate of zero is an outage. The last one holds for ever, or the whole
-/// starts again after a while.
+/// Rates and the times from which they apply; a rate of zero is an outage. The last one applies for ever, or
+/// the schedule repeats.
 ///
 /// Text form: `20Mbit/s,5Mbit/s@30s,0bit/s@60s,20Mbit/s@62s`, and `,repeat@90s` at its end to start again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,21 +23,22 @@ pub struct RateSchedule {
 }
 
 impl RateSchedule {
-    /// A schedule of `(from, rate)` steps: the first from zero on, the others in order of time. With `repeat` it starts
-    /// again whenever that much time has passed, without it the last rate holds and must not be zero.
+    /// Creates a schedule of `(from, rate)` steps: the first applies from zero on, the others in order of
+    /// time. With `repeat` it starts again whenever that much time has passed; without it the last rate
+    /// applies for ever and must not be zero.
     pub fn new(steps: &[(Duration, Bitrate)], repeat: Option<Duration>) -> Result<Self, ConfigError> {
         let error = |what: &str| ConfigError::Schedule {
             schedule: show(steps, repeat),
             what: what.to_owned(),
         };
         if steps.first().is_none_or(|(from, _)| !from.is_zero()) {
-            return Err(error("its first rate must hold from the beginning"));
+            return Err(error("its first rate must apply from the beginning"));
         }
         if steps
             .windows(2)
             .any(|pair| matches!(pair, [(one, _), (two, _)] if one >= two))
         {
-            return Err(error("its times must grow"));
+            return Err(error("its times must increase"));
         }
         if steps.iter().any(|(_, rate)| rate.as_bits_per_second() > FASTEST) {
             return Err(error("a rate is above 1000Gbit/s"));
@@ -64,7 +65,7 @@ impl RateSchedule {
         })
     }
 
-    /// The mean over one repetition, or until the last step; the last rate if there is but one step.
+    /// Mean over one repetition, or until the last step; the last rate if there is only one step.
     pub fn mean(&self) -> Bitrate {
         let last = self
             .steps
@@ -89,7 +90,7 @@ impl RateSchedule {
         Bitrate::from_bits_per_second(u64::try_from(bits / u128::from(end)).unwrap_or(u64::MAX))
     }
 
-    /// The rate at `now` and when it ends; the end of time if it holds for ever.
+    /// Rate at `now` and the time at which it ends, [`Time::MAX`] if never.
     fn at(&self, now: Time) -> (u64, Time) {
         let (start, within) = match self.repeat {
             Some(repeat) => {
@@ -114,7 +115,7 @@ impl RateSchedule {
         )
     }
 
-    /// The first time from `start` on at which anything can leave.
+    /// First time from `start` on at which bytes can leave.
     pub(super) fn begin(&self, start: Time) -> Time {
         let mut now = start;
         loop {
@@ -126,7 +127,7 @@ impl RateSchedule {
         }
     }
 
-    /// When a packet of `bytes` has left, if its first bit leaves at `start`.
+    /// Departure time of a packet of `bytes` whose first bit leaves at `start`.
     pub(super) fn finish(&self, start: Time, bytes: u64) -> Time {
         let mut work = u128::from(bytes) * 8 * NANOS_PER_SECOND;
         let mut now = start;
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn it_repeats_when_told_to() {
+    fn it_repeats_after_the_repeat_time() {
         let schedule: RateSchedule = "8Mbit/s,0bit/s@1ms,repeat@2ms".parse().unwrap();
         assert_eq!(schedule.mean(), Bitrate::from_mbps(4));
         assert_eq!(schedule.finish(Time::ZERO, 2_500), Time::from_micros(4_500));
@@ -224,7 +225,7 @@ mod tests {
 
     #[rstest]
     #[case("20Mbit/s@1s", "from the beginning")]
-    #[case("20Mbit/s,5Mbit/s@2s,6Mbit/s@2s", "must grow")]
+    #[case("20Mbit/s,5Mbit/s@2s,6Mbit/s@2s", "must increase")]
     #[case("20Mbit/s,0bit/s@2s", "never empties")]
     #[case("0bit/s,repeat@2s", "nothing ever passes")]
     #[case("1Mbit/s,2Mbit/s@3s,repeat@3s", "repeats before")]

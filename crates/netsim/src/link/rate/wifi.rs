@@ -1,4 +1,4 @@
-//! [`WifiConfig`]: a Wi-Fi hop as the link that takes packets off an access point's queue.
+//! [`WifiConfig`]: a Wi-Fi hop as the link behind an access point's queue.
 
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
@@ -14,65 +14,70 @@ use crate::{ConfigError, QueueLimit, Time};
 /// The packet size at which the mean rate holds.
 const FULL_PACKET: f64 = 1_500.0;
 
-/// A Wi-Fi hop. It serves one packet after another, and takes for each as long as the air does:
+/// A Wi-Fi hop. It serves one packet after another; the service time of each follows from:
 ///
-/// - **Rate switching**: the station's rate adaptation moves up or down one of `modes` at random after an exponential
-///   time of mean `mean_dwell`, staying put at the ends; every mode is used equally long in the long run.
-/// - **Retries**: an attempt fails with probability `frame_error` and is repeated after a back-off that doubles, up to
-///   `attempts` times in all; then the packet is lost. Packets behind it wait, so order is kept.
-/// - **Contention**: each attempt waits a back-off first, uniform up to twice `backoff`, which stands for the contention
-///   window of 802.11 and for the others in it.
-/// - **Stalls**: other cells, scans and power saving take the air for an exponential time of mean `mean_stall`, every
-///   `mean_gap` on average.
+/// - **Rate switching**: the station's rate adaptation moves up or down one of `modes` at random after an
+///   exponential time of mean `mean_dwell`, and stays at the ends; all modes are used equally long.
+/// - **Retries**: an attempt fails with probability `frame_error` and is repeated after a back-off that
+///   doubles, up to `attempts` times in all; then the packet is lost. Packets behind it wait, so order is
+///   kept.
+/// - **Contention**: each attempt waits a back-off first, uniform up to twice `backoff`, which stands for the
+///   contention window of 802.11 and for other stations in it.
+/// - **Stalls**: other cells, scans and power saving occupy the channel for an exponential time of mean
+///   `mean_stall`, every `mean_gap` on average.
 ///
-/// Airtime is scaled such that full packets pass at `mean_rate` in the long run, all of this included. Not modelled:
-/// aggregation of frames and airtime shared between both directions.
+/// Airtime is scaled such that full packets pass at `mean_rate` in the long run, all of this included. Not
+/// modelled: aggregation of frames, and airtime shared between both directions.
 ///
-/// As a [`crate::Rate`] alone it is the hop's pace; [`crate::PathConfig::wifi`] puts the hop's queues and its residual
-/// loss around it.
+/// As a [`crate::Rate`] alone it is the hop's service rate; [`crate::PathConfig::wifi`] adds the hop's queues
+/// and its residual loss.
 ///
 /// # Calibration
-/// All parameters but the mean rate are ours: the papers that used such a hop publish what they saw through it, not what
-/// it was. They were set once, with `cubic` alone, such that a saturated connection sees what Cavendish et al. (INTERNET
-/// 2014, figures 5, 6 and 9) saw over an available 15 Mbit/s: round trips that rest on the propagation delay and peak at
-/// 150 to 200 ms over a path of 100 ms, and peaks of up to 500 ms over one of 3 ms. `docs/fidelity.md` has the table; they
-/// are frozen, and what depends on them should be shown over a sweep of them. Text form: `15Mbit/s` for the calibrated
-/// hop, `15Mbit/s,queue=1MB,residual_loss=0.1%` for another.
+/// All parameters except the mean rate are ours: the papers that used such a hop publish what they measured
+/// through it, not its parameters. They were set once, with `cubic` alone, such that a saturated connection
+/// sees what Cavendish et al. (INTERNET 2014, figures 5, 6 and 9) saw over an available 15 Mbit/s: round
+/// trips that rest on the propagation delay and peak at 150 to 200 ms over a path of 100 ms, and peaks of up
+/// to 500 ms over one of 3 ms. `docs/fidelity.md` has the table. They are frozen; results that depend on them
+/// need a sweep over them.
+///
+/// Text form: `15Mbit/s` for the calibrated hop, `15Mbit/s,queue=1MB,residual_loss=0.1%` for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WifiConfig {
-    /// What a saturated hop carries on average, headers included.
+    /// Mean rate of a saturated hop, headers included.
     pub mean_rate: Bitrate,
-    /// `modes`: the rates it switches between, in percent of each other. Default 60, 80, 100, 120, 140: neighbouring
-    /// rates of 802.11 differ by a fifth to a third.
+    /// `modes`: rates between which the hop switches, in percent of each other. Default 60, 80, 100, 120,
+    /// 140: neighbouring rates of 802.11 differ by a fifth to a third.
     pub modes: Vec<u32>,
-    /// `dwell`: how long it stays in a mode on average. Default 200 ms, two rounds of Linux' rate adaptation, which looks
-    /// for a better rate every 100 ms.
+    /// `dwell`: mean time in a mode. Default 200 ms, two rounds of Linux' rate adaptation, which looks for a
+    /// better rate every 100 ms.
     pub mean_dwell: Duration,
-    /// `frame_error`: how likely one attempt to send a frame fails. Default 10 %, where rate adaptation settles.
+    /// `frame_error`: failure probability of one attempt to send. Default 10 %, where rate adaptation
+    /// settles.
     pub frame_error: Probability,
-    /// `attempts`: after how many failed attempts the packet is lost. Default 7, 802.11's short retry limit.
+    /// `attempts`: number of failed attempts after which the packet is lost. Default 7, the short retry limit
+    /// of 802.11.
     pub attempts: u32,
-    /// `backoff`: the mean wait before the first attempt; it doubles for each further one. Default 70 µs: half of 802.11's
-    /// first contention window of 15 slots of 9 µs.
+    /// `backoff`: mean wait before the first attempt; it doubles for each further one. Default 70 µs: half of
+    /// 802.11's first contention window of 15 slots of 9 µs.
     pub backoff: Duration,
-    /// `gap`: the mean time between stalls. Default 2 s.
+    /// `gap`: mean time between stalls. Default 2 s.
     pub mean_gap: Duration,
-    /// `stall`: the mean length of a stall. Default 30 ms, a scan of one channel.
+    /// `stall`: mean length of a stall. Default 30 ms, a scan of one channel.
     pub mean_stall: Duration,
-    /// `queue`: what the access point queues towards the station. Default 600 kB, calibrated: a round trip of 500 ms over
-    /// 3 ms of propagation while the air is at its slowest.
+    /// `queue`: queue of the access point towards the station. Default 600 kB, calibrated: a round trip of
+    /// 500 ms over 3 ms of propagation while the channel is at its slowest.
     pub queue: QueueLimit,
-    /// `device_queue`: what the station queues towards the access point. Default 64 packets; acknowledgements never fill
-    /// it.
+    /// `device_queue`: queue of the station towards the access point. Default 64 packets; acknowledgements
+    /// never fill it.
     pub device_queue: QueueLimit,
-    /// `residual_loss`: what is lost in either direction although the air took it, beyond the reach of retries. Default
-    /// 0.06 %, calibrated: with less the queue is never empty and a path of 100 ms never shows a round trip of 100 ms.
+    /// `residual_loss`: loss in either direction that retries do not repair. Default 0.06 %, calibrated: with
+    /// less the queue is never empty, and a path of 100 ms never shows a round trip of 100 ms.
     pub residual_loss: Probability,
 }
 
 impl WifiConfig {
-    /// The calibrated hop of this mean rate.
+    /// Creates the calibrated hop of this mean rate.
     pub fn new(mean_rate: Bitrate) -> Self {
         Self {
             mean_rate,
@@ -89,7 +94,7 @@ impl WifiConfig {
         }
     }
 
-    pub(super) fn air(&self, generator: Pcg32) -> Result<Air, ConfigError> {
+    pub(super) fn channel(&self, generator: Pcg32) -> Result<WifiChannel, ConfigError> {
         let error = |what: String| ConfigError::Wifi(what);
         if self.mean_rate == Bitrate::ZERO || self.mean_rate.as_bits_per_second() > super::FASTEST {
             return Err(ConfigError::Rate(self.mean_rate.to_string()));
@@ -135,14 +140,15 @@ impl WifiConfig {
             }
             airtime.push(seconds * 1e9 / FULL_PACKET);
         }
-        Ok(Air::new(self.clone(), airtime, generator))
+        Ok(WifiChannel::new(self.clone(), airtime, generator))
     }
 }
 
 impl FromStr for WifiConfig {
     type Err = ConfigError;
 
-    /// Reads `15Mbit/s` or `15Mbit/s,queue=500kB,residual_loss=0.1%`: what is not named is as in [`WifiConfig::new`].
+    /// Parses `15Mbit/s` or `15Mbit/s,queue=500kB,residual_loss=0.1%`; omitted parameters are as in
+    /// [`WifiConfig::new`].
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let mut parts = text.split(',').map(str::trim);
         let rate = parts.next().unwrap_or_default();
@@ -162,7 +168,7 @@ impl WifiConfig {
         let error = |what: &dyn fmt::Display| ConfigError::Wifi(format!("`{part}`: {what}"));
         let (name, value) = part
             .split_once('=')
-            .ok_or_else(|| error(&"write name=value, such as queue=1MB"))?;
+            .ok_or_else(|| error(&"expected name=value, such as queue=1MB"))?;
         let value = value.trim();
         let time = || duration::parse(value).map_err(|wrong| error(&wrong));
         let chance = || {
@@ -186,67 +192,54 @@ impl WifiConfig {
                 self.modes = modes.collect::<Result<_, _>>().map_err(|wrong| error(&wrong))?;
             }
             other => {
+                let names = self.parameters().map(|(name, _)| name).join(", ");
                 return Err(ConfigError::Wifi(format!(
-                    "`{other}` is none of queue, device_queue, residual_loss, modes, dwell, frame_error, attempts, \
-                     backoff, gap, stall"
+                    "unknown parameter `{other}`; expected one of: {names}"
                 )));
             }
         }
         Ok(())
     }
+
+    /// Name and value of every parameter but the rate, in the order of the text form.
+    fn parameters(&self) -> [(&'static str, String); 10] {
+        let modes: Vec<_> = self.modes.iter().map(ToString::to_string).collect();
+        let time = |time| duration::display(time).to_string();
+        [
+            ("queue", self.queue.to_string()),
+            ("device_queue", self.device_queue.to_string()),
+            ("residual_loss", self.residual_loss.to_string()),
+            ("modes", modes.join("/")),
+            ("dwell", time(self.mean_dwell)),
+            ("frame_error", self.frame_error.to_string()),
+            ("attempts", self.attempts.to_string()),
+            ("backoff", time(self.backoff)),
+            ("gap", time(self.mean_gap)),
+            ("stall", time(self.mean_stall)),
+        ]
+    }
 }
 
 impl fmt::Display for WifiConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = Self::new(self.mean_rate);
+        let calibrated = Self::new(self.mean_rate).parameters();
         let mut text = self.mean_rate.to_string();
-        let mut part = |differs: bool, name: &str, value: &dyn fmt::Display| {
-            if differs {
+        for (parameter, calibrated) in self.parameters().into_iter().zip(calibrated) {
+            if parameter != calibrated {
+                let (name, value) = parameter;
                 // Writing to a String cannot fail.
                 let _ = write!(text, ",{name}={value}");
             }
-        };
-        let modes: Vec<_> = self.modes.iter().map(ToString::to_string).collect();
-        let time = duration::display;
-        part(self.queue != usual.queue, "queue", &self.queue);
-        part(
-            self.device_queue != usual.device_queue,
-            "device_queue",
-            &self.device_queue,
-        );
-        part(
-            self.residual_loss != usual.residual_loss,
-            "residual_loss",
-            &self.residual_loss,
-        );
-        part(self.modes != usual.modes, "modes", &modes.join("/"));
-        part(
-            self.mean_dwell != usual.mean_dwell,
-            "dwell",
-            &time(self.mean_dwell),
-        );
-        part(
-            self.frame_error != usual.frame_error,
-            "frame_error",
-            &self.frame_error,
-        );
-        part(self.attempts != usual.attempts, "attempts", &self.attempts);
-        part(self.backoff != usual.backoff, "backoff", &time(self.backoff));
-        part(self.mean_gap != usual.mean_gap, "gap", &time(self.mean_gap));
-        part(
-            self.mean_stall != usual.mean_stall,
-            "stall",
-            &time(self.mean_stall),
-        );
+        }
         f.pad(&text)
     }
 }
 
-/// The state of the air.
+/// Running state of the hop.
 #[derive(Clone, Debug)]
-pub(crate) struct Air {
+pub(crate) struct WifiChannel {
     config: WifiConfig,
-    /// Nanoseconds a byte takes in each mode.
+    /// Nanoseconds per byte in each mode.
     airtime: Vec<f64>,
     mode: usize,
     mode_until: Time,
@@ -255,7 +248,7 @@ pub(crate) struct Air {
     generator: Pcg32,
 }
 
-impl Air {
+impl WifiChannel {
     fn new(config: WifiConfig, airtime: Vec<f64>, mut generator: Pcg32) -> Self {
         let mode_until = Time::ZERO + exponential(&mut generator, config.mean_dwell);
         let stall = Time::ZERO + exponential(&mut generator, config.mean_gap);
@@ -272,7 +265,7 @@ impl Air {
         }
     }
 
-    /// The first time from `start` on at which the air is free.
+    /// First time from `start` on outside a stall.
     pub(super) fn begin(&mut self, start: Time) -> Time {
         while self.stall_until <= start {
             self.stall = self.stall_until + exponential(&mut self.generator, self.config.mean_gap);
@@ -285,7 +278,7 @@ impl Air {
         }
     }
 
-    /// When a packet of `bytes` has left if its turn comes at `start`, and whether all its attempts failed.
+    /// Departure time of a packet of `bytes` that is next at `start`, and true if all its attempts failed.
     pub(super) fn finish(&mut self, start: Time, bytes: u64) -> (Time, bool) {
         let mut now = self.begin(start);
         self.switch(now);
@@ -302,7 +295,7 @@ impl Air {
         (now, true)
     }
 
-    /// Moves between modes until `now`.
+    /// Applies mode changes up to `now`.
     fn switch(&mut self, now: Time) {
         while self.mode_until <= now {
             let up = self.generator.next_u32() & 1 == 1;
@@ -322,14 +315,23 @@ mod tests {
     use super::*;
     use crate::Seed;
 
-    fn air(config: &WifiConfig, seed: u64) -> Air {
-        config.air(Seed::new(seed).generator()).unwrap()
+    fn channel(config: &WifiConfig, seed: u64) -> WifiChannel {
+        config.channel(Seed::new(seed).generator()).unwrap()
+    }
+
+    #[test]
+    fn every_parameter_that_is_printed_is_read() {
+        let config = WifiConfig::new(Bitrate::from_mbps(15));
+        for (name, value) in config.parameters() {
+            let text = format!("15Mbit/s,{name}={value}");
+            assert_eq!(text.parse::<WifiConfig>().as_ref(), Ok(&config), "{text}");
+        }
     }
 
     #[test]
     fn a_saturated_hop_carries_its_mean_rate_in_the_long_run() {
         let config = WifiConfig::new(Bitrate::from_mbps(15));
-        let mut hop = air(&config, 1);
+        let mut hop = channel(&config, 1);
         let (mut now, mut lost) = (Time::ZERO, 0_u64);
         let packets = 2_000_000_u64;
         for _ in 0..packets {
@@ -345,7 +347,7 @@ mod tests {
 
     #[test]
     fn service_times_spread_and_never_run_backwards() {
-        let mut hop = air(&WifiConfig::new(Bitrate::from_mbps(15)), 2);
+        let mut hop = channel(&WifiConfig::new(Bitrate::from_mbps(15)), 2);
         let mut now = Time::ZERO;
         let mut times = Vec::new();
         for _ in 0..20_000 {
@@ -363,12 +365,12 @@ mod tests {
     fn a_hop_that_could_never_work_is_refused() {
         let mut config = WifiConfig::new(Bitrate::from_mbps(15));
         config.backoff = Duration::from_millis(5);
-        let error = config.air(Seed::new(1).generator()).unwrap_err().to_string();
+        let error = config.channel(Seed::new(1).generator()).unwrap_err().to_string();
         assert!(error.contains("5ms leaves no time"), "{error}");
         config.modes = vec![100, 0];
         assert!(
             config
-                .air(Seed::new(1).generator())
+                .channel(Seed::new(1).generator())
                 .unwrap_err()
                 .to_string()
                 .contains("[100, 0]")
@@ -391,8 +393,8 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_that_cannot_be_read_names_what_is_wrong_and_what_would_do() {
-        for (text, part, mend) in [
+    fn an_unreadable_hop_is_reported_with_the_fault_and_an_example() {
+        for (text, part, correction) in [
             ("fast", "fast", "20Mbit/s"),
             ("15Mbit/s,1MB", "`1MB`", "queue=1MB"),
             ("15Mbit/s,quue=1MB", "`quue`", "device_queue"),
@@ -401,7 +403,10 @@ mod tests {
             ("15Mbit/s,modes=1/x", "`modes=1/x`", "digit"),
         ] {
             let error = text.parse::<WifiConfig>().unwrap_err().to_string();
-            assert!(error.contains(part) && error.contains(mend), "{text}: {error}");
+            assert!(
+                error.contains(part) && error.contains(correction),
+                "{text}: {error}"
+            );
         }
     }
 }

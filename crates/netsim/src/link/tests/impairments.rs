@@ -113,7 +113,8 @@ fn codel_marks_what_can_be_marked() {
 fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
     let config = twenty_mbps().with_cross_traffic("poisson(10Mbit/s)".parse().unwrap());
     let mut link = build(&config);
-    // 20 Mbit/s of our own and 10 of others share 20. Evenly spaced packets find room more often than random ones.
+    // 20 Mbit/s of our own and 10 of others share 20. Evenly spaced packets find room more often than random
+    // ones.
     let verdicts = offer_evenly(&mut link, Duration::from_micros(592), 20);
     let stats = link.stats();
     assert_eq!(stats.offered.packets, verdicts.len() as u64);
@@ -138,7 +139,7 @@ fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
 
 #[test]
 fn what_others_send_waits_no_longer_than_it_would_have() {
-    // A link that was never asked for an hour knows of no queue: the sources have come and gone.
+    // After an hour without offers no queue is left: the sources have come and gone.
     let mut link = build(&twenty_mbps().with_cross_traffic("onoff(1Mbit/s,1s,1s)".parse().unwrap()));
     let now = Time::from_secs(3_600);
     let at = link.offer(now, Packet::new(1_452)).arrival().unwrap();
@@ -224,7 +225,7 @@ proptest! {
             None => Rate::Trace(MahimahiTrace::parse("1\n1\n4\n5\n9\n").unwrap()),
         };
         let mut link = everything(rate).build(RTT, Seed::new(seed)).unwrap();
-        let (mut now, mut arrived) = (Time::ZERO, Tally::default());
+        let (mut now, mut arrived) = (Time::ZERO, PacketCount::default());
         for (gap, payload, markable) in offers {
             now = now + Duration::from_nanos(gap);
             if let Verdict::Deliver { at, .. } = link.offer(now, Packet::new(payload).markable(markable)) {
@@ -236,6 +237,6 @@ proptest! {
         }
         link.settle(now + Duration::from_secs(60));
         prop_assert_eq!(link.stats().delivered, arrived);
-        prop_assert_eq!(link.stats().queued, Tally::default());
+        prop_assert_eq!(link.stats().queued, PacketCount::default());
     }
 }

@@ -25,7 +25,7 @@ fn endpoint(sim: &Simulation, host: Host, port: u16, server: Option<ServerConfig
     Endpoint::new_with_abstract_socket(config, server, sim.bind(host, port).unwrap(), sim.runtime()).unwrap()
 }
 
-/// A server that sends `bytes` to whoever connects, where it is, and how clients know it.
+/// A server that sends `bytes` to each client, its address, and the configuration of its clients.
 fn serve(sim: &Simulation, server: Host, bytes: usize) -> (SocketAddr, ClientConfig) {
     let certified = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()).into();
@@ -158,7 +158,7 @@ fn two_flows_share_a_bottleneck() {
         RunLimits::until(Duration::from_secs(10)),
         std::future::pending::<()>(),
     );
-    // Both are done well before, and then nobody has anything left to wait for.
+    // Both are done well before that, and then no task has a timer left.
     assert!(ended.is_err());
     assert_eq!(read.try_iter().collect::<Vec<_>>(), [2_000_000; 2]);
     let stats = sim.link_stats(path.forward);

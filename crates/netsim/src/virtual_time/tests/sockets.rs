@@ -1,4 +1,4 @@
-//! Datagrams between hosts.
+//! Sends datagrams between hosts of a simulation.
 
 use std::future::poll_fn;
 use std::io::IoSliceMut;

@@ -5,14 +5,15 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
-use super::{ms, presentation};
+use super::{ms, presentation, representation, transfer};
 use crate::dash::abr::{Abr, Chooser, Situation};
+use crate::dash::history::ThroughputHistory;
 use crate::dash::switch_history::SwitchHistory;
-use crate::dash::{MediaSegment, Presentation, PresentationError, Representation, ThroughputHistory};
+use crate::dash::{Presentation, PresentationError};
 
-/// 64 segments, with what `ThroughputHistory` and `getQualityForBitrate` of dash.js 4.0.0 made of them: the functions were taken out
-/// of its published bundle and run with its default settings. Among the segments are cached ones and latencies above
-/// a segment's playing time.
+/// 64 segments, with what `ThroughputHistory` and `getQualityForBitrate` of dash.js 4.0.0 made of them: the
+/// functions were taken out of its published bundle and run with its default settings. Among the segments are
+/// cached ones and latencies above a segment's playing time.
 const DASHJS: &str = include_str!("dashjs-4.0.0.csv");
 
 #[test]
@@ -25,7 +26,7 @@ fn the_history_and_the_rule_answer_as_those_of_dashjs() {
         let [requested, first, finished, bytes, kbps, smoothed, representation] = values[..] else {
             panic!("{line}");
         };
-        let measured = history.push(ms(requested), ms(first), ms(finished), Bytes::new(bytes));
+        let measured = history.push(&transfer([requested, first, finished], Bytes::new(bytes)));
         assert_eq!(measured.throughput, Bitrate::from_kbps(kbps), "{line}");
         // Rounding of the last bit may differ.
         let apart = history
@@ -49,9 +50,8 @@ fn the_history_and_the_rule_answer_as_those_of_dashjs() {
 fn a_segment_that_came_from_a_cache_counts_only_until_others_have_come() {
     let mut history = ThroughputHistory::default();
     let second = |history: &mut ThroughputHistory, at: u64, took: u64| {
-        history
-            .push(ms(at), ms(at + 10), ms(at + 10 + took), Bytes::from_kb(100))
-            .counted
+        let times = [at, at + 10, at + 10 + took];
+        history.push(&transfer(times, Bytes::from_kb(100))).counted
     };
     assert!(second(&mut history, 0, 49), "better than nothing");
     assert_eq!(
@@ -72,7 +72,7 @@ fn a_segment_that_came_from_a_cache_counts_only_until_others_have_come() {
 fn history_of(kbps: u64) -> ThroughputHistory {
     let mut history = ThroughputHistory::default();
     let bytes = Bytes::new(kbps * 125);
-    history.push(ms(0), ms(1), ms(1_001), bytes);
+    history.push(&transfer([0, 1, 1_001], bytes));
     history
 }
 
@@ -112,7 +112,8 @@ fn an_empty_buffer_changes_nothing_before_the_second_segment() {
 }
 
 /// Decisions (from, to) and what dash.js's `SwitchHistoryRule` said before each of them, -1 for nothing.
-const SWITCHES: &str = "0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 2 -1, 2 2 -1, 2 2 -1, 2 2 -1, \
+const SWITCHES: &str = "0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 2 -1, 2 2 -1, 2 \
+    2 -1, 2 2 -1, \
     2 2 -1, 2 2 -1, 2 2 -1, 2 0 -1, 0 0 1, 0 0 1, 0 0 1, 0 0 1, 0 2 1, 2 2 1, 2 2 1, 2 2 1, 2 2 -1, 2 0 -1, 0 0 1";
 
 #[test]
@@ -164,32 +165,21 @@ fn a_fixed_representation_stays_and_must_be_there() {
 
 #[test]
 fn representations_that_do_not_fit_together_are_refused() {
-    let segment = |duration| MediaSegment {
-        path: "/a".to_owned(),
-        bytes: None,
-        duration,
-        pictures: 75,
-    };
-    let one = |name: &str, segments| Representation {
-        name: name.to_owned(),
-        rate: Bitrate::from_mbps(1),
-        initialization: None,
-        segments,
-    };
+    let of = |name, durations: &[Duration]| representation((name, 1_000), durations);
     let refused = |representations| Presentation::new(representations).unwrap_err();
     assert_eq!(refused(vec![]), PresentationError::Empty);
-    assert_eq!(refused(vec![one("a", vec![])]), PresentationError::Empty);
-    let good = one("a", vec![segment(ms(3_000))]);
+    assert_eq!(refused(vec![of("a", &[])]), PresentationError::Empty);
+    let good = of("a", &[ms(3_000)]);
     assert!(matches!(
         refused(vec![good.clone(), good.clone()]),
         PresentationError::SameName(name) if name == "a"
     ));
-    let other = one("b", vec![segment(ms(2_000))]);
+    let other = of("b", &[ms(2_000)]);
     assert!(matches!(
         refused(vec![good, other]),
         PresentationError::Unaligned(..)
     ));
-    let none = one("c", vec![segment(ms(0))]);
+    let none = of("c", &[ms(0)]);
     assert!(matches!(
         refused(vec![none]),
         PresentationError::EmptySegment { segment: 0, .. }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 
 use super::*;
+use crate::transfer::Transfer;
 
 pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -17,22 +18,38 @@ pub(super) const fn ms(millis: u64) -> Duration {
 
 pub(super) const RATES: [(&str, u64); 3] = [("480p", 440), ("720p", 2_640), ("1080p", 4_820)];
 
-/// A title of so many segments of 3 s in the paper's three representations.
-pub(super) fn presentation(segments: usize) -> Arc<Presentation> {
-    let representation = |(name, kbps): (&str, u64)| Representation {
+/// A representation of this rate in kbit/s, with segments of 75 frames and these durations.
+pub(crate) fn representation((name, kbps): (&str, u64), durations: &[Duration]) -> Representation {
+    let segment = |(number, &duration)| MediaSegment {
+        path: format!("/{name}/{number}.m4s"),
+        bytes: None,
+        duration,
+        frames: 75,
+    };
+    Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
         initialization: None,
-        segments: (0..segments)
-            .map(|number| MediaSegment {
-                path: format!("/{name}/{number}.m4s"),
-                bytes: None,
-                duration: ms(3_000),
-                pictures: 75,
-            })
-            .collect(),
-    };
-    Arc::new(Presentation::new(RATES.map(representation).to_vec()).unwrap())
+        segments: durations.iter().enumerate().map(segment).collect(),
+    }
+}
+
+/// A title of so many segments of 3 s in the paper's three representations.
+pub(super) fn presentation(segments: usize) -> Arc<Presentation> {
+    let durations = vec![ms(3_000); segments];
+    let representations = RATES.map(|named| representation(named, &durations));
+    Arc::new(Presentation::new(representations.to_vec()).unwrap())
+}
+
+/// A transfer requested, begun and finished at these times in ms.
+pub(super) fn transfer(times: [u64; 3], bytes: Bytes) -> Transfer {
+    let [requested, first_byte, finished] = times.map(ms);
+    Transfer {
+        requested,
+        first_byte,
+        finished,
+        bytes,
+    }
 }
 
 /// Bytes of a segment of a representation.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use playrate_media::manifest::{Manifest, Representation as Said};
+use playrate_media::manifest::{Manifest, ManifestRepresentation as Said};
 use playrate_units::Bitrate;
 use rstest::rstest;
 
-use super::super::packaged::{TitleError, choose, file_of, needs_index, presentation};
+use super::super::packaged::{choose, file_of, needs_index, presentation};
 use super::super::presentation::Presentation;
+use crate::error::TitleError;
 
 fn mpd(sets: &str) -> Vec<Said> {
     let text = format!("<MPD mediaPresentationDuration=\"PT7S\"><Period>{sets}</Period></MPD>");
@@ -48,7 +49,8 @@ fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
     );
     let sound = set(
         "audio",
-        "<Representation id=\"en\" codecs=\"mp4a.40.2\" bandwidth=\"64000\"/><Representation id=\"de\" codecs=\"mp4a.40.2\" bandwidth=\"64000\"/>",
+        "<Representation id=\"en\" codecs=\"mp4a.40.2\" bandwidth=\"64000\"/>\
+         <Representation id=\"de\" codecs=\"mp4a.40.2\" bandwidth=\"64000\"/>",
     );
     let all = mpd(&format!("{sound}{hevc}{}", set("video", LADDER)));
     let (film, notes) = read(all).unwrap();
@@ -79,34 +81,52 @@ fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
 
 #[rstest]
 #[case::live(
-    "<MPD type=\"dynamic\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "<MPD type=\"dynamic\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\">\
+     <SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
     "it is live"
 )]
 #[case::no_initialization(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet>\
+     <Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/>\
+     </Representation></AdaptationSet></Period></MPD>",
     "-hls_segment_type fmp4"
 )]
 #[case::no_index(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><BaseURL>v.mp4</BaseURL><SegmentBase><Initialization range=\"0-9\"/></SegmentBase></Representation></AdaptationSet></Period></MPD>",
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet>\
+     <Representation id=\"v\" bandwidth=\"1\"><BaseURL>v.mp4</BaseURL><SegmentBase>\
+     <Initialization range=\"0-9\"/></SegmentBase></Representation></AdaptationSet></Period></MPD>",
     "SegmentBase@indexRange"
 )]
 #[case::elsewhere(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><BaseURL>https://cdn.example/</BaseURL><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
-    "at another host"
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet>\
+     <Representation id=\"v\" bandwidth=\"1\"><BaseURL>https://cdn.example/</BaseURL>\
+     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
+     </AdaptationSet></Period></MPD>",
+    "on another host"
 )]
 #[case::sound(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet contentType=\"audio\"><Representation id=\"v\" codecs=\"mp4a.40.2\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet contentType=\"audio\">\
+     <Representation id=\"v\" codecs=\"mp4a.40.2\" bandwidth=\"1\">\
+     <SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
     "only sound (mp4a.40.2)"
 )]
 #[case::periods(
-    "<MPD mediaPresentationDuration=\"PT6S\"><Period duration=\"PT3S\"><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period><Period duration=\"PT3S\"><AdaptationSet><Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "<MPD mediaPresentationDuration=\"PT6S\"><Period duration=\"PT3S\"><AdaptationSet>\
+     <Representation id=\"v\" bandwidth=\"1\">\
+     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
+     </AdaptationSet></Period><Period duration=\"PT3S\"><AdaptationSet>\
+     <Representation id=\"v\" bandwidth=\"1\">\
+     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
+     </AdaptationSet></Period></MPD>",
     "2 periods"
 )]
 #[case::no_rate(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\"><SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
+    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\">\
+     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
+     </AdaptationSet></Period></MPD>",
     "with @bandwidth"
 )]
-fn what_is_not_played_is_refused_with_the_mend(#[case] text: &str, #[case] words: &str) {
+fn what_is_not_played_is_refused_with_a_fix(#[case] text: &str, #[case] words: &str) {
     let error = read(said("a.mpd", text)).unwrap_err().to_string();
     assert!(error.contains(words), "{error}");
 }
@@ -127,7 +147,10 @@ fn a_playlist_still_being_written_is_live_and_ranges_tell_the_rate() {
 
 #[test]
 fn playlists_of_one_name_are_told_apart_by_their_directories() {
-    let text = |_: &str| "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:3,\n1.m4s\n#EXT-X-ENDLIST\n";
+    let text = |_: &str| {
+        "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:3,\n1.m4s\n\
+        #EXT-X-ENDLIST\n"
+    };
     let all = ["film/720p/index.m3u8", "film/480p/index.m3u8"]
         .iter()
         .zip([900, 400]);
@@ -145,7 +168,8 @@ fn playlists_of_one_name_are_told_apart_by_their_directories() {
 fn cuts_that_differ_by_rounding_are_one_and_others_are_refused() {
     let list = |id: &str, rate: u32, ticks: &str| {
         format!(
-            "<Representation id=\"{id}\" bandwidth=\"{rate}\"><SegmentTemplate timescale=\"1000\" initialization=\"{id}\" \
+            "<Representation id=\"{id}\" bandwidth=\"{rate}\">\
+             <SegmentTemplate timescale=\"1000\" initialization=\"{id}\" \
              media=\"{id}$Number$\"><SegmentTimeline>{ticks}</SegmentTimeline></SegmentTemplate></Representation>"
         )
     };
@@ -159,13 +183,14 @@ fn cuts_that_differ_by_rounding_are_one_and_others_are_refused() {
     let (film, _) = both("<S d=\"3001\"/><S d=\"2999\"/>").unwrap();
     assert_eq!(film.segment(1, 0).unwrap().duration, Duration::from_secs(3));
     let error = both("<S d=\"4000\"/><S d=\"2000\"/>").unwrap_err().to_string();
-    assert!(error.contains("cut at different times"), "{error}");
+    assert!(error.contains("begin at different times"), "{error}");
 }
 
 #[test]
 fn what_references_carry_behind_their_paths_is_asked_for_too() {
     let text = "<AdaptationSet contentType=\"video\"><SegmentTemplate media=\"$Number$.m4s?token=a%26b\" \
-        initialization=\"init.mp4?token=c\" duration=\"3\"/><Representation id=\"v\" bandwidth=\"900000\"/></AdaptationSet>";
+        initialization=\"init.mp4?token=c\" duration=\"3\"/><Representation id=\"v\" bandwidth=\"900000\"/>\
+         </AdaptationSet>";
     let (film, _) = read(mpd(text)).unwrap();
     assert_eq!(film.segment(0, 1).unwrap().path, "/films/a%20b/2.m4s?token=a%26b");
     let initialization = film.representations()[0].initialization.as_ref().unwrap();

@@ -1,4 +1,5 @@
-//! `/connections.json`: every connection over HTTP/3 as it is now. Rates are in bit/s, sizes in bytes; what is not known is null.
+//! `/connections.json`: the present state of every connection over HTTP/3. Rates are in bit/s, sizes in
+//! bytes; unknown values are null.
 
 use std::time::Duration;
 
@@ -8,15 +9,15 @@ use playrate_units::{Bitrate, Bytes};
 use serde_json::{Value, json};
 use video_server::serve::{ConnectionState, VideoServer};
 
-use super::finished::Finished;
+use super::arm_totals::ArmTotals;
 
-/// The server, its arms and its connections, `at` after it began.
-pub(super) fn describe(server: &VideoServer, finished: &Finished, at: Duration) -> Value {
+/// The server, its arms and its connections, `at` after the server started.
+pub(super) fn describe(server: &VideoServer, totals_by_arm: &ArmTotals, at: Duration) -> Value {
     let totals = server.totals();
     let settings = server.settings();
     let controller = settings.controller.to_string();
     let arms = settings.arms.as_ref();
-    let arms = arms.map_or_else(Vec::new, |arms| finished.rows(arms, &controller));
+    let arms = arms.map_or_else(Vec::new, |arms| totals_by_arm.rows(arms, &controller));
     let connections: Vec<_> = server.connections().iter().map(connection).collect();
     json!({
         "at_s": at.as_secs_f64(),
@@ -58,7 +59,7 @@ fn connection(state: &ConnectionState) -> Value {
         "video_rate": state.video_rate.map(Bitrate::as_bits_per_second),
         "buffer_s": state.buffered.map(|time| time.as_secs_f64()),
         "playback": state.playback.and_then(name),
-        "starvations": state.player.as_ref().map_or(0, |player| player.starvations),
+        "starvations": state.player.as_ref().map_or(0, |player| player.stalls),
     })
 }
 
@@ -66,7 +67,7 @@ fn milliseconds(time: Option<Duration>) -> Option<f64> {
     time.map(|time| time.as_secs_f64() * 1e3)
 }
 
-/// What a player does, in a word.
+/// Word for the state of a player.
 pub(super) fn name(playback: Playback) -> Option<&'static str> {
     match playback {
         Playback::Playing => Some("playing"),

@@ -1,9 +1,15 @@
-//! [`File`]: one connection's qlog, version 0.3 as JSON text sequences (draft-ietf-quic-qlog-main-schema-02, RFC 7464), which
-//! qvis reads. Of the events of draft-ietf-quic-qlog-quic-events-01 there are `recovery:metrics_updated` and
-//! `recovery:congestion_state_updated`; single packets are not logged. The crate `qlog` is not used: it has `serde_json` keep the
-//! order of keys in the whole program, and the laboratory's stored results with it.
+//! [`QlogFile`]: one connection's qlog, version 0.3 as JSON text sequences (draft-ietf-quic-qlog-main-schema-02,
+//! RFC 7464), which qvis reads. It contains two kinds of events of draft-ietf-quic-qlog-quic-events-01,
+//! `recovery:metrics_updated` and `recovery:congestion_state_updated`, and no single packets.
+//!
+//! The crate `qlog` 0.18 is not used:
+//! - it writes the final draft's schema, with other event names (`quic:recovery_metrics_updated`) and another header
+//!   (`file_schema`), so every tool that reads version 0.3 would have to change;
+//! - its congestion state event has no place for the controller's own phase and reason;
+//! - it switches on `serde_json/preserve_order`, which holds for the whole program and would change the order of keys
+//!   in the laboratory's stored results.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,24 +20,24 @@ use playrate_units::{Bitrate, Bytes};
 use serde_json::{Map, Value, json};
 use video_server::serve::ConnectionInfo;
 
-/// Marks where a JSON text begins (RFC 7464 §2.2).
+/// Beginning of a JSON text (RFC 7464 §2.2).
 const RECORD_SEPARATOR: u8 = 0x1e;
 
 /// A connection's qlog file.
-pub(super) struct File {
-    out: BufWriter<fs::File>,
+pub(super) struct QlogFile {
+    out: BufWriter<File>,
     info: ConnectionInfo,
-    /// The values written last, by name.
+    /// Last written value of each metric.
     written: Map<String, Value>,
     phase: Option<Phase>,
     at: Duration,
 }
 
-impl File {
-    /// Makes the file; fails if it is there already.
+impl QlogFile {
+    /// Creates the file. Fails if it exists already.
     pub(super) fn create(path: &Path, info: &ConnectionInfo) -> io::Result<Self> {
         Ok(Self {
-            out: BufWriter::new(fs::File::create_new(path)?),
+            out: BufWriter::new(File::create_new(path)?),
             info: info.clone(),
             written: Map::new(),
             phase: None,
@@ -39,7 +45,7 @@ impl File {
         })
     }
 
-    /// Writes what is new in `sample`.
+    /// Writes the values of `sample` that differ from those written last.
     pub(super) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
         self.at = sample.at;
         if self.phase.is_none() {
@@ -58,14 +64,14 @@ impl File {
             self.phase = Some(phase);
             self.event("recovery:congestion_state_updated", &data)?;
         }
-        let data = self.news(metrics(sample));
+        let data = self.changed(metrics(sample));
         if data.is_empty() {
             return Ok(());
         }
         self.event("recovery:metrics_updated", &data.into())
     }
 
-    /// Writes a line for people.
+    /// Writes a message for readers of the file.
     pub(super) fn remark(&mut self, text: &str) -> io::Result<()> {
         if self.phase.is_none() {
             self.header(self.at)?;
@@ -77,7 +83,7 @@ impl File {
         self.out.flush()
     }
 
-    /// What begins the file, `at` after the connection began.
+    /// Writes the header, `at` after the connection began.
     fn header(&mut self, at: Duration) -> io::Result<()> {
         let began = now()
             .duration_since(UNIX_EPOCH)
@@ -87,7 +93,10 @@ impl File {
             "qlog_version": "0.3",
             "qlog_format": "JSON-SEQ",
             "title": "video-server",
-            "description": format!("connection {} from {}, begun with {}", self.info.id, self.info.peer, self.info.controller),
+            "description": format!(
+                "connection {} from {}, begun with {}",
+                self.info.id, self.info.peer, self.info.controller
+            ),
             "trace": {
                 "vantage_point": { "name": "video-server", "type": "server" },
                 "common_fields": {
@@ -112,21 +121,19 @@ impl File {
         self.out.write_all(b"\n")
     }
 
-    /// Those of `values` that are known and differ from what was written last.
-    fn news(&mut self, values: Value) -> Map<String, Value> {
-        let Value::Object(values) = values else {
+    /// Those of `values` that are known and differ from the ones written last.
+    fn changed(&mut self, values: Value) -> Map<String, Value> {
+        let Value::Object(mut values) = values else {
             return Map::new();
         };
-        let fresh = values
-            .into_iter()
-            .filter(|(name, value)| !value.is_null() && self.written.get(name) != Some(value));
-        let news: Map<_, _> = fresh.collect();
-        self.written.extend(news.clone());
-        news
+        values.retain(|name, value| !value.is_null() && self.written.get(name) != Some(value));
+        self.written.extend(values.clone());
+        values
     }
 }
 
-/// Times in ms, sizes in bytes, rates in bit/s. What the draft has no name for begins with `playrate_`.
+/// Metrics of `sample`: times in ms, sizes in bytes, rates in bit/s. Names that the draft does not define begin with
+/// `playrate_`.
 fn metrics(sample: &Sample) -> Value {
     let snapshot = &sample.snapshot;
     json!({
@@ -145,7 +152,7 @@ fn metrics(sample: &Sample) -> Value {
     })
 }
 
-/// The draft's name of a phase (§7.2).
+/// Name of a phase in the draft (§7.2).
 fn state(phase: Phase) -> &'static str {
     match phase {
         Phase::Startup | Phase::AfterPersistentCongestion | Phase::AfterIdle => "slow_start",
@@ -155,7 +162,7 @@ fn state(phase: Phase) -> &'static str {
     }
 }
 
-/// The draft's name of a reason, if it has one.
+/// Name of a reason in the draft, if it has one.
 fn trigger(reason: Reason) -> Option<&'static str> {
     match reason {
         Reason::PersistentCongestion => Some("persistent_congestion"),
@@ -164,7 +171,7 @@ fn trigger(reason: Reason) -> Option<&'static str> {
     }
 }
 
-/// To the microsecond.
+/// Milliseconds, to the microsecond.
 fn milliseconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e3
 }

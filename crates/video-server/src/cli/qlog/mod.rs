@@ -1,7 +1,8 @@
-//! `--qlog DIR`: a qlog file for every connection over HTTP/3, or for one of every so many, from the samples of its congestion control.
+//! `--qlog DIR`: a qlog file for every HTTP/3 connection, or for every n-th one, from the samples of its congestion
+//! control.
 //!
-//! Connections only hand their samples over; one thread writes all files, so that a slow disk slows nobody's video. When it falls far
-//! behind, samples are left out and the log says how many.
+//! Connections only queue their samples; one thread writes all files, so that a slow disk delays no response. When it
+//! falls far behind, samples are left out, and the server logs their number when it stops.
 
 mod file;
 
@@ -17,20 +18,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use playrate_transport::telemetry::{Sample, Sink};
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
-use file::File;
+use file::QlogFile;
 
-/// Samples that may wait to be written: some megabytes.
+/// Most samples in the queue: some megabytes.
 const MOST_WAITING: usize = 1 << 15;
 
-/// Writes qlog files as connections go on.
+/// Writes qlog files while the server runs.
 pub(super) struct Qlog {
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     every: NonZeroU64,
     writing: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct WriteQueue {
     sender: Sender<Message>,
     waiting: AtomicUsize,
     left_out: AtomicU64,
@@ -38,9 +39,8 @@ struct Queue {
 
 #[derive(Debug)]
 enum Message {
-    Begin(ConnectionInfo),
-    Sample(u64, Box<Sample>),
-    Finished(u64, String),
+    Sample(Arc<ConnectionInfo>, Box<Sample>),
+    Finished(Arc<ConnectionInfo>, String),
     End(u64),
     Stop,
 }
@@ -53,20 +53,21 @@ impl std::fmt::Debug for Qlog {
     }
 }
 
-impl Queue {
-    /// Never blocks.
+impl WriteQueue {
+    /// Queues `message` without blocking.
     fn send(&self, message: Message) {
-        // The thread is there until it is told to stop; what comes after that is nobody's.
+        // Fails only after `Message::Stop`, when nothing is written any more.
         let _ = self.sender.send(message);
     }
 }
 
 impl Qlog {
-    /// Writes into `directory`, which is made if need be, of one connection of every `every`. `now` names the files.
+    /// Starts to write files of every `every`-th connection into `directory`, which is created if it does not exist.
+    /// The files' names begin with `now`.
     pub(super) fn start(directory: &Path, every: NonZeroU64, now: SystemTime) -> std::io::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let (sender, receiver) = mpsc::channel();
-        let queue = Arc::new(Queue {
+        let queue = Arc::new(WriteQueue {
             sender,
             waiting: AtomicUsize::new(0),
             left_out: AtomicU64::new(0),
@@ -87,65 +88,68 @@ impl Qlog {
         })
     }
 
-    /// Writes what is waiting and ends.
+    /// Writes all queued samples and stops.
     pub(super) fn finish(&self) {
         self.queue.send(Message::Stop);
         let thread = self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread that writes qlog files had ended before");
+            tracing::error!("the thread that writes qlog files had panicked");
         }
         let left_out = self.queue.left_out.load(Relaxed);
         if left_out > 0 {
             tracing::warn!(
                 left_out,
-                "qlog files lack samples: they came faster than they could be written"
+                "qlog files lack samples, which came faster than they could be written"
             );
         }
     }
 
-    fn wants(&self, connection: u64) -> bool {
+    fn is_recorded(&self, connection: u64) -> bool {
         connection.is_multiple_of(self.every.get())
     }
 }
 
 impl Observer for Qlog {
     fn connecting(&self, connection: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
-        if !self.wants(connection.id) {
+        if !self.is_recorded(connection.id) {
             return Vec::new();
         }
-        self.queue.send(Message::Begin(connection.clone()));
         vec![Arc::new(Recording {
-            id: connection.id,
+            connection: Arc::new(connection.clone()),
             queue: Arc::clone(&self.queue),
         })]
     }
 
     fn finished(&self, session: &SessionSummary) {
-        if self.wants(session.connection.id) {
-            let arm = session
-                .arm
-                .as_ref()
-                .map_or(String::new(), |arm| format!("arm {arm}, "));
+        if self.is_recorded(session.connection.id) {
+            let state = &session.state;
+            let arm = state.arm.as_ref().map(|arm| format!("arm {arm}, "));
             let text = format!(
-                "{arm}controller {}, {} requests, {}, ended {}",
-                session.controller, session.requests, session.bytes, session.end
+                "{}controller {}, {} requests, {}, ended {}",
+                arm.unwrap_or_default(),
+                state.controller,
+                state.requests,
+                session.bytes,
+                session.end
             );
-            self.queue.send(Message::Finished(session.connection.id, text));
+            let connection = Arc::new(session.connection.clone());
+            self.queue.send(Message::Finished(connection, text));
         }
     }
 }
 
-/// Hands one connection's samples over.
+/// Queues one connection's samples.
 #[derive(Debug)]
 struct Recording {
-    id: u64,
-    queue: Arc<Queue>,
+    connection: Arc<ConnectionInfo>,
+    queue: Arc<WriteQueue>,
 }
 
 impl Sink for Recording {
     fn take(&self, sample: &Sample) {
         if self.queue.waiting.fetch_add(1, Relaxed) < MOST_WAITING {
-            self.queue.send(Message::Sample(self.id, Box::new(*sample)));
+            let connection = Arc::clone(&self.connection);
+            self.queue.send(Message::Sample(connection, Box::new(*sample)));
         } else {
             self.queue.waiting.fetch_sub(1, Relaxed);
             self.queue.left_out.fetch_add(1, Relaxed);
@@ -155,35 +159,28 @@ impl Sink for Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        self.queue.send(Message::End(self.id));
+        self.queue.send(Message::End(self.connection.id));
     }
 }
 
 struct Writer {
     directory: PathBuf,
-    /// When the server began, ms since 1970.
+    /// Start of the server in ms since 1970.
     began: u128,
-    files: BTreeMap<u64, State>,
-}
-
-enum State {
-    /// Nothing was acknowledged yet, so that handshakes that fail leave no file.
-    Begun(ConnectionInfo),
-    Open(Box<File>),
-    /// It could not be written to.
-    Failed,
+    /// Files of open connections, from their first sample on, since a handshake that fails leaves no file; `None` if a
+    /// file could not be created or written to.
+    files: BTreeMap<u64, Option<QlogFile>>,
 }
 
 impl Writer {
-    fn run(mut self, receiver: &Receiver<Message>, queue: &Queue) {
+    fn run(mut self, receiver: &Receiver<Message>, queue: &WriteQueue) {
         while let Ok(message) = receiver.recv() {
             match message {
-                Message::Begin(info) => drop(self.files.insert(info.id, State::Begun(info))),
-                Message::Sample(id, sample) => {
+                Message::Sample(connection, sample) => {
                     queue.waiting.fetch_sub(1, Relaxed);
-                    self.write(id, |file| file.sample(&sample));
+                    self.write(&connection, |file| file.sample(&sample));
                 }
-                Message::Finished(id, text) => self.write(id, |file| file.remark(&text)),
+                Message::Finished(connection, text) => self.write(&connection, |file| file.remark(&text)),
                 Message::End(id) => self.close(id),
                 Message::Stop => break,
             }
@@ -194,31 +191,36 @@ impl Writer {
         }
     }
 
-    /// Has `what` write to the file of connection `id`, which is made if there is none yet.
-    fn write(&mut self, id: u64, what: impl FnOnce(&mut File) -> std::io::Result<()>) {
-        let Some(state) = self.files.get_mut(&id) else {
-            return;
-        };
-        let path = self.directory.join(format!("{}-{id:06}.sqlog", self.began));
-        if let State::Begun(info) = &*state {
-            *state = match File::create(&path, info) {
-                Ok(file) => State::Open(Box::new(file)),
-                Err(error) => {
-                    tracing::error!(path = %path.display(), %error, "cannot make a qlog file");
-                    State::Failed
-                }
+    /// Calls `write` with the file of `connection`, which is created first if it does not exist. No message follows a
+    /// connection's [`Message::End`]: the server keeps the sink that sends it until all observers were called.
+    fn write(
+        &mut self,
+        connection: &ConnectionInfo,
+        write: impl FnOnce(&mut QlogFile) -> std::io::Result<()>,
+    ) {
+        let name = format!("{}-{:06}.sqlog", self.began, connection.id);
+        let path = self.directory.join(name);
+        let file = self.files.entry(connection.id).or_insert_with(|| {
+            let created = QlogFile::create(&path, connection);
+            let failed = |error: &std::io::Error| {
+                tracing::error!(path = %path.display(), %error, "cannot create a qlog file");
             };
-        }
-        if let State::Open(file) = state
-            && let Err(error) = what(file)
+            created.inspect_err(failed).ok()
+        });
+        if let Some(open) = file
+            && let Err(error) = write(open)
         {
-            tracing::error!(path = %path.display(), %error, "cannot write to a qlog file any more");
-            *state = State::Failed;
+            tracing::error!(
+                path = %path.display(),
+                %error,
+                "cannot write to a qlog file; its connection is no longer recorded"
+            );
+            *file = None;
         }
     }
 
     fn close(&mut self, id: u64) {
-        if let Some(State::Open(mut file)) = self.files.remove(&id)
+        if let Some(Some(mut file)) = self.files.remove(&id)
             && let Err(error) = file.flush()
         {
             tracing::error!(connection = id, %error, "cannot write the end of a qlog file");

@@ -1,4 +1,4 @@
-//! [`Outgoing`]: a response's content as hyper wants it.
+//! [`ResponseBody`]: the body of a response for hyper.
 
 use std::io;
 use std::pin::Pin;
@@ -10,32 +10,32 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use video_server::site::Content;
 
-use super::connection::Tally;
+use super::connection::TcpConnection;
 
-/// Content that is read chunk by chunk as the client takes it.
-pub(super) struct Outgoing {
+/// A body that is read chunk by chunk at the pace of the client.
+pub(super) struct ResponseBody {
     content: Content,
-    tally: Arc<Tally>,
+    connection: Arc<TcpConnection>,
 }
 
-impl Outgoing {
-    /// `content`, for a client whose connection counts in `tally`.
-    pub(super) fn new(content: Content, tally: Arc<Tally>) -> Self {
-        tally.shared.running.fetch_add(1, Relaxed);
-        Self { content, tally }
+impl ResponseBody {
+    /// Creates the body of a response on `connection`.
+    pub(super) fn new(content: Content, connection: Arc<TcpConnection>) -> Self {
+        connection.context.running.fetch_add(1, Relaxed);
+        Self { content, connection }
     }
 }
 
-impl Drop for Outgoing {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.tally.shared.running.fetch_sub(1, Relaxed);
+        self.connection.context.running.fetch_sub(1, Relaxed);
         if !self.content.is_empty() {
-            self.tally.aborted.fetch_add(1, Relaxed);
+            self.connection.aborted.fetch_add(1, Relaxed);
         }
     }
 }
 
-impl Body for Outgoing {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -43,14 +43,14 @@ impl Body for Outgoing {
         let chunk = match &mut self.content {
             Content::Text(text) if text.is_empty() => Ok(None),
             Content::Text(text) => Ok(Some(std::mem::take(text))),
-            Content::Part(part) => part.next_chunk(),
+            Content::Resource(body) => body.next_chunk(),
         };
         match &chunk {
             Ok(Some(chunk)) => {
-                self.tally.bytes.fetch_add(chunk.len() as u64, Relaxed);
+                self.connection.bytes.fetch_add(chunk.len() as u64, Relaxed);
             }
             Ok(None) => {}
-            Err(error) => tracing::error!(%error, "a response over TCP was broken off: cannot read it"),
+            Err(error) => tracing::error!(%error, "aborted a response over TCP: cannot read its content"),
         }
         Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)).transpose())
     }

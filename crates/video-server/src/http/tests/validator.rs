@@ -1,7 +1,7 @@
 //! Tables of RFC 9110 §13 for one representation, last modified at `MODIFIED`.
 
 use super::*;
-use http::HeaderValue;
+use crate::http::headers;
 use rstest::rstest;
 
 const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -17,50 +17,38 @@ fn current() -> Validators {
     Validators::new(EntityTag("v1,x".into()), Some(modified))
 }
 
-fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
-    fields
-        .iter()
-        .map(|&(name, value)| {
-            (
-                HeaderName::from_static(name),
-                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
-            )
-        })
-        .collect()
-}
-
 #[rstest]
-#[case::same(&[("if-none-match", "\"v1,x\"")], Verdict::NotModified)]
-#[case::weak_same(&[("if-none-match", "W/\"v1,x\"")], Verdict::NotModified)]
-#[case::one_of_a_list(&[("if-none-match", "\"a\", W/\"b\" , \"v1,x\"")], Verdict::NotModified)]
-#[case::empty_elements(&[("if-none-match", ", ,\"v1,x\"")], Verdict::NotModified)]
-#[case::second_line(&[("if-none-match", "\"a\""), ("if-none-match", "\"v1,x\"")], Verdict::NotModified)]
-#[case::any(&[("if-none-match", "*")], Verdict::NotModified)]
-#[case::other(&[("if-none-match", "\"v2\"")], Verdict::Proceed)]
-#[case::part_of_a_tag(&[("if-none-match", "\"v1\"")], Verdict::Proceed)]
-#[case::no_quotes(&[("if-none-match", "v1,x")], Verdict::Proceed)]
-#[case::open_quote(&[("if-none-match", "\"v1,x")], Verdict::Proceed)]
-#[case::empty(&[("if-none-match", "")], Verdict::Proceed)]
-#[case::space_in_tag(&[("if-none-match", "\"v1, x\"")], Verdict::Proceed)]
-#[case::tag_before_date(&[("if-none-match", "\"v2\""), ("if-modified-since", A_SECOND_AFTER)], Verdict::Proceed)]
-#[case::same_date(&[("if-modified-since", MODIFIED)], Verdict::NotModified)]
-#[case::later_date(&[("if-modified-since", A_SECOND_AFTER)], Verdict::NotModified)]
-#[case::earlier_date(&[("if-modified-since", A_SECOND_BEFORE)], Verdict::Proceed)]
-#[case::old_date_form(&[("if-modified-since", "Sunday, 06-Nov-94 08:49:37 GMT")], Verdict::NotModified)]
-#[case::not_a_date(&[("if-modified-since", "yesterday")], Verdict::Proceed)]
-#[case::two_dates(&[("if-modified-since", MODIFIED), ("if-modified-since", MODIFIED)], Verdict::Proceed)]
-#[case::match_same(&[("if-match", "\"v1,x\"")], Verdict::Proceed)]
-#[case::match_any(&[("if-match", "*")], Verdict::Proceed)]
-#[case::match_is_strong(&[("if-match", "W/\"v1,x\"")], Verdict::PreconditionFailed)]
-#[case::match_other(&[("if-match", "\"v2\"")], Verdict::PreconditionFailed)]
-#[case::match_before_date(&[("if-match", "\"v1,x\""), ("if-unmodified-since", A_SECOND_BEFORE)], Verdict::Proceed)]
-#[case::unmodified(&[("if-unmodified-since", MODIFIED)], Verdict::Proceed)]
-#[case::modified_since(&[("if-unmodified-since", A_SECOND_BEFORE)], Verdict::PreconditionFailed)]
-#[case::unmodified_not_a_date(&[("if-unmodified-since", "soon")], Verdict::Proceed)]
-#[case::match_then_none_match(&[("if-match", "\"v1,x\""), ("if-none-match", "\"v1,x\"")], Verdict::NotModified)]
-#[case::failed_match_wins(&[("if-match", "\"v2\""), ("if-none-match", "\"v1,x\"")], Verdict::PreconditionFailed)]
-#[case::none(&[], Verdict::Proceed)]
-fn conditions(#[case] fields: &[(&'static str, &str)], #[case] verdict: Verdict) {
+#[case::same(&[("if-none-match", "\"v1,x\"")], Precondition::NotModified)]
+#[case::weak_same(&[("if-none-match", "W/\"v1,x\"")], Precondition::NotModified)]
+#[case::one_of_a_list(&[("if-none-match", "\"a\", W/\"b\" , \"v1,x\"")], Precondition::NotModified)]
+#[case::empty_elements(&[("if-none-match", ", ,\"v1,x\"")], Precondition::NotModified)]
+#[case::second_line(&[("if-none-match", "\"a\""), ("if-none-match", "\"v1,x\"")], Precondition::NotModified)]
+#[case::any(&[("if-none-match", "*")], Precondition::NotModified)]
+#[case::other(&[("if-none-match", "\"v2\"")], Precondition::Proceed)]
+#[case::part_of_a_tag(&[("if-none-match", "\"v1\"")], Precondition::Proceed)]
+#[case::no_quotes(&[("if-none-match", "v1,x")], Precondition::Proceed)]
+#[case::open_quote(&[("if-none-match", "\"v1,x")], Precondition::Proceed)]
+#[case::empty(&[("if-none-match", "")], Precondition::Proceed)]
+#[case::space_in_tag(&[("if-none-match", "\"v1, x\"")], Precondition::Proceed)]
+#[case::tag_before_date(&[("if-none-match", "\"v2\""), ("if-modified-since", A_SECOND_AFTER)], Precondition::Proceed)]
+#[case::same_date(&[("if-modified-since", MODIFIED)], Precondition::NotModified)]
+#[case::later_date(&[("if-modified-since", A_SECOND_AFTER)], Precondition::NotModified)]
+#[case::earlier_date(&[("if-modified-since", A_SECOND_BEFORE)], Precondition::Proceed)]
+#[case::old_date_form(&[("if-modified-since", "Sunday, 06-Nov-94 08:49:37 GMT")], Precondition::NotModified)]
+#[case::not_a_date(&[("if-modified-since", "yesterday")], Precondition::Proceed)]
+#[case::two_dates(&[("if-modified-since", MODIFIED), ("if-modified-since", MODIFIED)], Precondition::Proceed)]
+#[case::match_same(&[("if-match", "\"v1,x\"")], Precondition::Proceed)]
+#[case::match_any(&[("if-match", "*")], Precondition::Proceed)]
+#[case::match_is_strong(&[("if-match", "W/\"v1,x\"")], Precondition::Failed)]
+#[case::match_other(&[("if-match", "\"v2\"")], Precondition::Failed)]
+#[case::match_before_date(&[("if-match", "\"v1,x\""), ("if-unmodified-since", A_SECOND_BEFORE)], Precondition::Proceed)]
+#[case::unmodified(&[("if-unmodified-since", MODIFIED)], Precondition::Proceed)]
+#[case::modified_since(&[("if-unmodified-since", A_SECOND_BEFORE)], Precondition::Failed)]
+#[case::unmodified_not_a_date(&[("if-unmodified-since", "soon")], Precondition::Proceed)]
+#[case::match_then_none_match(&[("if-match", "\"v1,x\""), ("if-none-match", "\"v1,x\"")], Precondition::NotModified)]
+#[case::failed_match_wins(&[("if-match", "\"v2\""), ("if-none-match", "\"v1,x\"")], Precondition::Failed)]
+#[case::none(&[], Precondition::Proceed)]
+fn conditions(#[case] fields: &[(&'static str, &str)], #[case] verdict: Precondition) {
     assert_eq!(evaluate(&headers(fields), &current()), verdict);
 }
 
@@ -70,7 +58,7 @@ fn conditions(#[case] fields: &[(&'static str, &str)], #[case] verdict: Verdict)
 fn dates_mean_nothing_to_what_has_none(#[case] name: &'static str) {
     let undated = Validators::new(EntityTag("v1".into()), None);
     let far = headers(&[(name, "Sat, 01 Jan 2000 00:00:00 GMT")]);
-    assert_eq!(evaluate(&far, &undated), Verdict::Proceed);
+    assert_eq!(evaluate(&far, &undated), Precondition::Proceed);
 }
 
 #[rstest]

@@ -1,0 +1,317 @@
+//! `ccp` and `ccpd`: windows set outright from the path's estimated storage.
+
+use crate::component::{Bursts, Component, Description, Needs, Reduction, Traits};
+use crate::events::Congestion;
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Batch, Core, floor_bytes};
+use crate::timestamp::nanos;
+use crate::{Bytes, Reason, Snapshot, Timestamp};
+
+use super::reno::Reno;
+use super::{Algorithm, AnyAlgorithm};
+
+/// Shortest time over which the derivative is taken: it bounds the gain at `kd / 1 ms`, where single ACKs of
+/// a fast link would make it explode.
+const DERIVATIVE_INTERVAL_NS: u64 = 1_000_000;
+/// The storage of a very short path counts as at least this many segments, else the window has no room to
+/// move in.
+const LEAST_STORAGE: u64 = 20;
+/// A largest RTT that is further above the smallest than this is a stall, not a queue.
+const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
+const NANOS_PER_SECOND: f64 = 1e9;
+
+/// Definition of `B`, the path storage estimate in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Storage {
+    /// Pipe and queue: `C · max(rtt_max, floor · rtt_min)`.
+    RttMax {
+        /// The queue is taken to hold at least `floor − 1` times the pipe. Without it a window that never
+        /// fills the queue never learns how large the queue is, and keeps its rate low.
+        floor: f64,
+    },
+    /// Queue only: `C · (rtt_max − rtt_min)`.
+    QueueOnly,
+    /// A given number of bytes.
+    Fixed(u64),
+}
+
+/// `w = [Kp·(B − x) − f]/2` (Cavendish et al. 2015 eq. (4)) or, with a derivative,
+/// `w = Kp·(B − x − f) + Kd/Δt·Δ(x + f)` (Watanabe et al. 2013 eq. (6)).
+///
+/// `x = C·(rtt − rtt_min)` is the backlog and `f` what was in flight before the ACK. The window does not
+/// depend on the one before it. Until the capacity `C` is known this is Reno.
+///
+/// NOTE: the papers name B and x but do not define them. `B = C·rtt_max` is the definition whose windows fall
+/// within the ranges of the 2014 paper's figures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ccp {
+    kp: f64,
+    storage: Storage,
+    derivative: Option<Derivative>,
+    /// The peer is asked to acknowledge every packet.
+    every_ack: bool,
+    reno: Reno,
+}
+
+/// The derivative part of `ccpd`.
+#[derive(Clone, Copy, Debug)]
+struct Derivative {
+    /// A time: 2000 µs is "2000" in the papers, whose unit only fits their figures if it is the microsecond.
+    kd_ns: f64,
+    /// Time of the last reading of `x + f`, and the reading, bytes.
+    last: Option<(Timestamp, f64)>,
+    /// Bytes; held between two takings.
+    value: f64,
+}
+
+impl Derivative {
+    /// The derivative part now that `stored` bytes are on the path. What was taken longer ago than `stale_ns`
+    /// is forgotten.
+    fn update(&mut self, now: Timestamp, stored: f64, stale_ns: u64) -> f64 {
+        match self.last {
+            Some((at, _)) if now.nanos_since(at) > stale_ns.max(DERIVATIVE_INTERVAL_NS) => {
+                self.forget();
+                self.last = Some((now, stored));
+            }
+            Some((at, before)) => {
+                let elapsed = now.nanos_since(at);
+                if elapsed >= DERIVATIVE_INTERVAL_NS {
+                    self.value = self.kd_ns / elapsed as f64 * (before - stored);
+                    self.last = Some((now, stored));
+                }
+            }
+            None => self.last = Some((now, stored)),
+        }
+        self.value
+    }
+
+    fn forget(&mut self) {
+        self.last = None;
+        self.value = 0.0;
+    }
+}
+
+/// Inputs of the equations at one ACK frame, bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PathState {
+    pub(crate) storage: f64,
+    pub(crate) backlog: f64,
+    pub(crate) in_flight: f64,
+}
+
+/// Smallest and largest RTT of the connection, ns; no largest one while none counts.
+#[derive(Clone, Copy, Debug)]
+struct RttExtremes {
+    min_ns: u64,
+    max_ns: Option<u64>,
+}
+
+impl Ccp {
+    pub(crate) fn new(kp: f64, kd_ns: Option<u64>, storage: Storage, every_ack: bool) -> Self {
+        let derivative = kd_ns.map(|kd| Derivative {
+            kd_ns: kd as f64,
+            last: None,
+            value: 0.0,
+        });
+        Self {
+            kp,
+            storage,
+            derivative,
+            every_ack,
+            reno: Reno::default(),
+        }
+    }
+
+    fn from_arguments(arguments: &Arguments, kd_ns: Option<u64>) -> Self {
+        let storage = match arguments.word("storage") {
+            "queue" => Storage::QueueOnly,
+            "fixed" => Storage::Fixed(arguments.size("size").as_u64()),
+            _ => Storage::RttMax {
+                floor: arguments.number("floor"),
+            },
+        };
+        Self::new(
+            arguments.number("kp"),
+            kd_ns,
+            storage,
+            arguments.is_on("every_ack"),
+        )
+    }
+
+    /// The algorithm's window, bytes; negative where it would have none. `stale_ns` is how old a derivative
+    /// may be.
+    pub(crate) fn equation(&mut self, now: Timestamp, state: PathState, stale_ns: u64) -> f64 {
+        let PathState {
+            storage,
+            backlog,
+            in_flight,
+        } = state;
+        match &mut self.derivative {
+            None => self.kp.mul_add(storage - backlog, -in_flight) / 2.0,
+            Some(derivative) => {
+                let d = derivative.update(now, backlog + in_flight, stale_ns);
+                self.kp.mul_add(storage - backlog - in_flight, d)
+            }
+        }
+    }
+
+    /// Path storage estimate `B`, bytes.
+    fn storage(&self, capacity: f64, rtts: RttExtremes, mtu: u64) -> f64 {
+        let RttExtremes { min_ns, max_ns } = rtts;
+        let min = min_ns as f64 / NANOS_PER_SECOND;
+        let max = max_ns
+            .unwrap_or(min_ns)
+            .min(min_ns.saturating_add(PLAUSIBLE_QUEUE_NS)) as f64
+            / NANOS_PER_SECOND;
+        let storage = match self.storage {
+            Storage::RttMax { floor } => capacity * max.max(floor * min),
+            Storage::QueueOnly => capacity * (max - min),
+            Storage::Fixed(bytes) => bytes as f64,
+        };
+        storage.max(mtu.saturating_mul(LEAST_STORAGE) as f64)
+    }
+
+    /// `B`, `x` and `f`; `None` until capacity and RTT are known.
+    fn state(&self, core: &Core, batch: &Batch) -> Option<PathState> {
+        let capacity = core.capacity()?.as_bytes_per_second() as f64;
+        let rtts = RttExtremes {
+            min_ns: core.rtt.min_ns()?,
+            max_ns: core.rtt.max_ns(),
+        };
+        Some(PathState {
+            storage: self.storage(capacity, rtts, core.mtu()),
+            backlog: backlog(core)?,
+            in_flight: batch.prior_in_flight() as f64,
+        })
+    }
+}
+
+/// `x = C·max(0, rtt − rtt_min)`, bytes. Not `C·rtt`, which would count the pipe twice: it is in `f` already.
+fn backlog(core: &Core) -> Option<f64> {
+    let capacity = core.capacity()?.as_bytes_per_second() as f64;
+    let queued = core.rtt.latest_ns()?.saturating_sub(core.rtt.min_ns()?);
+    Some(capacity * (queued as f64 / NANOS_PER_SECOND))
+}
+
+impl Algorithm for Ccp {
+    fn needs(&self) -> Needs {
+        Needs {
+            bursts: Bursts::Capacity,
+            every_ack: self.every_ack,
+            ..Needs::default()
+        }
+    }
+
+    fn minimum_packets(&self) -> u64 {
+        4
+    }
+
+    fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp) {
+        if let Some(derivative) = &mut self.derivative {
+            derivative.forget();
+        }
+        self.reno.begin(core, reason, now);
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        let Some(state) = self.state(core, batch) else {
+            self.reno.on_batch(core, batch);
+            return;
+        };
+        let stale_ns = core.rtt.smoothed_ns().unwrap_or(0).saturating_mul(2);
+        let window = self.equation(batch.now, state, stale_ns);
+        core.set_window(floor_bytes(window));
+    }
+
+    /// A loss changes nothing in the papers; what it shall change is the loss policy's. Until the capacity is
+    /// known a loss must not leave the sender in unbounded slow start: then it costs what it costs Reno.
+    fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction> {
+        match core.capacity() {
+            Some(_) => None,
+            None => self.reno.on_congestion(core, event),
+        }
+    }
+
+    /// "Severe congestion" returns to slow start (Watanabe et al. 2014, §IV-B). The capacity is kept.
+    fn on_persistent(&mut self, core: &mut Core) {
+        core.ssthresh = Some((core.in_flight / 2).max(core.minimum()));
+        self.reno.on_persistent(core);
+    }
+
+    fn describe(&self, core: &Core, snapshot: &mut Snapshot) {
+        snapshot.backlog = backlog(core).map(|bytes| Bytes::new(floor_bytes(bytes)));
+    }
+}
+
+const KP: Parameter = Parameter::number(
+    "kp",
+    1.0,
+    0.0..=100.0,
+    "share of the free storage that is used, Kp",
+);
+const KD: Parameter = Parameter::time(
+    "kd",
+    core::time::Duration::from_millis(2),
+    core::time::Duration::ZERO..=core::time::Duration::from_secs(1),
+    "weight of the change of what is stored, Kd; a bare number is microseconds",
+);
+const STORAGE: Parameter = Parameter::word(
+    "storage",
+    "rtt-max",
+    &["rtt-max", "queue", "fixed"],
+    "what B is: C·rtt_max (pipe and queue), C·(rtt_max − rtt_min), or `size`",
+);
+const FLOOR: Parameter = Parameter::number(
+    "floor",
+    2.0,
+    1.0..=100.0,
+    "rtt_max counts as at least this many rtt_min, so that a window that never queues does not stay small",
+);
+const SIZE: Parameter = Parameter::size(
+    "size",
+    Bytes::new(500_000),
+    Bytes::new(1_000)..=Bytes::new(1_000_000_000),
+    "B for storage=fixed",
+);
+const EVERY_ACK: Parameter = Parameter::switch(
+    "every_ack",
+    false,
+    "ask the peer to acknowledge every packet: more capacity samples for a third more CPU",
+);
+
+const HOLDS: Traits = Traits {
+    holds_on_loss: true,
+    delay_based: false,
+    yields: false,
+};
+
+pub(crate) fn ccp() -> Component<AnyAlgorithm> {
+    Description::new(
+        "ccp",
+        "CCP: half of what the path's storage has room for beside what is in flight",
+        "Cavendish et al. 2015 eq. (4)",
+    )
+    .with_parameters(&[KP, STORAGE, FLOOR, SIZE, EVERY_ACK])
+    .absolute()
+    .with_traits(HOLDS)
+    .made_by(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, None)))
+}
+
+pub(crate) fn ccpd() -> Component<AnyAlgorithm> {
+    Description::new(
+        "ccpd",
+        "CCPD: all of the room in the path's storage, damped by how fast it fills",
+        "Watanabe et al. 2013 eq. (6)",
+    )
+    .with_parameters(&[KP, KD, STORAGE, FLOOR, SIZE, EVERY_ACK])
+    .absolute()
+    .with_traits(HOLDS)
+    .made_by(|arguments| {
+        let kd_ns = nanos(arguments.time("kd"));
+        AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, Some(kd_ns)))
+    })
+}
+
+#[cfg(test)]
+#[path = "ccp_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! `compound`: Compound TCP, a loss window and a delay window that add up.
+
+use crate::component::{Component, Description, Reduction, Traits};
+use crate::events::Congestion;
+use crate::parameter::Parameter;
+use crate::state::{Batch, Core, floor_bytes};
+use crate::{Reason, Timestamp};
+
+use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::segments::Fraction;
+use super::{Algorithm, AnyAlgorithm};
+
+/// Growth of the delay window: `α·win^k − 1` segments per round trip (draft-sridharan-tcpm-ctcp-02 §3.1).
+const ALPHA: f64 = 0.125;
+/// The exponent `k` beside [`ALPHA`].
+const K: f64 = 0.75;
+/// Share that a loss takes of the whole window (draft §3.2).
+const BETA: f64 = 0.5;
+/// Decrease of the delay window, segments per queued segment (ζ in the INFOCOM 2006 paper, η in the draft).
+const ETA: f64 = 1.0;
+/// A queue of this many segments is congestion (draft §3.3). Tuning keeps γ between the two.
+const GAMMA_HIGH: f64 = 30.0;
+/// Lower bound of tuning.
+const GAMMA_LOW: f64 = 5.0;
+/// Below this many segments the delay window is off (draft §3.4).
+const LOW_WINDOW: f64 = 38.0;
+/// Share of the old γ's replacement in tuning (ns-3's `TcpCompound`, after the draft).
+const LAMBDA: f64 = 0.8;
+
+/// Compound TCP. The window is `core.window()`; of it, `delay` segments are the delay window (`dwnd`) and the
+/// rest the loss window (`cwnd`).
+///
+/// NOTE: the papers print `dwnd + α·dwnd^k − 1`, which can never leave zero, `dwnd·(1−β) − cwnd/2` on a loss,
+/// which is negative whenever dwnd < cwnd, and an increase of cwnd on loss. These are the whole window `win`
+/// of the draft, misprinted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compound {
+    tuning: bool,
+    /// Delay window (`dwnd`), segments.
+    delay: f64,
+    fraction: Fraction,
+    /// Queue that counts as congestion, segments.
+    gamma: f64,
+    /// Queue that the loss window alone would have, segments, as of the last round trip.
+    reno_backlog: Option<f64>,
+    round: RoundRtt,
+    /// Whole window at the start of the round trip, segments.
+    round_window: f64,
+}
+
+/// Smallest RTT of the connection and of a round trip, ns.
+#[derive(Clone, Copy, Debug)]
+struct RoundTrip {
+    base_ns: u64,
+    rtt_ns: u64,
+}
+
+impl Compound {
+    pub(crate) fn new(tuning: bool) -> Self {
+        Self {
+            tuning,
+            delay: 0.0,
+            fraction: Fraction::default(),
+            gamma: GAMMA_HIGH,
+            reno_backlog: None,
+            round: RoundRtt::default(),
+            round_window: 0.0,
+        }
+    }
+
+    /// The delay window after a round trip whose smallest RTT was `rtt_ns`.
+    fn delay_after(&self, window: f64, queued: f64, may_grow: bool) -> f64 {
+        if window < LOW_WINDOW {
+            0.0
+        } else if queued >= self.gamma {
+            ETA.mul_add(-queued, self.delay).max(0.0)
+        } else if may_grow {
+            // The −1 makes up for the loss window's own segment.
+            self.delay + ALPHA.mul_add(libm::pow(window, K), -1.0).max(0.0)
+        } else {
+            self.delay
+        }
+    }
+
+    /// Returns the window, segments, after a round trip with these RTTs.
+    fn end_round(&mut self, window: f64, rtts: RoundTrip, may_grow: bool) -> f64 {
+        let RoundTrip { base_ns, rtt_ns } = rtts;
+        let queued = queued_segments(self.round_window, base_ns, rtt_ns);
+        self.reno_backlog = Some(queued_segments((window - self.delay).max(0.0), base_ns, rtt_ns));
+        let delay = self.delay_after(window, queued, may_grow);
+        let change = delay - self.delay;
+        self.delay = delay;
+        window + change
+    }
+
+    /// Draft §3.3 ("gamma auto-tuning"): γ follows three quarters of the queue that Reno would have had.
+    fn tune(&mut self) {
+        if let Some(backlog) = self.reno_backlog.take().filter(|_| self.tuning) {
+            let gamma = (1.0 - LAMBDA).mul_add(self.gamma, LAMBDA * 0.75 * backlog);
+            self.gamma = gamma.clamp(GAMMA_LOW, GAMMA_HIGH);
+        }
+    }
+}
+
+impl Algorithm for Compound {
+    fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
+        if reason != Reason::RecoveryEnded {
+            self.delay = 0.0;
+        }
+        self.fraction.forget();
+        self.round.restart();
+        self.round_window = self.fraction.window(core);
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        let mut window = self.fraction.window(core);
+        // Something else may have cut the window below what the delay window remembers.
+        self.delay = self.delay.min(window);
+        let end = self.round.on_batch(batch);
+        if let Some(RoundEnd::Measured(rtt_ns)) = end {
+            let rtts = RoundTrip {
+                base_ns: core.rtt.min_ns().unwrap_or(rtt_ns),
+                rtt_ns,
+            };
+            window = self.end_round(window, rtts, batch.allowance > 0);
+        }
+        if batch.new_round {
+            self.round_window = window;
+        }
+        if batch.allowance > 0 {
+            window += batch.allowance as f64 / core.mtu() as f64 / window;
+        }
+        self.fraction.set(core, window, batch.allowance > 0);
+    }
+
+    fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
+        self.tune();
+        let (window, mtu) = (self.fraction.window(core), core.mtu() as f64);
+        let loss = (window - self.delay).max(0.0);
+        let left = window * (1.0 - BETA);
+        self.delay = (left - loss / 2.0).max(0.0);
+        self.fraction.forget();
+        Some(Reduction {
+            window: floor_bytes((loss / 2.0 + self.delay) * mtu),
+            ssthresh: floor_bytes(left.max(2.0) * mtu),
+        })
+    }
+
+    /// As ns-3 does after the draft: the delay window starts over.
+    fn on_persistent(&mut self, _core: &mut Core) {
+        *self = Self::new(self.tuning);
+    }
+
+    /// The delay window rests on an RTT that is out of date.
+    fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
+        let loss = (self.fraction.window(core) - self.delay).max(0.0);
+        self.delay = 0.0;
+        self.fraction.set(core, loss, false);
+        self.round.restart();
+    }
+
+    /// Segments are counted in the new size; the window in bytes is the framework's.
+    fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
+        self.delay *= before as f64 / core.mtu() as f64;
+    }
+}
+
+const PARAMETERS: &[Parameter] = &[Parameter::switch(
+    "tuning",
+    false,
+    "let γ, the queue that counts as congestion (30 segments), follow what Reno would queue",
+)];
+
+pub(crate) fn component() -> Component<AnyAlgorithm> {
+    Description::new(
+        "compound",
+        "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
+        "draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected",
+    )
+    .with_traits(Traits {
+        delay_based: true,
+        ..Traits::default()
+    })
+    .with_parameters(PARAMETERS)
+    .made_by(|arguments| AnyAlgorithm::Compound(Compound::new(arguments.is_on("tuning"))))
+}
+
+#[cfg(test)]
+#[path = "compound_tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+//! Congestion avoidance algorithms: what governs once slow start is over, and what a loss costs.
+//!
+//! A new one is a file here that implements [`Algorithm`] and gives a `component()`; below it needs its `mod`
+//! line, a variant of [`AnyAlgorithm`] and a row of [`components`]. An algorithm that needs an estimate or a
+//! fact that it does not have yet holds a [`reno::Reno`] and asks it instead.
+//!
+//! Two kinds fit the contract. A *window-based* algorithm starts from `core.window()`, grows it by
+//! `batch.allowance` and reduces it in `on_congestion`. An *absolute* one (`Component::absolute`) sets the
+//! window outright at every batch, may ignore `batch.allowance`, and may hold on a loss: it returns `None`
+//! from `on_congestion` and declares `holds_on_loss`, which leaves losses to the loss policy.
+
+mod ccp;
+mod compound;
+mod cubic;
+pub(crate) mod reno;
+mod round_rtt;
+mod segments;
+mod stream;
+mod vegas;
+
+use crate::component::{Component, Needs, Reduction, Step, dispatch};
+use crate::events::Congestion;
+use crate::state::{Batch, Core};
+use crate::{Reason, Snapshot, Timestamp};
+use ccp::Ccp;
+use compound::Compound;
+use cubic::Cubic;
+use reno::Reno;
+use stream::Stream;
+use vegas::Vegas;
+
+/// A congestion avoidance algorithm.
+pub(crate) trait Algorithm {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// The window's lower bound in packets: 2 for algorithms that live by loss (RFC 9002 §7.2), 4 for those
+    /// that live by delay, because quinn lets a window of 2 have one packet in flight.
+    fn minimum_packets(&self) -> u64 {
+        2
+    }
+
+    /// Congestion avoidance begins at `now`: from slow start, from recovery ([`Reason::RecoveryEnded`]), or
+    /// anew because an idle policy changed the window during avoidance ([`Reason::Idle`]). `on_batch` follows
+    /// with the allowance that slow start did not use, or with the batch that ended recovery.
+    fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
+
+    /// An ACK frame arrived in congestion avoidance. Called with an allowance of zero, too.
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch);
+
+    /// An ACK frame arrived in slow start, after the startup component has acted and stayed. For algorithms
+    /// that measure in slow start or end it themselves.
+    fn watch_startup(&mut self, _core: &mut Core, _batch: &Batch) -> Step {
+        Step::Stay
+    }
+
+    /// The first congestion event of a new recovery, in any phase. `core.in_flight` still contains the lost
+    /// bytes (RFC 7661's `LossFlightSize`). `None`: the algorithm holds, and no recovery begins.
+    fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
+
+    /// Persistent congestion, after `on_congestion` if that was due. The window goes to the minimum and slow
+    /// start begins again when this returns; ssthresh stays as it is unless the algorithm sets it.
+    fn on_persistent(&mut self, core: &mut Core);
+
+    /// A burst left after a pause (`Core::pause_ns`) of `pause_ns`. Measurements from before it may be stale.
+    /// The idle policy acts next.
+    fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {}
+
+    /// The MTU was `before` bytes; `core` has the new one and a window within its bounds.
+    fn on_mtu_change(&mut self, _core: &mut Core, _before: u64) {}
+
+    /// Adds to a snapshot what only the algorithm knows.
+    fn describe(&self, _core: &Core, _snapshot: &mut Snapshot) {}
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum AnyAlgorithm {
+    Reno(Reno),
+    Cubic(Cubic),
+    Compound(Compound),
+    Vegas(Vegas),
+    Stream(Stream),
+    Ccp(Ccp),
+}
+
+dispatch! {
+    impl AnyAlgorithm { Reno, Cubic, Compound, Vegas, Stream, Ccp }
+    fn needs(&self) -> Needs;
+    fn minimum_packets(&self) -> u64;
+    fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch);
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step;
+    fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
+    fn on_persistent(&mut self, core: &mut Core);
+    fn on_pause(&mut self, core: &mut Core, pause_ns: u64);
+    fn on_mtu_change(&mut self, core: &mut Core, before: u64);
+    fn describe(&self, core: &Core, snapshot: &mut Snapshot);
+}
+
+/// All algorithms, in the order of listings.
+pub(crate) fn components() -> Vec<Component<AnyAlgorithm>> {
+    vec![
+        reno::component(),
+        cubic::component(),
+        compound::component(),
+        vegas::component(),
+        stream::component(),
+        ccp::ccp(),
+        ccp::ccpd(),
+    ]
+}

@@ -1,0 +1,118 @@
+//! Smallest RTT of each round trip, for algorithms that act once per round trip on delay.
+
+use crate::state::Batch;
+
+/// Fewer samples than this say nothing about a round trip (Linux `tcp_vegas.c`: "at least three", against
+/// delayed ACKs).
+const ENOUGH_SAMPLES: u32 = 3;
+
+/// Smallest RTT and number of samples of the round trip that is going on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RoundRtt {
+    min_ns: Option<u64>,
+    samples: u32,
+    /// The rest of this round does not count: it began before a pause or a recovery.
+    skip: bool,
+}
+
+/// A round trip is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RoundEnd {
+    /// Its smallest RTT, ns.
+    Measured(u64),
+    /// It had too few samples.
+    TooFew,
+}
+
+impl RoundRtt {
+    /// Takes an ACK batch. The first batch of a new round trip ends the old one and counts for the new one.
+    pub(crate) fn on_batch(&mut self, batch: &Batch) -> Option<RoundEnd> {
+        let ended = batch.new_round.then(|| core::mem::take(self));
+        if let Some(rtt) = batch.rtt_ns {
+            self.min_ns = Some(self.min_ns.map_or(rtt, |min| min.min(rtt)));
+            self.samples = self.samples.saturating_add(1);
+        }
+        let ended = ended.filter(|round| !round.skip)?;
+        Some(match ended.min_ns {
+            Some(min) if ended.samples >= ENOUGH_SAMPLES => RoundEnd::Measured(min),
+            _ => RoundEnd::TooFew,
+        })
+    }
+
+    /// Leaves out the round trip that is going on: one full fresh one is needed (after recovery, after a
+    /// pause).
+    pub(crate) fn restart(&mut self) {
+        *self = Self {
+            skip: true,
+            ..Self::default()
+        };
+    }
+}
+
+/// Segments of `window` (segments) that wait in queues when the path's RTT without queues is `base_ns`:
+/// `(w/base − w/rtt)·base = w·(1 − base/rtt)` (Brakmo and Peterson 1995, §III-B).
+pub(crate) fn queued_segments(window: f64, base_ns: u64, rtt_ns: u64) -> f64 {
+    let rtt = rtt_ns.max(base_ns).max(1);
+    window * (1.0 - base_ns as f64 / rtt as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::MS_IN_NS as MS;
+
+    #[test]
+    fn a_round_gives_its_smallest_rtt() {
+        let mut round = RoundRtt::default();
+        assert_eq!(
+            round.on_batch(&Batch::sample(100, 100, true)),
+            Some(RoundEnd::TooFew)
+        );
+        assert_eq!(round.on_batch(&Batch::sample(110, 120, false)), None);
+        assert_eq!(round.on_batch(&Batch::sample(120, 105, false)), None);
+        assert_eq!(
+            round.on_batch(&Batch::sample(210, 130, true)),
+            Some(RoundEnd::Measured(100 * MS))
+        );
+    }
+
+    #[test]
+    fn two_samples_are_too_few() {
+        let mut round = RoundRtt::default();
+        round.on_batch(&Batch::sample(100, 100, true));
+        round.on_batch(&Batch::sample(110, 100, false));
+        assert_eq!(
+            round.on_batch(&Batch::sample(200, 100, true)),
+            Some(RoundEnd::TooFew)
+        );
+    }
+
+    #[test]
+    fn a_round_that_began_before_a_restart_is_left_out() {
+        let mut round = RoundRtt::default();
+        round.on_batch(&Batch::sample(100, 100, true));
+        round.restart();
+        for ms in [110, 120, 130] {
+            assert_eq!(round.on_batch(&Batch::sample(ms, 100, false)), None);
+        }
+        assert_eq!(round.on_batch(&Batch::sample(200, 100, true)), None);
+        assert_eq!(round.on_batch(&Batch::sample(210, 100, false)), None);
+        round.on_batch(&Batch::sample(220, 100, false));
+        assert_eq!(
+            round.on_batch(&Batch::sample(300, 100, true)),
+            Some(RoundEnd::Measured(100 * MS))
+        );
+    }
+
+    #[test]
+    fn queued_segments_as_vegas_counts_them() {
+        // cwnd 20, base 100 ms: RTT 110 → 1.818, 125 → 4.000, 130 → 4.615.
+        for (rtt_ms, queued) in [(110, 1.818), (125, 4.0), (130, 4.615)] {
+            assert!((queued_segments(20.0, 100 * MS, rtt_ms * MS) - queued).abs() < 1e-3);
+        }
+        assert!(
+            queued_segments(20.0, 100 * MS, 90 * MS).abs() < 1e-12,
+            "never negative"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! `stream`: TCP Stream, a loss window that stops at the video's rate and a delay window for what is left
+//! over.
+
+use playrate_units::Bitrate;
+
+use crate::component::{Component, Description, Needs, Reduction, Step, Traits};
+use crate::events::Congestion;
+use crate::state::{Batch, Core, floor_bytes};
+use crate::{Facts, Reason, Timestamp};
+
+use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::segments::Fraction;
+use super::{Algorithm, AnyAlgorithm};
+
+/// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, §III-B: α
+/// = 2 + N, β = 4 + N).
+const ALPHA: f64 = 2.0;
+/// Upper bound beside [`ALPHA`].
+const BETA: f64 = 4.0;
+/// `N` is never below the smallest window, segments.
+const MINIMUM: u64 = 2;
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// TCP Stream. The window is `core.window()`; of it, `delay` segments are the delay window (`dwnd`) and the
+/// rest the loss window (`lwnd`), which stops at [`segments_for`] the video's rate. While the rate is unknown
+/// there is neither this stop nor a delay window: what is left is Reno.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stream {
+    /// Delay window (`dwnd`), segments.
+    delay: f64,
+    fraction: Fraction,
+    /// `N`, segments, for this round trip; `None` while the rate is unknown.
+    enough: Option<f64>,
+    round: RoundRtt,
+}
+
+/// `N = ⌈Rate·RTT/(8·mtu)⌉` (Oda et al. 2012, eq. (1)), in whole bits and nanoseconds so that an exact
+/// quotient stays exact.
+///
+/// NOTE: the paper's RTT is "the round-trip time"; this is the smoothed one, taken once per round trip.
+pub(crate) fn segments_for(rate: Bitrate, rtt_ns: u64, mtu: u64) -> u64 {
+    let bits = u128::from(rate.as_bits_per_second()).saturating_mul(u128::from(rtt_ns));
+    let segment = u128::from(mtu.max(1)).saturating_mul(8 * NANOS_PER_SECOND);
+    u64::try_from(bits.div_ceil(segment))
+        .unwrap_or(u64::MAX)
+        .max(MINIMUM)
+}
+
+impl Stream {
+    /// Takes `N` anew, once per round trip.
+    fn refresh(&mut self, core: &Core) {
+        self.enough = core
+            .known
+            .wire_rate()
+            .zip(core.rtt.smoothed_ns())
+            .map(|(rate, rtt)| {
+                let spare = core.headroom().checked_div(core.mtu()).unwrap_or(0);
+                segments_for(rate, rtt, core.mtu()).saturating_add(spare) as f64
+            });
+    }
+
+    /// The loss window after `acked` segments.
+    fn grown(&self, loss: f64, acked: f64, in_slow_start: bool) -> f64 {
+        let grown = if in_slow_start {
+            loss + acked
+        } else {
+            loss + acked / loss
+        };
+        self.enough.map_or(grown, |enough| grown.min(enough))
+    }
+
+    /// The delay window after a round trip in which `queued` segments waited.
+    fn delay_after(&self, queued: f64, loss: f64, may_grow: bool) -> f64 {
+        let Some(enough) = self.enough else { return 0.0 };
+        if queued > BETA + enough {
+            (self.delay - 1.0).max(0.0)
+        } else if queued < ALPHA + enough && loss >= enough && may_grow {
+            self.delay + 1.0
+        } else {
+            self.delay
+        }
+    }
+}
+
+impl Algorithm for Stream {
+    fn needs(&self) -> Needs {
+        Needs::knowledge(Facts::AVERAGE_RATE)
+    }
+
+    fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
+        if reason != Reason::RecoveryEnded {
+            self.delay = 0.0;
+        }
+        self.fraction.forget();
+        self.refresh(core);
+        self.round.restart();
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        let window = self.fraction.window(core);
+        self.delay = self.delay.min(window);
+        let mut loss = window - self.delay;
+        if batch.new_round {
+            self.refresh(core);
+        }
+        if let Some(enough) = self.enough {
+            loss = loss.min(enough);
+        }
+        let (acked, mtu) = (batch.allowance as f64 / core.mtu() as f64, core.mtu() as f64);
+        if acked > 0.0 {
+            let in_slow_start = core.ssthresh.is_none_or(|ssthresh| loss * mtu < ssthresh as f64);
+            loss = self.grown(loss.max(1.0), acked, in_slow_start && self.enough.is_some());
+        }
+        if let Some(RoundEnd::Measured(rtt_ns)) = self.round.on_batch(batch) {
+            let base = core.rtt.min_ns().unwrap_or(rtt_ns);
+            let queued = queued_segments(window, base, rtt_ns);
+            self.delay = self.delay_after(queued, loss, batch.allowance > 0);
+        }
+        self.fraction.set(core, loss + self.delay, batch.allowance > 0);
+    }
+
+    /// Slow start stops at `N` segments: from there on the delay window does the growing.
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
+        if batch.new_round || self.enough.is_none() {
+            self.refresh(core);
+        }
+        let Some(enough) = self.enough.map(|enough| floor_bytes(enough * core.mtu() as f64)) else {
+            return Step::Stay;
+        };
+        if core.window() < enough {
+            return Step::Stay;
+        }
+        core.set_window(enough);
+        Step::Leave {
+            reason: Reason::VideoRateReached,
+            unused: 0,
+        }
+    }
+
+    /// Both windows halve. The paper says nothing of the delay window on a loss; halving it keeps to RFC 8085
+    /// §3.1.2.
+    fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
+        let mtu = core.mtu() as f64;
+        let loss = (self.fraction.window(core) - self.delay).max(0.0) / 2.0;
+        self.delay /= 2.0;
+        self.fraction.forget();
+        Some(Reduction {
+            window: floor_bytes((loss + self.delay) * mtu),
+            ssthresh: floor_bytes(loss.max(2.0) * mtu),
+        })
+    }
+
+    fn on_persistent(&mut self, _core: &mut Core) {
+        self.delay = 0.0;
+        self.fraction.forget();
+        self.round.restart();
+    }
+
+    /// The delay window rests on an RTT that is out of date; the smallest RTT of the connection does not.
+    fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
+        let loss = (self.fraction.window(core) - self.delay).max(0.0);
+        self.delay = 0.0;
+        self.fraction.set(core, loss, false);
+        self.round.restart();
+    }
+
+    fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
+        self.delay *= before as f64 / core.mtu() as f64;
+        self.refresh(core);
+    }
+}
+
+pub(crate) fn component() -> Component<AnyAlgorithm> {
+    Description::new(
+        "stream",
+        "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
+        "Oda et al. 2012, §III",
+    )
+    .with_traits(Traits {
+        delay_based: true,
+        yields: true,
+        ..Traits::default()
+    })
+    .made_by(|_| AnyAlgorithm::Stream(Stream::default()))
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+//! `vegas`: TCP Vegas, which keeps a few segments queued and no more.
+
+use crate::component::{Component, Description, Reduction, Step, Traits};
+use crate::events::Congestion;
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Batch, Core, floor_bytes};
+use crate::{Reason, Timestamp};
+
+use super::reno::Reno;
+use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
+use super::{Algorithm, AnyAlgorithm};
+
+/// Arithmetic by which the queue is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arithmetic {
+    /// Linux `tcp_vegas.c`: whole segments, `cwnd·(rtt − base)/base`.
+    Linux,
+    /// Brakmo and Peterson 1995: `cwnd·(1 − base/rtt)`.
+    Original,
+}
+
+/// TCP Vegas. Acts once per round trip; a loss costs what it costs Reno.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vegas {
+    arithmetic: Arithmetic,
+    /// Fewer queued segments than this: one more. More than `beta`: one less.
+    alpha: f64,
+    beta: f64,
+    /// More queued segments than this end slow start.
+    gamma: f64,
+    round: RoundRtt,
+    reno: Reno,
+}
+
+impl Vegas {
+    pub(crate) fn new(arithmetic: Arithmetic, alpha: f64, beta: f64, gamma: f64) -> Self {
+        Self {
+            arithmetic,
+            alpha,
+            beta,
+            gamma,
+            round: RoundRtt::default(),
+            reno: Reno::default(),
+        }
+    }
+
+    fn from_arguments(arguments: &Arguments) -> Self {
+        let arithmetic = match arguments.word("arithmetic") {
+            "original" => Arithmetic::Original,
+            _ => Arithmetic::Linux,
+        };
+        Self::new(
+            arithmetic,
+            arguments.number("alpha"),
+            arguments.number("beta"),
+            arguments.number("gamma"),
+        )
+    }
+
+    fn segments(&self, core: &Core) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Linux => core.window().checked_div(core.mtu()).unwrap_or(0) as f64,
+            Arithmetic::Original => core.window() as f64 / core.mtu() as f64,
+        }
+    }
+
+    /// Queued segments by this arithmetic.
+    fn queued(&self, core: &Core, base_ns: u64, rtt_ns: u64) -> f64 {
+        let window = self.segments(core);
+        match self.arithmetic {
+            // NOTE: divides by the base RTT, so it counts more than the original does.
+            Arithmetic::Linux => {
+                (window * rtt_ns.saturating_sub(base_ns) as f64 / base_ns.max(1) as f64).floor()
+            }
+            Arithmetic::Original => queued_segments(window, base_ns, rtt_ns),
+        }
+    }
+}
+
+impl Algorithm for Vegas {
+    fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp) {
+        self.reno.begin(core, reason, now);
+        self.round.restart();
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        match self.round.on_batch(batch) {
+            Some(RoundEnd::Measured(rtt_ns)) => {
+                let base = core.rtt.min_ns().unwrap_or(rtt_ns);
+                let queued = self.queued(core, base, rtt_ns);
+                let mtu = core.mtu();
+                if queued > self.beta {
+                    core.set_window(core.window().saturating_sub(mtu));
+                    core.ssthresh = core.ssthresh.map(|ssthresh| ssthresh.min(core.window()));
+                } else if queued < self.alpha && batch.allowance > 0 {
+                    core.grow(mtu);
+                }
+                // `tcp_current_ssthresh`: a later timeout finds the way back to three quarters of what was
+                // reached.
+                let reached = (core.window() / 4).saturating_mul(3);
+                core.ssthresh = core.ssthresh.map(|ssthresh| ssthresh.max(reached));
+            }
+            Some(RoundEnd::TooFew) => self.reno.on_batch(core, batch),
+            None => {}
+        }
+    }
+
+    /// Leaves slow start when more than γ segments are queued, at what the path holds plus one segment.
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
+        let Some(RoundEnd::Measured(rtt_ns)) = self.round.on_batch(batch) else {
+            return Step::Stay;
+        };
+        let base = core.rtt.min_ns().unwrap_or(rtt_ns);
+        if self.queued(core, base, rtt_ns) <= self.gamma {
+            return Step::Stay;
+        }
+        let target = self.segments(core) * base as f64 / rtt_ns.max(1) as f64;
+        let target = match self.arithmetic {
+            Arithmetic::Linux => target.floor(),
+            Arithmetic::Original => target,
+        };
+        core.set_window(core.window().min(floor_bytes((target + 1.0) * core.mtu() as f64)));
+        let window = core.window();
+        core.ssthresh = Some(core.ssthresh.map_or(window, |ssthresh| ssthresh.min(window)));
+        Step::Leave {
+            reason: Reason::RttRose,
+            unused: 0,
+        }
+    }
+
+    fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction> {
+        self.round.restart();
+        self.reno.on_congestion(core, event)
+    }
+
+    fn on_persistent(&mut self, core: &mut Core) {
+        self.round.restart();
+        self.reno.on_persistent(core);
+    }
+
+    fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {
+        self.round.restart();
+    }
+}
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "alpha",
+        2.0,
+        0.0..=1000.0,
+        "fewer queued segments than this: one segment more per round trip",
+    ),
+    Parameter::number(
+        "beta",
+        4.0,
+        0.0..=1000.0,
+        "more queued segments than this: one segment less per round trip",
+    ),
+    Parameter::number(
+        "gamma",
+        1.0,
+        0.0..=1000.0,
+        "more queued segments than this end slow start",
+    ),
+    Parameter::word(
+        "arithmetic",
+        "linux",
+        &["linux", "original"],
+        "how queued segments are counted",
+    ),
+];
+
+pub(crate) fn component() -> Component<AnyAlgorithm> {
+    Description::new(
+        "vegas",
+        "TCP Vegas: keeps two to four segments queued",
+        "Brakmo and Peterson 1995; Linux tcp_vegas.c",
+    )
+    .with_traits(Traits {
+        delay_based: true,
+        ..Traits::default()
+    })
+    .with_parameters(PARAMETERS)
+    .made_by(|arguments| AnyAlgorithm::Vegas(Vegas::from_arguments(arguments)))
+}
+
+#[cfg(test)]
+#[path = "vegas_tests.rs"]
+mod tests;

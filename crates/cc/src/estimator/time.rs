@@ -1,0 +1,335 @@
+//! Round-trip times, round trips counted by time (QUIC's packet numbers restart in every packet number space), and
+//! the time in which the sender did not use its window.
+//!
+//! RTTs are measured from `now − sent` of the newest packet of each ACK batch.
+//!
+//! The sample contains the peer's acknowledgement delay (25 ms at most by default), because a quinn
+//! controller is not shown it. All values are nanoseconds.
+
+use core::time::Duration;
+
+use crate::Timestamp;
+
+/// Granularity of timers: the least that the variance adds to an RTO (RFC 9002 §6.1.2 `kGranularity`).
+const GRANULARITY_NS: u64 = 1_000_000;
+
+/// RTT estimator of one path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rtt {
+    own: Option<RttSamples>,
+    /// The transport's smoothed RTT, which leaves the peer's delay out.
+    transport_smoothed_ns: Option<u64>,
+    /// Largest sample of a batch of two or more packets: a lone packet may have waited for a delayed ACK.
+    max_ns: Option<u64>,
+    /// Send time of the newest packet sampled; an older packet says nothing about now.
+    newest_sent: Timestamp,
+    /// A lone packet's sample that may yet count for `max_ns`.
+    lone: Option<Lone>,
+}
+
+/// A packet that was acknowledged alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lone {
+    sent: Timestamp,
+    sample_ns: u64,
+}
+
+/// A packet that left this soon after a lone one would have been acknowledged together with it, had the peer
+/// held the lone one's acknowledgement back.
+const COMPANION_NS: u64 = 1_000_000;
+
+/// Estimates of the sender, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RttSamples {
+    latest: u64,
+    smoothed: u64,
+    variance: u64,
+    min: u64,
+}
+
+impl Rtt {
+    /// Takes the transport's smoothed RTT, if it has one.
+    #[inline]
+    pub(crate) fn set_transport_smoothed(&mut self, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt {
+            self.transport_smoothed_ns = Some(nanos(rtt));
+        }
+    }
+
+    /// Takes the sample of one ACK batch. Returns it unless the batch's newest packet is older than one
+    /// sampled before.
+    #[inline]
+    pub(crate) fn on_batch(&mut self, now: Timestamp, newest_sent: Timestamp, packets: u32) -> Option<u64> {
+        if newest_sent < self.newest_sent {
+            return None;
+        }
+        self.newest_sent = newest_sent;
+        let sample = now.nanos_since(newest_sent).max(1);
+        self.raise_max(newest_sent, packets, sample);
+        self.own = Some(match self.own {
+            None => RttSamples {
+                latest: sample,
+                smoothed: sample,
+                variance: sample / 2,
+                min: sample,
+            },
+            // RFC 9002 §5.3, without the acknowledgement delay.
+            Some(old) => RttSamples {
+                latest: sample,
+                smoothed: old
+                    .smoothed
+                    .saturating_sub(old.smoothed / 8)
+                    .saturating_add(sample / 8),
+                variance: {
+                    let deviation = old.smoothed.abs_diff(sample);
+                    old.variance
+                        .saturating_sub(old.variance / 4)
+                        .saturating_add(deviation / 4)
+                },
+                min: old.min.min(sample),
+            },
+        });
+        Some(sample)
+    }
+
+    /// A lone packet may have waited for the peer's timer. It did not if the next packet left right behind it
+    /// and was acknowledged apart from it: then the peer acknowledges every packet.
+    #[inline]
+    fn raise_max(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) {
+        let lone = self.lone;
+        if packets >= 2 {
+            self.max_ns = self.max_ns.max(Some(sample_ns));
+        } else {
+            self.lone = Some(Lone { sent, sample_ns });
+        }
+        let Some(lone) = lone else { return };
+        if packets >= 2 {
+            self.lone = None;
+        }
+        if sent.nanos_since(lone.sent) <= COMPANION_NS {
+            self.max_ns = self.max_ns.max(Some(lone.sample_ns));
+        }
+    }
+
+    /// Persistent congestion: the path may have changed, so the extremes are learnt again (RFC 9002 §5.2).
+    pub(crate) fn forget_extremes(&mut self) {
+        self.max_ns = None;
+        if let Some(own) = &mut self.own {
+            own.min = own.latest;
+        }
+    }
+
+    /// Newest sample of the connection, ns.
+    pub(crate) fn latest_ns(&self) -> Option<u64> {
+        self.own.map(|own| own.latest)
+    }
+
+    /// Smoothed RTT, ns: the transport's if it reports one, else this estimator's.
+    pub(crate) fn smoothed_ns(&self) -> Option<u64> {
+        self.transport_smoothed_ns.or(self.own.map(|own| own.smoothed))
+    }
+
+    /// Smallest sample of the connection, ns.
+    pub(crate) fn min_ns(&self) -> Option<u64> {
+        self.own.map(|own| own.min)
+    }
+
+    /// Largest sample of the connection that no delayed ACK inflated, ns.
+    pub(crate) fn max_ns(&self) -> Option<u64> {
+        self.max_ns
+    }
+
+    /// Retransmission timeout, ns: smoothed RTT + max(4 · variance, 1 ms) (RFC 6298, RFC 9002 §6.2.1).
+    pub(crate) fn rto_ns(&self) -> Option<u64> {
+        self.own.map(|own| {
+            own.smoothed
+                .saturating_add(own.variance.saturating_mul(4).max(GRANULARITY_NS))
+        })
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
+const fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+/// Counts round trips. A round ends when a packet that left in it is acknowledged; the next one begins then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    start: Timestamp,
+}
+
+impl Rounds {
+    /// An ACK batch whose newest packet left at `newest_sent` arrived. Returns whether it ended a round; the
+    /// batch itself then belongs to the new one.
+    #[inline]
+    pub(crate) fn on_batch(&mut self, now: Timestamp, newest_sent: Timestamp) -> bool {
+        let ended = newest_sent >= self.start;
+        if ended {
+            self.start = now;
+        }
+        ended
+    }
+}
+
+/// Adds up the time in which the application, not the window, held the sender back.
+///
+/// RFC 9438 §4.2: an epoch's elapsed time MUST NOT include periods in which an application-limited sender left
+/// cwnd as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LimitedTime {
+    total_ns: u64,
+    /// Time with nothing in flight since the last batch.
+    quiet_ns: u64,
+    was_limited: bool,
+    /// Nothing has been in flight since the last batch.
+    is_quiet: bool,
+}
+
+impl LimitedTime {
+    /// A burst left. If nothing was in flight, nothing had been since the last batch, and that arrived at `last`.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Timestamp, last: Option<Timestamp>) {
+        if self.is_quiet {
+            self.is_quiet = false;
+            self.quiet_ns = last.map_or(0, |last| now.nanos_since(last));
+        }
+    }
+
+    /// An ACK frame arrived. The time since the last one, `elapsed_ns`, counts as limited if the sender was
+    /// limited at either end, else as far as nothing was in flight.
+    #[inline]
+    pub(crate) fn on_batch(&mut self, elapsed_ns: Option<u64>, limited: bool, in_flight: u64) {
+        if let Some(elapsed_ns) = elapsed_ns {
+            let excluded = if limited || self.was_limited {
+                elapsed_ns
+            } else {
+                self.quiet_ns
+            };
+            self.total_ns = self.total_ns.saturating_add(excluded);
+        }
+        self.quiet_ns = 0;
+        self.is_quiet = in_flight == 0;
+        self.was_limited = limited;
+    }
+
+    /// All limited time of the connection so far, ns. It never falls.
+    pub(crate) const fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{MS_IN_NS as MS, at};
+
+    #[test]
+    fn the_first_sample_sets_everything() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.smoothed_ns(), None);
+        assert_eq!(rtt.on_batch(at(100), at(0), 2), Some(100 * MS));
+        assert_eq!(rtt.latest_ns(), Some(100 * MS));
+        assert_eq!(rtt.smoothed_ns(), Some(100 * MS));
+        assert_eq!((rtt.min_ns(), rtt.max_ns()), (Some(100 * MS), Some(100 * MS)));
+        assert_eq!(rtt.rto_ns(), Some(300 * MS)); // 100 + 4 · 50
+    }
+
+    #[test]
+    fn smooths_as_rfc_9002_does() {
+        let mut rtt = Rtt::default();
+        rtt.on_batch(at(100), at(0), 2);
+        rtt.on_batch(at(280), at(100), 2);
+        assert_eq!(rtt.smoothed_ns(), Some(110 * MS)); // 7/8 · 100 + 1/8 · 180
+        assert_eq!(rtt.rto_ns(), Some((110 + 4 * 57) * MS + 2 * MS)); // variance 3/4 · 50 + 1/4 · 80 = 57.5
+    }
+
+    #[test]
+    fn a_lone_packet_does_not_raise_the_largest_rtt() {
+        let mut rtt = Rtt::default();
+        rtt.on_batch(at(100), at(0), 2);
+        rtt.on_batch(at(325), at(200), 1);
+        assert_eq!(rtt.max_ns(), Some(100 * MS));
+    }
+
+    #[test]
+    fn lone_packets_count_when_the_peer_acknowledges_every_packet() {
+        let mut rtt = Rtt::default();
+        rtt.on_batch(at(100), at(0), 1);
+        assert_eq!(rtt.max_ns(), None, "it may have waited");
+        rtt.on_batch(at(101), at(0), 1);
+        assert_eq!(rtt.max_ns(), Some(100 * MS), "its companion did not wait with it");
+        rtt.on_batch(at(325), at(200), 1);
+        rtt.on_batch(at(326), at(226), 1);
+        assert_eq!(
+            rtt.max_ns(),
+            Some(100 * MS),
+            "a packet that left later says nothing"
+        );
+    }
+
+    #[test]
+    fn a_packet_older_than_the_last_sampled_gives_no_sample() {
+        let mut rtt = Rtt::default();
+        rtt.on_batch(at(150), at(50), 2);
+        assert_eq!(rtt.on_batch(at(400), at(10), 2), None);
+        assert_eq!(rtt.max_ns(), Some(100 * MS));
+    }
+
+    #[test]
+    fn the_transports_smoothed_rtt_wins() {
+        let mut rtt = Rtt::default();
+        rtt.set_transport_smoothed(Some(Duration::from_millis(100)));
+        rtt.on_batch(at(125), at(0), 1);
+        assert_eq!(rtt.smoothed_ns(), Some(100 * MS));
+    }
+
+    #[test]
+    fn extremes_are_learnt_again_when_forgotten() {
+        let mut rtt = Rtt::default();
+        rtt.on_batch(at(50), at(0), 2);
+        rtt.on_batch(at(200), at(100), 2);
+        rtt.forget_extremes();
+        assert_eq!((rtt.min_ns(), rtt.max_ns()), (Some(100 * MS), None));
+    }
+
+    #[test]
+    fn a_round_ends_with_the_first_packet_sent_in_it() {
+        let mut rounds = Rounds::default();
+        assert!(rounds.on_batch(at(100), at(0)));
+        assert!(!rounds.on_batch(at(101), at(1)), "sent before the round began");
+        assert!(rounds.on_batch(at(200), at(100)));
+        assert!(!rounds.on_batch(at(290), at(199)));
+    }
+
+    #[test]
+    fn a_busy_sender_accumulates_nothing() {
+        let mut time = LimitedTime::default();
+        for ms in 0..100 {
+            let now = at(ms);
+            time.on_batch(Some(now.nanos_since(at(ms.saturating_sub(1)))), false, 12_000);
+            time.on_sent(now, Some(now));
+        }
+        assert_eq!(time.total_ns(), 0);
+    }
+
+    #[test]
+    fn intervals_that_begin_or_end_limited_are_left_out() {
+        let mut time = LimitedTime::default();
+        time.on_batch(None, false, 12_000);
+        time.on_batch(Some(at(10).nanos_since(at(0))), true, 12_000);
+        time.on_batch(Some(at(30).nanos_since(at(10))), false, 12_000);
+        time.on_batch(Some(at(31).nanos_since(at(30))), false, 12_000);
+        assert_eq!(time.total_ns(), 30 * MS);
+    }
+
+    #[test]
+    fn an_idle_gap_that_no_flag_marks_is_left_out() {
+        let mut time = LimitedTime::default();
+        time.on_batch(None, false, 0);
+        time.on_sent(at(5_000), Some(at(0)));
+        time.on_sent(at(5_050), Some(at(0)));
+        time.on_batch(Some(at(5_100).nanos_since(at(0))), false, 0);
+        assert_eq!(time.total_ns(), 5_000 * MS);
+    }
+}

@@ -1,0 +1,136 @@
+//! `guard`: a ceiling that answers congestive loss on behalf of an algorithm that does not.
+//!
+//! CCP and CCPD ignore loss. RFC 9002 §7 asks every controller to live up to RFC 8085 §3.1, and the pure
+//! algorithm does not: with twelve CCP flows on a link with a buffer of one bandwidth-delay product two
+//! packets in three are lost. The guard leaves random loss unanswered, so that an algorithm keeps what it is
+//! good at, and answers loss that a full queue explains.
+
+use crate::Timestamp;
+use crate::estimator::Rtt;
+use crate::events::{Congestion, Signal};
+use crate::state::{Batch, Core};
+
+use super::LossPolicy;
+
+/// Packets that a loss share must be made of.
+const MIN_PACKETS: u64 = 8;
+/// A loss average above 10 % is congestive whatever the queue; in fractions of [`WHOLE`].
+const TOLERATED: u32 = WHOLE / 10;
+/// A loss share of 1.
+const WHOLE: u32 = 1 << 16;
+/// Lower bound of the ceiling.
+const MIN_PACKETS_IN_FLIGHT: u64 = 4;
+
+/// Returns true if the queue is at least three quarters as long as it ever was, given that there ever was one
+/// (largest RTT more than 1.05 times the smallest).
+fn queue_is_full(rtt: &Rtt) -> bool {
+    let latest = rtt.latest_ns().unwrap_or(0);
+    let min = rtt.min_ns().unwrap_or(latest);
+    let max = rtt.max_ns().unwrap_or(0);
+    let queue = |rtt: u64| u128::from(rtt.saturating_sub(min));
+    u128::from(max).saturating_mul(20) > u128::from(min).saturating_mul(21)
+        && queue(latest).saturating_mul(4) >= queue(max).saturating_mul(3)
+}
+
+/// Answers congestive loss by an upper bound of the window. Sizes are bytes.
+///
+/// A loss is *congestive* if the [queue is full](queue_is_full), or if the loss average (a quarter of each
+/// round trip's share of lost bytes, rounds joined until they are 8 packets) exceeds 10 %. ECN-CE always is.
+/// The first congestive loss of a round sets the ceiling to 0.7 of what was in flight, at least four packets,
+/// and never raises it; each round without one raises it by a sixteenth, at least one packet. It goes when it
+/// exceeds twice the algorithm's window.
+///
+/// Persistent congestion lifts it: the algorithm then starts anew from the minimum window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LossGuard {
+    ceiling: Option<u64>,
+    /// In flight before the last ACK frame.
+    prior_in_flight: u64,
+    /// Packets that left up to this moment belong to the last congestive loss.
+    cut_at: Option<Timestamp>,
+    round_start: Timestamp,
+    round_was_cut: bool,
+    newest_sent: Timestamp,
+    /// Acknowledged since the loss average was last updated.
+    acked: u64,
+    acked_packets: u64,
+    /// Lost since the loss average was last updated.
+    lost: u64,
+    /// Loss average in fractions of [`WHOLE`].
+    average: u32,
+}
+
+fn least(core: &Core) -> u64 {
+    core.mtu().saturating_mul(MIN_PACKETS_IN_FLIGHT)
+}
+
+impl LossGuard {
+    fn end_round(&mut self, mtu: u64) {
+        if !core::mem::take(&mut self.round_was_cut) {
+            let step = |ceiling: u64| ceiling.saturating_add((ceiling / 16).max(mtu));
+            self.ceiling = self.ceiling.map(step);
+        }
+        let lost_packets = self.lost.div_ceil(mtu);
+        if self.acked_packets.saturating_add(lost_packets) < MIN_PACKETS {
+            return;
+        }
+        let (acked, lost) = (u128::from(self.acked), u128::from(self.lost));
+        let share = lost
+            .saturating_mul(u128::from(WHOLE))
+            .checked_div(acked.saturating_add(lost));
+        let share = u32::try_from(share.unwrap_or(0)).unwrap_or(WHOLE);
+        // At most WHOLE.
+        self.average = self.average.saturating_mul(3).saturating_add(share) / 4;
+        (self.acked, self.acked_packets, self.lost) = (0, 0, 0);
+    }
+}
+
+impl LossPolicy for LossGuard {
+    fn on_batch(&mut self, core: &Core, batch: &Batch) {
+        self.acked = self.acked.saturating_add(batch.acked);
+        self.acked_packets = self.acked_packets.saturating_add(u64::from(batch.packets));
+        self.newest_sent = self.newest_sent.max(batch.newest_sent);
+        self.prior_in_flight = batch.prior_in_flight();
+        if batch.acked > 0 && self.newest_sent >= self.round_start {
+            self.round_start = batch.now;
+            self.end_round(core.mtu());
+        }
+    }
+
+    fn on_congestion(&mut self, core: &Core, event: &Congestion) {
+        let congestive = match event.signal {
+            Signal::Loss { persistent: true, .. } => {
+                *self = Self {
+                    round_start: event.now,
+                    ..Self::default()
+                };
+                return;
+            }
+            Signal::Loss { bytes, .. } => {
+                self.lost = self.lost.saturating_add(bytes.as_u64());
+                queue_is_full(&core.rtt) || self.average > TOLERATED
+            }
+            Signal::EcnCe => true,
+        };
+        if congestive && self.cut_at.is_none_or(|at| event.newest_sent > at) {
+            self.cut_at = Some(event.now);
+            self.round_was_cut = true;
+            let (tens, rest) = (self.prior_in_flight / 10, self.prior_in_flight % 10);
+            let reduced = tens.saturating_mul(7).saturating_add(rest.saturating_mul(7) / 10);
+            let ceiling = self.ceiling.map_or(reduced, |ceiling| ceiling.min(reduced));
+            self.ceiling = Some(ceiling.max(least(core)));
+        }
+    }
+
+    /// Lifts a ceiling of more than twice the window.
+    fn limit(&mut self, core: &Core, window: u64) -> u64 {
+        // The MTU, and with it the lower bound, may have grown.
+        let ceiling = self.ceiling.map(|ceiling| ceiling.max(least(core)));
+        self.ceiling = ceiling.filter(|&ceiling| ceiling <= window.saturating_mul(2));
+        self.ceiling.map_or(window, |ceiling| ceiling.min(window))
+    }
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

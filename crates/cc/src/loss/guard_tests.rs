@@ -1,0 +1,261 @@
+//! The choice of congestive losses, and the course of the ceiling.
+
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::*;
+use crate::Bytes;
+use crate::tests::{MTU, at};
+
+/// RTTs in ms, the smallest being 100 ms: the latest and, if one counts, the largest.
+#[derive(Clone, Copy)]
+struct Rtts {
+    latest: u64,
+    max: Option<u64>,
+}
+
+const EMPTY: Rtts = Rtts {
+    latest: 100,
+    max: Some(200),
+};
+const FULL: Rtts = Rtts {
+    latest: 190,
+    max: Some(200),
+};
+
+fn core(rtts: Rtts) -> Core {
+    let mut core = Core::sample(300_000, 100, 100);
+    core.rtt = Rtt::default();
+    // A packet that is acknowledged alone does not count for the largest.
+    core.rtt.on_batch(at(1_100), at(1_000), 1);
+    if let Some(max) = rtts.max {
+        core.rtt.on_batch(at(2_000 + max), at(2_000), 2);
+    }
+    core.rtt.on_batch(at(10_000 + rtts.latest), at(10_000), 1);
+    core
+}
+
+fn ack(guard: &mut LossGuard, (sent, now): (u64, u64), packets: u32, in_flight: u64) {
+    let batch = Batch {
+        acked: u64::from(packets) * MTU,
+        newest_sent: at(sent),
+        now: at(now),
+        in_flight,
+        packets,
+        ..Batch::default()
+    };
+    guard.on_batch(&core(FULL), &batch);
+}
+
+fn lose(guard: &mut LossGuard, times: (u64, u64), rtts: Rtts) {
+    let signal = Signal::loss(Bytes::new(MTU));
+    congest(guard, times, rtts, signal);
+}
+
+fn congest(guard: &mut LossGuard, (sent, now): (u64, u64), rtts: Rtts, signal: Signal) {
+    let event = Congestion::new(at(now), at(sent), signal);
+    guard.on_congestion(&core(rtts), &event);
+}
+
+fn limit(guard: &mut LossGuard, window: u64) -> u64 {
+    guard.limit(&core(FULL), window)
+}
+
+/// The loss average, 0 to 1.
+fn average(guard: &LossGuard) -> f64 {
+    f64::from(guard.average) / f64::from(WHOLE)
+}
+
+/// 250 kB in flight before an ACK of two packets at 200 ms.
+fn busy() -> LossGuard {
+    let mut guard = LossGuard::default();
+    ack(&mut guard, (0, 200), 2, 247_600);
+    guard
+}
+
+#[rstest]
+#[case::three_quarters(175, Some(200), true)]
+#[case::less(174, Some(200), false)]
+#[case::no_queue_was_ever_seen(105, Some(105), false)]
+#[case::hardly_one(106, Some(106), true)]
+#[case::nothing_known(300, None, false)]
+#[case::below_the_smallest(90, Some(200), false)]
+fn a_loss_is_congestive_when_the_queue_is_three_quarters_full(
+    #[case] latest: u64,
+    #[case] max: Option<u64>,
+    #[case] congestive: bool,
+) {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), Rtts { latest, max });
+    assert_eq!(guard.ceiling.is_some(), congestive);
+}
+
+#[test]
+fn a_congestive_loss_cuts_to_seven_tenths_of_what_was_in_flight() {
+    let mut guard = busy();
+    assert_eq!(limit(&mut guard, 300_000), 300_000);
+    lose(&mut guard, (50, 200), FULL);
+    assert_eq!(guard.ceiling, Some(175_000));
+    assert_eq!(limit(&mut guard, 300_000), 175_000);
+    assert_eq!(limit(&mut guard, 100_000), 100_000);
+}
+
+#[test]
+fn one_round_trip_is_cut_once() {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), FULL);
+    ack(&mut guard, (60, 210), 2, 200_000);
+    lose(&mut guard, (60, 210), FULL);
+    assert_eq!(guard.ceiling, Some(175_000));
+    // A packet that left after the cut is lost, 120 kB in flight.
+    ack(&mut guard, (205, 400), 2, 117_600);
+    lose(&mut guard, (205, 400), FULL);
+    assert_eq!(guard.ceiling, Some(84_000));
+}
+
+#[test]
+fn a_loss_never_raises_the_ceiling() {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), FULL);
+    ack(&mut guard, (201, 400), 2, 400_000);
+    lose(&mut guard, (201, 400), FULL);
+    assert!(guard.ceiling < Some(190_000));
+}
+
+#[test]
+fn clean_round_trips_raise_it_by_a_sixteenth_or_a_packet() {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), FULL);
+    ack(&mut guard, (200, 400), 2, 100_000); // ends the round of the cut
+    assert_eq!(guard.ceiling, Some(175_000));
+    ack(&mut guard, (399, 500), 2, 100_000); // the same round
+    assert_eq!(guard.ceiling, Some(175_000));
+    ack(&mut guard, (400, 600), 2, 100_000);
+    assert_eq!(guard.ceiling, Some(185_937));
+
+    let mut small = LossGuard::default();
+    ack(&mut small, (0, 100), 2, 2_400);
+    lose(&mut small, (50, 100), FULL);
+    assert_eq!(small.ceiling, Some(4_800), "four packets at least");
+    ack(&mut small, (100, 200), 2, 2_400);
+    ack(&mut small, (200, 300), 2, 2_400);
+    assert_eq!(small.ceiling, Some(6_000));
+}
+
+#[test]
+fn it_goes_when_the_window_is_less_than_half_of_it() {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), FULL);
+    limit(&mut guard, 87_500);
+    assert!(guard.ceiling.is_some());
+    limit(&mut guard, 87_499);
+    assert_eq!(guard.ceiling, None);
+    assert_eq!(limit(&mut guard, 300_000), 300_000);
+}
+
+/// `percent` of the packets of each of 40 round trips of 100 packets are lost, with an empty queue.
+fn random_loss(percent: u64) -> LossGuard {
+    let mut guard = LossGuard::default();
+    for round in 0..40 {
+        let now = (round + 1) * 100;
+        ack(
+            &mut guard,
+            (round * 100, now),
+            100 - u32::try_from(percent).unwrap(),
+            50_000,
+        );
+        for _ in 0..percent {
+            lose(&mut guard, (round * 100, now), EMPTY);
+        }
+    }
+    guard
+}
+
+#[rstest]
+#[case(1, false)]
+#[case(5, false)]
+#[case(9, false)]
+#[case(12, true)]
+fn random_loss_is_left_alone_up_to_a_tenth(#[case] percent: u64, #[case] congestive: bool) {
+    let guard = random_loss(percent);
+    assert_eq!(guard.ceiling.is_some(), congestive, "{}", average(&guard));
+    let share = f64::from(u32::try_from(percent).unwrap()) / 100.0;
+    assert!((average(&guard) - share).abs() < 0.002, "{}", average(&guard));
+}
+
+#[test]
+fn round_trips_of_few_packets_are_joined() {
+    let mut guard = LossGuard::default();
+    ack(&mut guard, (0, 100), 1, 1_200);
+    lose(&mut guard, (10, 110), EMPTY);
+    for round in 1..6 {
+        ack(&mut guard, (round * 100, (round + 1) * 100), 1, 1_200);
+        assert!(average(&guard).abs() < f64::EPSILON, "7 packets are too few");
+    }
+    ack(&mut guard, (600, 700), 1, 1_200);
+    assert!(
+        (average(&guard) - 0.25 / 8.0).abs() < 0.000_1,
+        "a quarter of 1 in 8"
+    );
+}
+
+#[test]
+fn a_mark_is_congestive_and_persistent_congestion_starts_anew() {
+    let mut guard = busy();
+    congest(&mut guard, (50, 200), EMPTY, Signal::EcnCe);
+    assert_eq!(guard.ceiling, Some(175_000));
+    let persistent = Signal::Loss {
+        bytes: Bytes::new(50_000),
+        persistent: true,
+    };
+    congest(&mut guard, (150, 300), FULL, persistent);
+    assert_eq!(guard.ceiling, None);
+    assert!(average(&guard).abs() < f64::EPSILON);
+}
+
+#[test]
+fn the_ceiling_stays_above_four_packets_of_a_larger_mtu() {
+    let mut guard = LossGuard::default();
+    ack(&mut guard, (0, 100), 2, 2_400);
+    lose(&mut guard, (50, 100), FULL);
+    assert_eq!(limit(&mut guard, 20_000), 4_800);
+    let mut core = core(FULL);
+    core.set_mtu(Bytes::new(9_000));
+    assert_eq!(guard.limit(&core, 50_000), 36_000);
+}
+
+fn any_bytes() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 1..100_000_u64, Just(u64::MAX)]
+}
+
+proptest! {
+    #[test]
+    fn no_numbers_take_the_limit_out_of_its_bounds(
+        steps in prop::collection::vec((any::<u64>(), any::<u64>(), any_bytes(), any_bytes(), 1..20_u32), 1..200),
+    ) {
+        let core = core(FULL);
+        let mut guard = LossGuard::default();
+        for (now, sent, bytes, in_flight, kind) in steps {
+            let (now, sent) = (Timestamp::from_nanos(now), Timestamp::from_nanos(sent));
+            let signal = Signal::Loss { bytes: Bytes::new(bytes), persistent: kind == 15 };
+            match kind {
+                1..=10 => {
+                    let batch = Batch {
+                        acked: bytes,
+                        newest_sent: sent,
+                        now,
+                        in_flight,
+                        packets: kind,
+                        ..Batch::default()
+                    };
+                    guard.on_batch(&core, &batch);
+                }
+                11..=15 => guard.on_congestion(&core, &Congestion::new(now, sent, signal)),
+                _ => guard.on_congestion(&core, &Congestion::new(now, sent, Signal::EcnCe)),
+            }
+            let limited = guard.limit(&core, 100_000);
+            prop_assert!(limited <= 100_000 && limited > 0);
+            prop_assert!(guard.average <= WHOLE);
+        }
+    }
+}

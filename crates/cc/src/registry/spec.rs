@@ -1,0 +1,152 @@
+//! [`ControllerSpec`]: which controller, written as text.
+//!
+//! `ALGORITHM[(args)][+KEY=COMPONENT[(args)]]…` with KEY one of `start`, `shape`, `idle`, `loss`, `ceiling`,
+//! each at most once. Arguments are `name=value`, or values in their documented order.
+
+use core::fmt;
+use core::str::FromStr;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::entry::Make;
+use super::{Arguments, Entry, Key, Registry, SpecError};
+use crate::compose::{Components, Composed};
+use crate::state::Growth;
+use crate::{CongestionController, Path, VideoKnowledge};
+
+/// A controller with its components and their arguments: a recipe that builds any number of controllers.
+///
+/// Its text form is canonical: aliases are expanded, and components and arguments that have their default
+/// value are left out. Reading that text gives an equal spec, and equal specs build controllers that behave
+/// alike.
+///
+/// ```
+/// use playrate_cc::ControllerSpec;
+///
+/// let spec: ControllerSpec = "cubic(off)+start=hystartpp+idle=keep".parse()?;
+/// assert_eq!(spec.to_string(), "cubic(fast_convergence=off)+start=hystartpp");
+/// # Ok::<(), playrate_cc::SpecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerSpec {
+    pub(super) algorithm: Chosen,
+    /// One component for each key; empty for a controller that takes no components.
+    pub(super) components: BTreeMap<Key, Chosen>,
+}
+
+/// An entry and the arguments that it is given.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub(super) entry: Arc<Entry>,
+    pub(super) arguments: Arguments,
+}
+
+impl ControllerSpec {
+    /// Makes the controller for one connection.
+    pub fn build(&self, path: &Path, known: Arc<VideoKnowledge>) -> Box<dyn CongestionController> {
+        if let Make::Custom(build) = &self.algorithm.entry.make {
+            return build(path, &self.algorithm.arguments, known);
+        }
+        let mut components = Components::default();
+        for Chosen { entry, arguments } in self.chosen() {
+            entry.add_to(&mut components, arguments);
+        }
+        Box::new(Composed::new(path, components, known))
+    }
+
+    /// The algorithm, or the whole controller, that the spec begins with.
+    pub fn algorithm(&self) -> &Entry {
+        &self.algorithm.entry
+    }
+
+    /// The arguments of the [algorithm](Self::algorithm).
+    pub fn algorithm_arguments(&self) -> &Arguments {
+        &self.algorithm.arguments
+    }
+
+    /// The component behind `key`, named or by default; `None` for a controller that takes no components.
+    pub fn component(&self, key: Key) -> Option<(&Entry, &Arguments)> {
+        let chosen = self.components.get(&key)?;
+        Some((&chosen.entry, &chosen.arguments))
+    }
+
+    /// Returns true if algorithm and components grow the window by acknowledged bytes only, never outright.
+    pub fn is_window_based(&self) -> bool {
+        !self.chosen().any(|chosen| chosen.entry.is_absolute())
+    }
+
+    /// Returns true if the window may grow while it is not used in full (`growth=ratelimited`), up to what
+    /// draft-ietf-ccwg-ratelimited-increase allows.
+    pub fn grows_while_limited(&self) -> bool {
+        Growth::from_arguments(&self.algorithm.arguments).is_rate_limited()
+    }
+
+    /// An algorithm without components, which are still to be filled in.
+    pub(super) fn bare(algorithm: &Arc<Entry>) -> Self {
+        Self {
+            algorithm: Chosen::by_default(algorithm),
+            components: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn chosen(&self) -> impl Iterator<Item = &Chosen> {
+        core::iter::once(&self.algorithm).chain(self.components.values())
+    }
+}
+
+impl Chosen {
+    pub(super) fn by_default(entry: &Arc<Entry>) -> Self {
+        Self {
+            entry: Arc::clone(entry),
+            arguments: Arguments::defaults(entry.parameters()),
+        }
+    }
+}
+
+impl PartialEq for Chosen {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry.kind() == other.entry.kind()
+            && self.entry.name() == other.entry.name()
+            && self.arguments == other.arguments
+    }
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry.name())?;
+        let mut separator = "(";
+        for (parameter, (name, value)) in self.entry.parameters().iter().zip(self.arguments.iter()) {
+            if value != parameter.default {
+                write!(f, "{separator}{name}={value}")?;
+                separator = ",";
+            }
+        }
+        if separator == "," {
+            f.write_str(")")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl fmt::Display for ControllerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = vec![self.algorithm.to_string()];
+        for (&key, component) in &self.components {
+            let component = component.to_string();
+            if component != self.algorithm.entry.default_component(key) {
+                shown.push(format!("{key}={component}"));
+            }
+        }
+        f.pad(&shown.join("+"))
+    }
+}
+
+impl FromStr for ControllerSpec {
+    type Err = SpecError;
+
+    /// Reads a spec of [`Registry::builtin`].
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Registry::builtin_ref().parse(text)
+    }
+}

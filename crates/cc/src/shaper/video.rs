@@ -1,0 +1,195 @@
+//! `rate-floor` and `playout-buffer`: congestion avoidance that knows the video (CCPLCA and CCPLB).
+
+use crate::component::{Component, Description, Needs, Traits};
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Core, floor_bytes};
+
+use super::{AnyShaper, Shaper};
+use crate::Facts;
+
+/// RTT that the rate is multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloorRtt {
+    /// The newest sample ("at current packet rtt experienced"): the floor rises with the queue that it makes.
+    Latest,
+    /// The smoothed RTT of the path.
+    Smoothed,
+    /// Smallest of the connection: the floor never queues on its own account.
+    Min,
+}
+
+/// CCPLCA: the window never falls below the one that carries the video's rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateFloor {
+    rtt: FloorRtt,
+}
+
+impl RateFloor {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        let rtt = match arguments.word("rtt") {
+            "min" => FloorRtt::Min,
+            "smoothed" => FloorRtt::Smoothed,
+            _ => FloorRtt::Latest,
+        };
+        Self { rtt }
+    }
+}
+
+impl Shaper for RateFloor {
+    fn needs(&self) -> Needs {
+        Needs::knowledge(Facts::AVERAGE_RATE)
+    }
+
+    /// max(VR·rtt, w), bytes (Cavendish et al. 2015, CCPLCA).
+    fn shape(&self, core: &Core) -> u64 {
+        let rtt = match self.rtt {
+            FloorRtt::Latest => core.rtt.latest_ns(),
+            FloorRtt::Smoothed => core.rtt.smoothed_ns(),
+            FloorRtt::Min => core.rtt.min_ns(),
+        };
+        let floor = rtt.and_then(|rtt| core.video_window(rtt)).unwrap_or(0);
+        core.window().max(floor)
+    }
+}
+
+/// CCPLB: the player's buffer counts as storage of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlayoutBuffer {
+    /// Divisor of the playout buffer; 0.5 counts it twice.
+    rate: f64,
+}
+
+impl Shaper for PlayoutBuffer {
+    fn needs(&self) -> Needs {
+        Needs::knowledge(Facts::PLAYOUT_BUFFER)
+    }
+
+    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (6)).
+    fn shape(&self, core: &Core) -> u64 {
+        let extra = core
+            .known
+            .playout_buffer()
+            .map_or(0, |size| floor_bytes(size.as_f64() / self.rate));
+        core.window().saturating_add(extra)
+    }
+}
+
+const RATE_FLOOR: &[Parameter] = &[Parameter::word(
+    "rtt",
+    "latest",
+    &["latest", "smoothed", "min"],
+    "which RTT the video's rate is multiplied with; with latest the floor rises with the queue it makes",
+)];
+
+const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number(
+    "pob_rate",
+    1.0,
+    0.1..=100.0,
+    "the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice",
+)];
+
+fn only_if_it_need_not_yield(algorithm: Traits) -> Result<(), &'static str> {
+    if algorithm.yields {
+        return Err(
+            "the algorithm gives way to others above the video's rate; a floor at that rate would keep it from \
+             doing so",
+        );
+    }
+    Ok(())
+}
+
+/// On a path that cannot hold the added window every round trip would lose packets whatever the algorithm
+/// does: over a queue of one bandwidth-delay product CUBIC lost a fifth of its packets and a third of the
+/// link. The loss guard bounds the sum instead.
+fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
+    if algorithm.delay_based {
+        return Err(
+            "the algorithm would take the queue that the added window makes for congestion and give up all of its own",
+        );
+    }
+    if !algorithm.holds_on_loss {
+        return Err(
+            "the algorithm would answer losses by its own share of the window while the added one goes on causing \
+             them; \
+             take ccp or ccpd, whose loss guard bounds both",
+        );
+    }
+    Ok(())
+}
+
+pub(crate) fn rate_floor() -> Component<AnyShaper> {
+    Description::new(
+        "rate-floor",
+        "in congestion avoidance, never less than the window that carries the video's average rate",
+        "Cavendish et al. 2015, CCPLCA",
+    )
+    .with_parameters(RATE_FLOOR)
+    .absolute()
+    .fits(only_if_it_need_not_yield)
+    .made_by(|arguments| AnyShaper::RateFloor(RateFloor::from_arguments(arguments)))
+}
+
+pub(crate) fn playout_buffer() -> Component<AnyShaper> {
+    Description::new(
+        "playout-buffer",
+        "in congestion avoidance, the algorithm's window and a share of the player's buffer on top",
+        "Cavendish et al. 2015 eq. (6), CCPLB",
+    )
+    .with_parameters(PLAYOUT_BUFFER)
+    .absolute()
+    .fits(only_if_it_holds)
+    .made_by(|arguments| {
+        AnyShaper::PlayoutBuffer(PlayoutBuffer {
+            rate: arguments.number("pob_rate"),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bitrate, Bytes};
+    use rstest::rstest;
+
+    const LATEST: RateFloor = RateFloor {
+        rtt: FloorRtt::Latest,
+    };
+
+    // Cavendish et al. 2015, CCPLCA at 5.24 Mbit/s and 100 ms: 65,544 B.
+    #[rstest]
+    #[case(10_000, 65_544)]
+    #[case(200_000, 200_000)]
+    fn the_window_never_falls_below_the_videos(#[case] algorithm: u64, #[case] published: u64) {
+        let core = Core::sample(algorithm, 100, 100);
+        core.known
+            .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
+        assert_eq!(LATEST.shape(&core), published);
+    }
+
+    #[test]
+    fn the_floor_by_the_smallest_rtt_does_not_rise_with_the_queue() {
+        let core = Core::sample(10_000, 100, 200);
+        core.known
+            .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
+        assert_eq!(LATEST.shape(&core), 131_089);
+        assert_eq!(RateFloor { rtt: FloorRtt::Min }.shape(&core), 65_544);
+    }
+
+    // Cavendish et al. 2015 eq. (6): POB 672,000 B on an algorithm's window of 135,000 B.
+    #[rstest]
+    #[case(1.0, 807_000)]
+    #[case(2.0, 471_000)]
+    #[case(0.5, 1_479_000)]
+    fn a_share_of_the_playout_buffer_is_added(#[case] rate: f64, #[case] published: u64) {
+        let core = Core::sample(135_000, 100, 120);
+        core.known.set_playout_buffer(Some(Bytes::new(672_000)));
+        assert_eq!(PlayoutBuffer { rate }.shape(&core), published);
+    }
+
+    #[test]
+    fn what_is_unknown_shapes_nothing() {
+        let core = Core::sample(135_000, 100, 120);
+        assert_eq!(LATEST.shape(&core), 135_000);
+        assert_eq!(PlayoutBuffer { rate: 1.0 }.shape(&core), 135_000);
+    }
+}

@@ -1,0 +1,96 @@
+//! [`Growth`]: the growth of a window while the sender does not use all of it.
+
+use crate::parameter::{Arguments, Parameter, Value};
+
+const NAME: &str = "growth";
+const RATE_LIMITED: &str = "ratelimited";
+
+/// The parameter of every window-based algorithm that chooses.
+pub(crate) const GROWTH: Parameter = Parameter::word(
+    NAME,
+    "credit",
+    &["credit", RATE_LIMITED],
+    "a window that is not used in full: credit keeps it (RFC 9002 §7.8); ratelimited lets it grow to twice the \
+     largest flight \
+     since the last reduction in slow start, one packet above it in avoidance (draft-ietf-ccwg-ratelimited-increase)",
+);
+
+/// Growth of a window while the application, flow control or a ceiling is the limit. Sizes are bytes.
+///
+/// `credit` is RFC 9002 §7.8: not at all. `ratelimited` is draft-ietf-ccwg-ratelimited-increase: the bound on
+/// growth is `maxFS`, the largest flight since the window was last reduced. While the window is the limit
+/// both grow alike.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Growth {
+    rate_limited: bool,
+    /// `maxFS` of the draft.
+    max_flight: u64,
+}
+
+impl Growth {
+    /// As an algorithm's arguments say; `credit` for algorithms that do not have the parameter.
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            rate_limited: arguments.value(NAME) == Some(Value::Word(RATE_LIMITED)),
+            max_flight: 0,
+        }
+    }
+
+    /// Before the first reduction, `maxFS` is at least the initial window.
+    pub(crate) const fn starting_at(mut self, initial_window: u64) -> Self {
+        self.max_flight = initial_window;
+        self
+    }
+
+    /// Returns true if the window may grow while it is not used in full.
+    #[inline]
+    pub(crate) const fn is_rate_limited(self) -> bool {
+        self.rate_limited
+    }
+
+    /// The flight before an ACK frame; kept for windows that [may grow](Self::is_rate_limited) all the same.
+    #[inline]
+    pub(crate) fn on_flight(&mut self, flight: u64) {
+        self.max_flight = self.max_flight.max(flight);
+    }
+
+    pub(crate) const fn on_reduction(&mut self) {
+        self.max_flight = 0;
+    }
+
+    /// Upper bound of a window that is not used in full, if it [may](Self::is_rate_limited).
+    pub(crate) const fn bound(self, slow_start: bool, mtu: u64) -> u64 {
+        if slow_start {
+            self.max_flight.saturating_mul(2)
+        } else {
+            self.max_flight.saturating_add(mtu)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    // draft-ietf-ccwg-ratelimited-increase: cwnd ≤ 2·maxFS in slow start, ≤ maxFS + 1 packet in avoidance.
+    #[rstest]
+    #[case(true, 60_000)]
+    #[case(false, 31_200)]
+    fn the_bound_is_twice_the_largest_flight_or_one_packet_above_it(
+        #[case] slow_start: bool,
+        #[case] bound: u64,
+    ) {
+        let mut growth = Growth {
+            rate_limited: true,
+            max_flight: 0,
+        }
+        .starting_at(12_000);
+        assert_eq!(growth.bound(true, 1_200), 24_000);
+        growth.on_flight(30_000);
+        growth.on_flight(20_000);
+        assert_eq!(growth.bound(slow_start, 1_200), bound);
+        growth.on_reduction();
+        assert_eq!(growth.bound(true, 1_200), 0);
+    }
+}

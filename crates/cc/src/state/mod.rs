@@ -1,0 +1,420 @@
+//! [`Core`]: the state that the components of one controller share; [`Batch`]: one ACK frame as they receive
+//! it.
+
+mod growth;
+
+use std::sync::Arc;
+
+use crate::component::{Bursts, Needs};
+use crate::estimator::{Capacity, LimitedTime, Rounds, Rtt};
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
+
+pub(crate) use growth::{GROWTH, Growth};
+
+/// Above this quinn stops pacing.
+const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
+
+/// Linux's `TCP_RTO_MIN`, 200 ms: a shorter silence is no pause.
+const MINIMUM_RTO_NS: u64 = 200_000_000;
+
+/// Shared state. Sizes are bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    /// The algorithm's window, before shaping and ceilings.
+    window: u64,
+    /// Slow start threshold; `None` while it is infinite.
+    pub(crate) ssthresh: Option<u64>,
+    mtu: u64,
+    /// The transport sends only while a packet fits below the window with room to spare.
+    strict: bool,
+    /// The window's lower bound in packets: 2 for algorithms that live by loss, 4 for those that live by
+    /// delay.
+    minimum_packets: u64,
+    /// The window's lower bound in bytes, read at every event.
+    minimum: u64,
+    /// Merged needs of all components.
+    pub(crate) needs: Needs,
+    /// Packets that left at or before this moment belong to the current or last recovery.
+    pub(crate) recovery_start: Option<Timestamp>,
+    /// Only `Composed::enter` writes it.
+    pub(crate) phase: Phase,
+    /// Cause of the last change of phase, or of the window other than by growth.
+    pub(crate) reason: Reason,
+    pub(crate) rtt: Rtt,
+    /// Capacity estimator, if a component needs it.
+    capacity: Option<Box<Capacity>>,
+    rounds: Rounds,
+    /// Time that does not count for algorithms that grow by time.
+    pub(crate) limited: LimitedTime,
+    /// Bytes in flight as of the last ACK frame, less those lost since. What was sent since is not in it.
+    pub(crate) in_flight: u64,
+    /// Departure of the last burst.
+    pub(crate) last_sent: Option<Timestamp>,
+    /// Arrival of the last ACK frame.
+    pub(crate) last_acked: Option<Timestamp>,
+    /// The published window is a ceiling's, not the algorithm's: the algorithm must not grow.
+    pub(crate) capped: bool,
+    /// Growth of the window while it is not used in full.
+    growth: Growth,
+    /// Upper bound of growth in this batch.
+    growth_bound: u64,
+    /// Sums of the runs of the ACK frame that is being read, without the last one.
+    runs: Runs,
+    /// Facts of the video.
+    pub(crate) known: Arc<VideoKnowledge>,
+}
+
+/// Sums over the runs of the ACK frame that is being read.
+///
+/// They are few and in another order than in [`Batch`] on purpose: were they alike, two that were just
+/// written one by one would be read as one vector, which a processor can do only once both writes have left
+/// its store buffer.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Runs {
+    acked: u64,
+    newest_sent: Timestamp,
+    allowance: u64,
+    packets: u32,
+    after_recovery: bool,
+}
+
+/// One ACK frame, added up. Sizes are bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Default))]
+pub(crate) struct Batch {
+    /// Time at which the frame arrived.
+    pub(crate) now: Timestamp,
+    /// Send time of the newest packet that the frame newly acknowledged.
+    pub(crate) newest_sent: Timestamp,
+    /// Bytes that the frame newly acknowledged.
+    pub(crate) acked: u64,
+    /// Packets newly acknowledged, at least 1.
+    pub(crate) packets: u32,
+    /// Allowance: acknowledged bytes that may grow a window, because they were sent after the current
+    /// recovery began and while the window was what limited the sender.
+    pub(crate) allowance: u64,
+    /// Bytes in flight after the frame, lost packets still included.
+    pub(crate) in_flight: u64,
+    /// The application or a ceiling, not the window, limited the sender.
+    pub(crate) limited: bool,
+    /// RTT sample `now − newest_sent`, ns; `None` if it is out of date.
+    pub(crate) rtt_ns: Option<u64>,
+    /// The frame is the first of a new round trip.
+    pub(crate) new_round: bool,
+    /// The frame acknowledges a packet that was sent after the current recovery began.
+    pub(crate) after_recovery: bool,
+}
+
+impl Batch {
+    /// Bytes that were in flight before the frame arrived (Linux's `prior_in_flight`).
+    pub(crate) const fn prior_in_flight(&self) -> u64 {
+        self.in_flight.saturating_add(self.acked)
+    }
+
+    /// The same frame with another allowance.
+    pub(crate) const fn with_allowance(mut self, allowance: u64) -> Self {
+        self.allowance = allowance;
+        self
+    }
+}
+
+impl Core {
+    pub(crate) fn new(path: &Path, minimum_packets: u64, needs: Needs, known: Arc<VideoKnowledge>) -> Self {
+        let mtu = sane_mtu(path.mtu);
+        let minimum = minimum_packets.saturating_mul(mtu);
+        Self {
+            window: initial_window(mtu).max(minimum),
+            ssthresh: None,
+            mtu,
+            strict: path.strict,
+            minimum_packets,
+            minimum,
+            needs,
+            recovery_start: None,
+            phase: Phase::Startup,
+            reason: Reason::Began,
+            rtt: Rtt::default(),
+            capacity: (needs.bursts >= Bursts::Capacity).then(Box::default),
+            rounds: Rounds::default(),
+            limited: LimitedTime::default(),
+            in_flight: 0,
+            last_sent: None,
+            last_acked: None,
+            capped: false,
+            growth: Growth::default(),
+            growth_bound: u64::MAX,
+            runs: Runs::default(),
+            known,
+        }
+    }
+
+    /// The algorithm's window, bytes.
+    pub(crate) const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Sets the algorithm's window, raised to the minimum and lowered to `u32::MAX` if need be.
+    pub(crate) fn set_window(&mut self, window: u64) {
+        self.window = self.bounded(window);
+    }
+
+    /// Congestion or a pause reduced the window.
+    pub(crate) fn note_reduction(&mut self) {
+        self.growth.on_reduction();
+    }
+
+    /// Sets how the window grows while it is not used in full.
+    pub(crate) fn set_growth(&mut self, growth: Growth) {
+        self.growth = growth.starting_at(self.initial_window());
+    }
+
+    /// Undoes what the window grew by beyond its bound for this batch. It was `before` when the algorithm got
+    /// the batch.
+    #[inline]
+    pub(crate) fn bound_growth(&mut self, before: u64) {
+        let bound = self.growth_bound.max(before);
+        if self.window > bound {
+            self.window = self.bounded(bound);
+        }
+    }
+
+    /// Adds to the algorithm's window, up to `u32::MAX`.
+    pub(crate) fn grow(&mut self, bytes: u64) {
+        self.set_window(self.window.saturating_add(bytes));
+    }
+
+    /// A window within its bounds.
+    pub(crate) fn bounded(&self, window: u64) -> u64 {
+        window.max(self.minimum()).min(MAXIMUM_WINDOW)
+    }
+
+    /// The smallest window, bytes.
+    pub(crate) const fn minimum(&self) -> u64 {
+        self.minimum
+    }
+
+    /// Largest UDP payload; a segment.
+    pub(crate) const fn mtu(&self) -> u64 {
+        self.mtu
+    }
+
+    /// The window that a connection starts with (RFC 9002 §7.2).
+    pub(crate) fn initial_window(&self) -> u64 {
+        self.bounded(initial_window(self.mtu))
+    }
+
+    /// Capacity of the path's narrowest link in bytes that count towards a window, after four packet trains.
+    pub(crate) fn capacity(&self) -> Option<Bitrate> {
+        self.capacity.as_deref().and_then(Capacity::estimate)
+    }
+
+    /// The same after one packet train.
+    pub(crate) fn early_capacity(&self) -> Option<Bitrate> {
+        self.capacity.as_deref().and_then(Capacity::early_estimate)
+    }
+
+    /// The window that carries the video's rate over a path with this RTT, bytes: VR·rtt, and what the
+    /// transport holds back of a window ([`Path::strict`]). `None` while the rate is unknown.
+    pub(crate) fn video_window(&self, rtt_ns: u64) -> Option<u64> {
+        let rate = self.known.wire_rate()?;
+        let window = rate * core::time::Duration::from_nanos(rtt_ns);
+        Some(window.as_u64().saturating_add(self.headroom()))
+    }
+
+    /// Surplus that a window needs if it follows from a rate, bytes.
+    pub(crate) fn headroom(&self) -> u64 {
+        if self.strict { self.mtu } else { 0 }
+    }
+
+    /// Phase that the controller is in.
+    pub(crate) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Returns true if a packet that left at `sent` belongs to the current or last recovery.
+    #[inline]
+    pub(crate) fn in_recovery(&self, sent: Timestamp) -> bool {
+        self.recovery_start.is_some_and(|start| sent <= start)
+    }
+
+    /// Length of the silence, ns, in which nothing was sent or acknowledged; `None` if packets were in
+    /// flight. Read before a burst is noted.
+    pub(crate) fn quiet_ns(&self, now: Timestamp) -> Option<u64> {
+        let last = self.last_sent.max(self.last_acked)?;
+        (self.in_flight == 0).then(|| now.nanos_since(last))
+    }
+
+    /// [`quiet_ns`](Self::quiet_ns) if it is longer than an RTO, and than Linux's smallest RTO.
+    pub(crate) fn pause_ns(&self, now: Timestamp) -> Option<u64> {
+        let rto = self.rtt.rto_ns()?.max(MINIMUM_RTO_NS);
+        self.quiet_ns(now).filter(|&quiet| quiet > rto)
+    }
+
+    #[inline]
+    pub(crate) fn note_sent(&mut self, event: &Sent) {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_sent(event);
+        }
+        if self.needs.limited_time {
+            self.limited.on_sent(event.now, self.last_acked);
+        }
+        self.last_sent = Some(event.now);
+    }
+
+    #[inline]
+    pub(crate) fn note_acked(&mut self, event: &Acked) {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_acked(event);
+        }
+        self.runs = self.add_run(self.runs, event);
+    }
+
+    /// The sums with one more run of acknowledged packets.
+    #[inline]
+    fn add_run(&self, mut runs: Runs, run: &Acked) -> Runs {
+        let bytes = run.bytes.as_u64();
+        runs.acked = runs.acked.saturating_add(bytes);
+        runs.packets = runs.packets.saturating_add(run.packets);
+        runs.newest_sent = runs.newest_sent.max(run.sent);
+        if self.recovery_start.is_none_or(|start| run.sent > start) {
+            runs.after_recovery = true;
+            if self.growth.is_rate_limited() || !(run.app_limited || self.capped) {
+                runs.allowance = runs.allowance.saturating_add(bytes);
+            }
+        }
+        runs
+    }
+
+    /// Ends the ACK frame; returns `None` if it acknowledged nothing. `last_run` has not been
+    /// [noted](Self::note_acked); in nearly every frame it is the only run.
+    #[inline]
+    pub(crate) fn close_batch(&mut self, last_run: Option<&Acked>, event: &AckBatch) -> Option<Batch> {
+        let mut runs = Runs::default();
+        if self.runs.packets > 0 {
+            runs = core::mem::take(&mut self.runs);
+        }
+        if let Some(run) = last_run {
+            runs = self.add_run(runs, run);
+        }
+        if let Some(capacity) = &mut self.capacity {
+            if let Some(run) = last_run {
+                capacity.on_acked(run);
+            }
+            capacity.on_ack_batch(event);
+        }
+        let in_flight = event.in_flight.as_u64();
+        let limited = event.app_limited || self.capped;
+        let last = self.last_acked.replace(event.now);
+        self.in_flight = in_flight;
+        let allowance = if self.growth.is_rate_limited() {
+            self.rate_limited_allowance(runs.acked, runs.allowance, limited)
+        } else {
+            runs.allowance
+        };
+        if self.needs.limited_time {
+            // Time in which the window grew although it was not used in full does count.
+            let unused = limited && !(self.growth.is_rate_limited() && allowance > 0);
+            let elapsed_ns = last.map(|last| event.now.nanos_since(last));
+            self.limited.on_batch(elapsed_ns, unused, in_flight);
+        }
+        if runs.packets == 0 {
+            return None;
+        }
+        let newest_sent = runs.newest_sent;
+        self.rtt.set_transport_smoothed(event.smoothed_rtt);
+        let rtt_ns = self.rtt.on_batch(event.now, newest_sent, runs.packets);
+        Some(Batch {
+            now: event.now,
+            newest_sent,
+            acked: runs.acked,
+            packets: runs.packets,
+            allowance,
+            in_flight,
+            limited,
+            rtt_ns,
+            new_round: self.rounds.on_batch(event.now, newest_sent),
+            after_recovery: runs.after_recovery,
+        })
+    }
+
+    /// Bounds the growth of a window that may grow while it is not used in full; returns the allowance that
+    /// is left.
+    #[inline(never)]
+    fn rate_limited_allowance(&mut self, acked: u64, allowance: u64, limited: bool) -> u64 {
+        self.growth.on_flight(self.in_flight.saturating_add(acked));
+        self.growth_bound = if limited {
+            self.growth.bound(self.phase.is_slow_start(), self.mtu)
+        } else {
+            u64::MAX
+        };
+        if self.window < self.growth_bound {
+            allowance
+        } else {
+            0
+        }
+    }
+
+    /// Takes lost bytes out of what is in flight, after the components have seen the event.
+    pub(crate) fn note_congestion(&mut self, event: &Congestion) {
+        if let Some(capacity) = &mut self.capacity {
+            capacity.on_congestion(event);
+        }
+        if let Signal::Loss { bytes, .. } = event.signal {
+            self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
+        }
+    }
+
+    /// RFC 9002 §7.2: a smaller MTU found while the handshake runs sets the window to the new initial window;
+    /// otherwise the window only has to stay at or above the new minimum.
+    pub(crate) fn set_mtu(&mut self, mtu: Bytes) {
+        let mtu = sane_mtu(mtu);
+        let untouched = self.last_acked.is_none() && self.recovery_start.is_none();
+        let shrinks = mtu < self.mtu;
+        self.mtu = mtu;
+        self.minimum = self.minimum_packets.saturating_mul(mtu);
+        let before = self.window;
+        self.set_window(if untouched && shrinks {
+            initial_window(mtu)
+        } else {
+            before
+        });
+        if self.window != before {
+            self.reason = Reason::MtuChanged;
+        }
+    }
+}
+
+/// RFC 9002 §7.2: ten packets, at most max(14,720 B, two packets).
+fn initial_window(mtu: u64) -> u64 {
+    mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
+}
+
+/// A UDP payload is 1 to 65,535 bytes.
+fn sane_mtu(mtu: Bytes) -> u64 {
+    mtu.as_u64().clamp(1, 65_535)
+}
+
+/// A size or a time as a float, saturating at 2⁶³, which no size or time reaches: so it is `value as f64` in
+/// a fifth of the instructions.
+#[inline]
+pub(crate) const fn float(value: u64) -> f64 {
+    let value = if value > i64::MAX as u64 {
+        i64::MAX
+    } else {
+        value.cast_signed()
+    };
+    value as f64
+}
+
+/// An algorithm's float window as whole bytes, rounded down; what is negative or no number is zero.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "float-to-integer casts saturate, and no number becomes zero"
+)]
+pub(crate) const fn floor_bytes(bytes: f64) -> u64 {
+    let whole = bytes as i64;
+    if whole > 0 { whole.cast_unsigned() } else { 0 }
+}

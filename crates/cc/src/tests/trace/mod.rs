@@ -1,0 +1,167 @@
+//! [`trace`]: one controller on one fixed path, its window once per round trip.
+
+mod network;
+mod sender;
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::testing::Demand;
+use crate::{Bitrate, Bytes, ControllerSpec, Phase, Timestamp};
+
+pub(super) use network::Link;
+use network::Network;
+use sender::Sender;
+
+/// The path of every golden trace: 20 Mbit/s, 100 ms, a queue of one bandwidth-delay product.
+pub(super) const LINK: Link = Link {
+    rate: Bitrate::from_mbps(20),
+    rtt: Duration::from_millis(100),
+    queue: Bytes::new(250_000),
+};
+/// The video's average rate in Watanabe et al. 2014: 409 MB in 624 s.
+const VIDEO_RATE: Bitrate = Bitrate::from_kbps(5_240);
+/// The playout buffer there: 448 packets of 1464 B.
+const PLAYOUT_BUFFER: Bytes = Bytes::new(655_872);
+const LENGTH_NS: u64 = 30_000_000_000;
+/// Interval of [`Demand::Segments`], and playing time of each segment.
+const SEGMENT_NS: u64 = 4_000_000_000;
+
+/// Time at which a packet is lost although there is room for it, ns: an arbitrary moment, but one at which data
+/// is on its way.
+const fn random_loss_ns(demand: Demand) -> u64 {
+    match demand {
+        Demand::Endless => 18_713_000_000,
+        Demand::Segments => 20_713_000_000,
+    }
+}
+
+/// A controller's state at the end of a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    /// End of the round trip.
+    pub(super) at: Timestamp,
+    /// Phase that the controller was in.
+    pub(super) phase: Phase,
+    /// Congestion window at its end.
+    pub(super) window: Bytes,
+    /// The smallest and largest that it was in the round trip, as of each ACK frame.
+    pub(super) range: (Bytes, Bytes),
+    /// Bytes that wait at the link.
+    pub(super) queued: Bytes,
+    /// Bytes acknowledged since the connection began.
+    pub(super) delivered: Bytes,
+    /// Packets declared lost since the connection began.
+    pub(super) lost: u64,
+}
+
+/// The course of a run, round trip by round trip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trace {
+    /// All round trips of the run.
+    pub(super) rounds: Vec<Round>,
+}
+
+/// Runs `spec` over [`LINK`] for thirty seconds with packets of 1200 B.
+///
+/// The sender paces as quinn does and the receiver acknowledges every second packet. Rate and playout buffer
+/// of the video are known, what the player holds is not. One packet is lost at random, 18.713 s (segments:
+/// 20.713 s) after the start; all other losses are the queue's.
+pub(super) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
+    trace_over(LINK, spec, demand)
+}
+
+/// [`trace`] over another link.
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub(super) fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> Trace {
+    let mut sender = Sender::new(spec, Network::new(link, Some(random_loss_ns(demand))));
+    sender.connection.known.set_average_rate(Some(VIDEO_RATE));
+    sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
+    let mut next_segment = match demand {
+        Demand::Endless => None,
+        Demand::Segments => {
+            sender.wanted = Some(0);
+            Some(0)
+        }
+    };
+    let segment = (VIDEO_RATE * Duration::from_nanos(SEGMENT_NS)).as_u64();
+    let mut rounds = Vec::new();
+    let mut round_start = Timestamp::ZERO;
+    let mut range = None;
+    let mut now = 0;
+    while now < LENGTH_NS {
+        if next_segment.is_some_and(|at| at <= now) {
+            let packets = segment.div_ceil(sender.connection.mtu());
+            sender.wanted = sender.wanted.map(|wanted| wanted + packets);
+            next_segment = Some(now + SEGMENT_NS);
+        }
+        let newest = sender.advance(now);
+        if newest.is_some_and(|sent| sent >= round_start) {
+            round_start = sender.connection.now();
+            let snapshot = sender.connection.snapshot();
+            rounds.push(Round {
+                at: round_start,
+                phase: snapshot.phase,
+                window: snapshot.window,
+                range: range.take().unwrap_or((snapshot.window, snapshot.window)),
+                queued: Bytes::new(sender.network.queued(now)),
+                delivered: Bytes::new(sender.delivered),
+                lost: sender.lost,
+            });
+        }
+        if newest.is_some() {
+            let window = sender.connection.controller().window();
+            let (least, most) = range.unwrap_or((window, window));
+            range = Some((window.min(least), window.max(most)));
+        }
+        let next = sender.next_event().into_iter().chain(next_segment).min();
+        now = next.unwrap_or(LENGTH_NS).max(now);
+    }
+    Trace { rounds }
+}
+
+impl Trace {
+    /// Rate at which bytes arrived from `from` to `to` (seconds).
+    pub(super) fn rate(&self, from: u64, to: u64) -> Bitrate {
+        let within: Vec<&Round> = self.within(from, to).collect();
+        let (Some(first), Some(last)) = (within.first(), within.last()) else {
+            return Bitrate::ZERO;
+        };
+        let bytes = last.delivered.as_u64() - first.delivered.as_u64();
+        let time = last.at.nanos_since(first.at).max(1);
+        Bitrate::from_bits_per_second(bytes * 8 * 1_000_000 / (time / 1_000).max(1))
+    }
+
+    /// The round trips that ended between `from` and `to` (seconds).
+    pub(super) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = &Round> {
+        let range = Timestamp::from_millis(from * 1_000)..Timestamp::from_millis(to * 1_000);
+        self.rounds.iter().filter(move |round| range.contains(&round.at))
+    }
+}
+
+/// Windows in bytes, one for each round trip, at most ten in a line; a line begins with the time of its first
+/// (ms) and the phase.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut in_line = 0;
+        let mut phase = None;
+        for round in &self.rounds {
+            if in_line == 10 || phase != Some(round.phase) {
+                let ms = round.at.as_nanos() / 1_000_000;
+                let end = if phase.is_some() { "\n" } else { "" };
+                write!(f, "{end}{ms:>6} {}:", round.phase)?;
+                in_line = 0;
+                phase = Some(round.phase);
+            }
+            write!(f, " {}", round.window.as_u64())?;
+            in_line += 1;
+        }
+        let (delivered, lost) = self
+            .rounds
+            .last()
+            .map_or((0, 0), |round| (round.delivered.as_u64(), round.lost));
+        write!(f, "\n{delivered} B delivered, {lost} packets lost")
+    }
+}

@@ -1,0 +1,201 @@
+//! The `lab` command line.
+
+use std::fmt::{Display, Write as _};
+use std::io::{ErrorKind, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::claims::{self, ClaimsArgs};
+use crate::demo::{self, DemoArgs};
+use crate::error::CommandError;
+use crate::live::{self, LiveArgs};
+use crate::matrix::{self, MatrixArgs};
+use crate::merge::{self, MergeArgs};
+use crate::report::{self, ReportArgs};
+use crate::run::{self, RunArgs};
+use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
+use crate::sweep::{self, SweepArgs};
+
+/// Experiments with congestion control for video
+#[derive(Debug, Parser)]
+#[command(name = "lab", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Play a title over real UDP under several controllers side by side and report what each viewer saw
+    Demo(DemoArgs),
+    /// List the built-in scenarios
+    List,
+    /// Describe a scenario in words
+    Show {
+        /// A name from `lab list`, or the path of a scenario file
+        scenario: String,
+    },
+    /// Run scenarios in virtual time: every controller with every seed
+    Run(RunArgs),
+    /// Merge the results of `lab run --shard` from several machines
+    Merge(MergeArgs),
+    /// Run a scenario over real UDP in real time and compare it with the same run in virtual time
+    Live(LiveArgs),
+    /// Report which of the papers' claims hold, by the results of `lab run`
+    Claims(ClaimsArgs),
+    /// Run a scenario with several values of a key and show where the verdicts on its claims flip
+    Sweep(SweepArgs),
+    /// Draw the results of `lab run` as one self-contained page, and each figure as SVG
+    Report(ReportArgs),
+    /// Run all controllers in all scenarios of the papers and rank them by what viewers see
+    Matrix(MatrixArgs),
+}
+
+const FAILED: u8 = 1;
+const BAD_INPUT: u8 = 2;
+/// Exit status that shells report for a program ended by SIGINT.
+const INTERRUPTED: i32 = 130;
+
+/// Runs the command that the process's arguments name.
+pub async fn main() -> ExitCode {
+    let Cli { command } = Cli::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    match command {
+        Command::Demo(args) => match demo::run(&args, &mut std::io::stdout()).await {
+            Ok(report) if report.succeeded() => ExitCode::SUCCESS,
+            Ok(_) => ExitCode::from(FAILED),
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::List => list().map_or_else(|error| failure(&error, false), |text| print(&text)),
+        Command::Show { scenario } => match checked(&scenario) {
+            Ok(cases) => print(&scenario::explain(&cases)),
+            Err(error) => failure(&error, true),
+        },
+        Command::Run(args) => {
+            if let Err(error) = check_all(&args.scenarios) {
+                return failure(&error, true);
+            }
+            in_background(move |stop| run::run(&args, stop, &mut std::io::stdout())).await
+        }
+        Command::Merge(args) => match merge::merge(&args, &mut std::io::stdout()) {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::Live(args) => match live::run(&args, &interruption(), &mut std::io::stdout()).await {
+            Ok(report) if report.agrees => ExitCode::SUCCESS,
+            Ok(_) => ExitCode::from(FAILED),
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::Claims(args) => match claims::claims(&args) {
+            Ok(report) if args.json => print(&claims::to_json(&report)),
+            Ok(report) if args.markdown => print(&claims::to_markdown(&report)),
+            Ok(report) => print(&claims::to_text(&report)),
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::Sweep(args) => {
+            in_background(move |stop| sweep::run(&args, stop, &mut std::io::stdout())).await
+        }
+        Command::Report(args) => match report::write(&args) {
+            Ok(file) => print(&format!("{}\n", file.display())),
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::Matrix(args) => {
+            if let Err(error) = check_all(&args.scenarios) {
+                return failure(&error, true);
+            }
+            in_background(move |stop| matrix::run(&args, stop, &mut std::io::stdout())).await
+        }
+    }
+}
+
+/// Prints an error and returns the exit status for it.
+fn failure(error: &impl Display, is_bad_input: bool) -> ExitCode {
+    // There is nowhere left to report an error to if stderr is closed.
+    let _ = writeln!(std::io::stderr(), "error: {error}");
+    ExitCode::from(if is_bad_input { BAD_INPUT } else { FAILED })
+}
+
+/// Prints `text`. A reader that has closed the pipe is not an error.
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => failure(&error, false),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Runs `work` on a thread of its own with the flag that SIGINT sets, and returns the exit status for its outcome.
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce(&AtomicBool) -> Result<T, CommandError> + Send + 'static,
+) -> ExitCode {
+    let stop = interruption();
+    match tokio::task::spawn_blocking(move || work(&stop)).await {
+        Ok(Ok(_)) => ExitCode::SUCCESS,
+        Ok(Err(error)) => failure(&error, error.is_bad_input()),
+        Err(error) => failure(&error, false),
+    }
+}
+
+/// A flag that SIGINT sets; a second SIGINT ends the process at once.
+fn interruption() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let interrupted = Arc::clone(&stop);
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if interrupted.swap(true, Relaxed) {
+                std::process::exit(INTERRUPTED);
+            }
+        }
+    });
+    stop
+}
+
+fn list() -> Result<String, ScenarioError> {
+    let mut text = String::new();
+    for (name, _) in BUILT_IN {
+        let cases = scenario::open(name, &Changes::default())?;
+        let Some(scenario) = cases.into_iter().next() else {
+            continue;
+        };
+        let about = scenario.about.replace('\n', " ");
+        let first_sentence = about.split_inclusive(". ").next().unwrap_or_default().trim();
+        let source = scenario
+            .source
+            .map_or_else(String::new, |source| format!(" ({source})"));
+        // Writing to a String cannot fail, here and below.
+        let _ = writeln!(text, "{name:<20} {first_sentence}{source}");
+    }
+    text.push_str("\nGroups, for `lab run`:\n");
+    for (group, names) in scenario::groups() {
+        let _ = writeln!(text, "{group:<20} {}", names.join(", "));
+    }
+    Ok(text)
+}
+
+/// The cases of a scenario all of whose claims and figures can be read.
+fn checked(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
+    let source = ScenarioSource::find(name)?;
+    check(&source)?.scenarios(&Changes::default())
+}
+
+/// Checks claims and figures of scenarios and groups, so that a mistake in them is found before hours of runs.
+fn check_all(names: &[String]) -> Result<(), ScenarioError> {
+    for name in names.iter().flat_map(|name| scenario::named(name)) {
+        check(&ScenarioSource::find(name)?)?;
+    }
+    Ok(())
+}
+
+fn check(source: &ScenarioSource) -> Result<Document<'_>, ScenarioError> {
+    let document = source.document()?;
+    claims::read(&document)?;
+    report::figure_specs(&document)?;
+    Ok(document)
+}

@@ -1,0 +1,349 @@
+//! [`Explanation`]: the reasons why viewers fared differently, in words computed from the rows alone.
+//!
+//! Every sentence states measured quantities; the measurements decide which sentences appear.
+
+use std::time::Duration;
+
+use playrate_units::Bytes;
+
+use super::{DemoReport, DemoRun};
+use crate::metric::Metric;
+use crate::result::{Row, SessionOutcome};
+use crate::words::{count, percent, rate, size, time};
+
+/// Summary of a demo in sentences.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Explanation {
+    /// One sentence: what the viewers saw.
+    pub(super) headline: String,
+    /// Sentences, one reason each.
+    pub(super) reasons: Vec<String>,
+    /// Warning that the relay was too late for valid results.
+    pub(super) warning: Option<String>,
+}
+
+/// Difference of impaired time in seconds below which sessions count as equal.
+const EQUAL_S: f64 = 0.25;
+
+/// Ratio below which a difference between two controllers is not mentioned.
+const NOTABLE: f64 = 1.1;
+
+/// Metrics whose differences explain what viewers see.
+const CONTRASTS: [&str; 7] = [
+    "window_mean_bytes",
+    "window_kept_share",
+    "congestion_events",
+    "window_recovery_mean_s",
+    "startup_s",
+    "startup_window_bytes",
+    "rtt_p50_s",
+];
+
+impl Explanation {
+    pub(super) fn of(report: &DemoReport) -> Self {
+        let mut reasons = vec![report.demand()];
+        reasons.extend(report.rate_after_cuts());
+        reasons.extend(report.runs.iter().map(|run| report.account(run)));
+        reasons.extend(report.difference());
+        let random = |run: &DemoRun| run.row.link.as_ref().is_some_and(|link| link.random_losses > 0);
+        if report.runs.len() > 1 && report.runs.iter().any(random) {
+            reasons.push(
+                "One session each is not a comparison: random losses hit every run at other times. Another --seed \
+                 gives other losses."
+                    .to_owned(),
+            );
+        }
+        Self {
+            headline: report.headline(),
+            reasons,
+            warning: report.warning(),
+        }
+    }
+
+    /// The explanation as a text file: headline, an empty line, a line `- …` for each reason, and `WARNING: …` if there
+    /// is a warning.
+    pub(super) fn text(&self) -> String {
+        let mut lines = vec![self.headline.clone(), String::new()];
+        lines.extend(self.reasons.iter().map(|reason| format!("- {reason}")));
+        if let Some(warning) = &self.warning {
+            lines.extend([String::new(), format!("WARNING: {warning}")]);
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn value(row: &Row, metric: &str) -> Option<f64> {
+    Metric::find(metric)?.value(row)
+}
+
+/// A metric of a row for people, with its unit.
+pub(super) fn text(row: &Row, metric: &str) -> String {
+    let metric = Metric::find(metric);
+    let known = metric.and_then(|metric| Some(metric.unit.text(metric.value(row)?)));
+    known.unwrap_or_else(|| "none".to_owned())
+}
+
+/// A computed size, rounded to whole bytes.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a byte count is a byte count"
+)]
+fn whole_bytes(value: f64) -> Bytes {
+    Bytes::new(value.round() as u64)
+}
+
+impl DemoRun {
+    fn spec(&self) -> &str {
+        &self.row.key.controller
+    }
+
+    /// The viewer's experience, as the rest of a sentence.
+    fn experience(&self) -> String {
+        let row = &self.row;
+        let playback = &row.playback;
+        if let Some(reason) = &row.error {
+            return format!("failed ({reason})");
+        }
+        if playback.startup_delay.is_none() {
+            return "never showed a frame".to_owned();
+        }
+        let discarded = match playback.frames_discarded {
+            0 => String::new(),
+            some => format!(" and lost {}", count(some, "frame", "frames")),
+        };
+        let seen = match playback.underflow_events {
+            0 if playback.frames_discarded == 0 => "played without a stall".to_owned(),
+            0 => format!("never stalled{discarded}"),
+            1 => format!("stalled once, for {}{discarded}", time(playback.stalled_time)),
+            n => format!(
+                "stalled {n} times, for {} in all{discarded}",
+                time(playback.stalled_time)
+            ),
+        };
+        if row.outcome == SessionOutcome::Stopped {
+            let end = playback.ended.unwrap_or(self.run.length);
+            return format!("{seen} until it was stopped after {}", time(end));
+        }
+        seen
+    }
+
+    /// Impaired time in seconds; infinite for a session that failed or showed nothing.
+    fn impaired(&self) -> f64 {
+        let failed = self.row.outcome == SessionOutcome::Failed || self.row.playback.startup_delay.is_none();
+        let title = self.row.title_duration_s.filter(|_| !failed);
+        title.map_or(f64::INFINITY, |seconds| {
+            let impaired = self.row.playback.impaired_time(Duration::from_secs_f64(seconds));
+            impaired.as_secs_f64()
+        })
+    }
+}
+
+impl DemoReport {
+    /// The runs with the best and the worst experience, if they differ.
+    fn extremes(&self) -> Option<(&DemoRun, &DemoRun)> {
+        let by = |one: &&DemoRun, other: &&DemoRun| one.impaired().total_cmp(&other.impaired());
+        let best = self.runs.iter().min_by(by)?;
+        let worst = self.runs.iter().max_by(by)?;
+        (worst.impaired() - best.impaired() >= EQUAL_S).then_some((best, worst))
+    }
+
+    fn headline(&self) -> String {
+        let saw = |run: &DemoRun| format!("{} {}", run.spec(), run.experience());
+        match (self.extremes(), self.runs.as_slice()) {
+            (Some((best, worst)), _) => format!("{}; {}.", saw(best), saw(worst)),
+            (None, []) => "Nothing was run.".to_owned(),
+            (None, [only]) => format!("{}.", saw(only)),
+            (None, [first, ..]) => {
+                let names: Vec<&str> = self.runs.iter().map(DemoRun::spec).collect();
+                format!(
+                    "Viewers of {} saw the same, to within a quarter of a second: each {}.",
+                    names.join(" and "),
+                    first.experience()
+                )
+            }
+        }
+    }
+
+    /// Bytes in flight with which the title arrives at its average rate when no queue delays it.
+    fn needed_window(&self) -> Bytes {
+        self.scenario.title_rate() * self.path.rtt
+    }
+
+    /// The title's demand on the path.
+    fn demand(&self) -> String {
+        let (title, path) = (self.scenario.title_rate(), &self.path);
+        let sufficient = if path.suffices_for(title) {
+            "suffices"
+        } else {
+            "does not suffice for that under any controller"
+        };
+        let depth = path.queue.as_u64() as f64 / path.bdp().as_u64().max(1) as f64;
+        let depth = format!("{depth:.2}");
+        let depth = depth.trim_end_matches('0').trim_end_matches('.');
+        format!(
+            "The title needs {} on average, which at an RTT of {} is {} in flight. The bottleneck's {} {sufficient}; \
+             its queue holds {}, {depth} × the bandwidth-delay product of {}.",
+            rate(title),
+            time(path.rtt),
+            size(self.needed_window()),
+            rate(path.rate),
+            size(path.queue),
+            size(path.bdp()),
+        )
+    }
+
+    /// The rate that is left right after a cut, if most cuts follow a full queue: then the bandwidth-delay product and
+    /// the queue are in flight, and the queue is empty again once the rest has been sent.
+    fn rate_after_cuts(&self) -> Option<String> {
+        let links = || self.runs.iter().filter_map(|run| run.row.link.as_ref());
+        let overflows: u64 = links().map(|link| link.queue_drops).sum();
+        let random: u64 = links().map(|link| link.random_losses).sum();
+        if overflows <= random {
+            return None;
+        }
+        let full = self.path.bdp() + self.path.queue;
+        let left = self.runs.iter().filter_map(|run| {
+            let kept = value(&run.row, "window_kept_share")?;
+            let left = whole_bytes(full.as_u64() as f64 * kept).per(self.path.rtt)?;
+            let left = rate(left.min(self.path.rate));
+            Some(format!(
+                "{} keeps {} and sends at {left}",
+                run.spec(),
+                percent(kept)
+            ))
+        });
+        let left: Vec<String> = left.collect();
+        (!left.is_empty()).then(|| {
+            format!(
+                "Most losses came from the full queue, when {} are in flight. Right after a cut from there {}; the \
+                 title needs {}.",
+                size(full),
+                left.join(", "),
+                rate(self.scenario.title_rate())
+            )
+        })
+    }
+
+    /// The account of one run.
+    fn account(&self, run: &DemoRun) -> String {
+        let row = &run.row;
+        let events = row.sender.as_ref().map_or(0, |sender| sender.congestion_events);
+        let (overflows, random) = row
+            .link
+            .as_ref()
+            .map_or((0, 0), |link| (link.queue_drops, link.random_losses));
+        let cause = if events == 0 || value(row, "window_kept_share").is_none() {
+            "nothing made it cut its window".to_owned()
+        } else {
+            format!(
+                "{} ({}, {}) in {}; a cut left {} of the window on average{}",
+                count(overflows + random, "lost packet", "lost packets"),
+                count(overflows, "overflow of the queue", "overflows of the queue"),
+                count(random, "random loss", "random losses"),
+                count(events, "congestion event", "congestion events"),
+                text(row, "window_kept_share"),
+                recovery(row),
+            )
+        };
+        let link_rate = self.path.rate.as_bits_per_second().max(1) as f64;
+        let share = value(row, "throughput_bps").unwrap_or_default() / link_rate;
+        let queueing = value(row, "rtt_p50_s").map_or_else(String::new, |rtt| {
+            let queueing = (rtt - self.path.rtt.as_secs_f64()).max(0.0);
+            format!(
+                ", with {} of queueing at the median",
+                crate::metric::Unit::Seconds.text(queueing)
+            )
+        });
+        format!(
+            "{}: {cause}. The window averaged {}, where the title needs {}. Data arrived at {}, {} of the bottleneck's \
+             rate{queueing}.",
+            run.spec(),
+            text(row, "window_mean_bytes"),
+            size(self.needed_window()),
+            text(row, "throughput_bps"),
+            percent(share),
+        )
+    }
+
+    /// The largest differences between the best and the worst run.
+    fn difference(&self) -> Option<String> {
+        let Some((best, worst)) = self.extremes() else {
+            let all_equal = "On this path the controllers differ too little for a viewer to notice.";
+            return (self.runs.len() > 1).then(|| all_equal.to_owned());
+        };
+        let mut contrasts: Vec<(f64, String)> = CONTRASTS
+            .iter()
+            .filter_map(|name| {
+                let metric = Metric::find(name)?;
+                let (good, bad) = (metric.value(&best.row)?, metric.value(&worst.row)?);
+                let ratio = good.max(bad) / good.min(bad);
+                let said = format!(
+                    "{} ({} for {}, {} for {})",
+                    metric.label.to_lowercase().replace("rtt", "RTT"),
+                    metric.unit.text(good),
+                    best.spec(),
+                    metric.unit.text(bad),
+                    worst.spec()
+                );
+                (good > 0.0 && bad > 0.0 && ratio >= NOTABLE).then_some((ratio, said))
+            })
+            .collect();
+        contrasts.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let outcome = format!(
+            "On average {} delivered {}, {} delivered {}",
+            best.spec(),
+            text(&best.row, "throughput_bps"),
+            worst.spec(),
+            text(&worst.row, "throughput_bps")
+        );
+        if contrasts.is_empty() {
+            return Some(format!(
+                "Neither windows nor cuts, recoveries or delays differ by more than a tenth between {} and {}: the \
+                 difference is one of timing, and another seed may reverse it. {outcome}.",
+                best.spec(),
+                worst.spec()
+            ));
+        }
+        let largest: Vec<String> = contrasts.into_iter().take(3).map(|(_, said)| said).collect();
+        Some(format!(
+            "The largest differences: {}. {outcome}.",
+            largest.join("; ")
+        ))
+    }
+
+    fn warning(&self) -> Option<String> {
+        let of_run = |run: &DemoRun| -> Vec<String> {
+            run.flaws
+                .iter()
+                .map(|flaw| format!("{}: {flaw}", run.spec()))
+                .collect()
+        };
+        let flaws: Vec<String> = self.runs.iter().flat_map(of_run).collect();
+        (!flaws.is_empty()).then(|| {
+            format!(
+                "Do not trust these numbers: this machine was too busy for the path to be as requested all the time \
+                 ({}). Run it again when nothing else runs, or with real-time priority (chrt -r 10).",
+                flaws.join("; ")
+            )
+        })
+    }
+}
+
+fn recovery(row: &Row) -> String {
+    match row
+        .control
+        .as_ref()
+        .map_or(0, |control| control.window_recoveries)
+    {
+        0 => "; it never came back to 90 % of its former size".to_owned(),
+        some => format!(
+            "; {} it came back to 90 % of its former size, after {} on average",
+            count(some, "time", "times"),
+            text(row, "window_recovery_mean_s")
+        ),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

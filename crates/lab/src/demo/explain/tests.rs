@@ -1,0 +1,165 @@
+//! Sentences follow the rows.
+
+use std::time::Duration;
+
+use super::super::{DemoPath, DemoReport, DemoRun, scenario};
+use super::Explanation;
+use crate::result::SessionOutcome;
+use crate::samples;
+use crate::sim::Simulated;
+
+/// A session that stalls twice for half a second in all and discards ten frames; a cut leaves `kept` of its window.
+pub(in crate::demo) fn impaired(controller: &str, kept: f64) -> DemoRun {
+    let mut row = samples::row(controller, 1);
+    row.control.as_mut().unwrap().window_kept_share = Some(kept);
+    DemoRun {
+        row,
+        run: Simulated::default(),
+        lateness: Duration::ZERO,
+        flaws: Vec::new(),
+    }
+}
+
+/// The same session without stalls and discarded frames.
+pub(in crate::demo) fn smooth(controller: &str, kept: f64) -> DemoRun {
+    let mut run = impaired(controller, kept);
+    let playback = &mut run.row.playback;
+    playback.stalled_time = Duration::ZERO;
+    playback.underflow_events = 0;
+    playback.frames_shown += playback.frames_discarded;
+    playback.frames_discarded = 0;
+    run
+}
+
+fn report(path: &str, runs: Vec<DemoRun>) -> DemoReport {
+    let args = samples::arguments(path).unwrap();
+    DemoReport {
+        scenario: scenario::scenario(&args).unwrap().into(),
+        path: DemoPath::of(&args).unwrap(),
+        runs,
+    }
+}
+
+const PATH: &str = "--rate 5Mbit/s --rtt 200ms --queue 0.5bdp";
+
+fn comparison() -> DemoReport {
+    report(PATH, vec![impaired("reno", 0.5), smooth("cubic", 0.8)])
+}
+
+fn reasons(report: &DemoReport) -> String {
+    Explanation::of(report).reasons.join("\n")
+}
+
+#[test]
+fn the_headline_says_who_stalled_and_who_did_not() {
+    let headline = Explanation::of(&comparison()).headline;
+    assert!(
+        headline.starts_with("cubic played without a stall; reno stalled 2 times"),
+        "{headline}"
+    );
+    assert!(headline.contains("lost 10 frames"), "{headline}");
+    let swapped = report(PATH, vec![impaired("cubic", 0.8), smooth("reno", 0.5)]);
+    let headline = Explanation::of(&swapped).headline;
+    assert!(
+        headline.starts_with("reno played without a stall; cubic stalled"),
+        "{headline}"
+    );
+}
+
+#[test]
+fn losses_and_the_measured_depth_of_a_cut_are_quoted() {
+    let text = reasons(&comparison());
+    assert!(
+        text.contains("reno: 43 lost packets (40 overflows of the queue, 3 random losses)"),
+        "{text}"
+    );
+    assert!(text.contains("a cut left 50 % of the window"), "{text}");
+}
+
+#[test]
+fn a_session_whose_window_was_never_cut_is_not_said_to_be_cut() {
+    let mut runs = comparison().runs;
+    runs[0].row.control.as_mut().unwrap().window_kept_share = None;
+    let text = reasons(&report(PATH, runs));
+    assert!(text.contains("reno: nothing made it cut its window"), "{text}");
+}
+
+#[test]
+fn the_rate_after_a_full_queue_follows_what_a_cut_keeps() {
+    // 125 kB in flight and 62.5 kB in the queue: half of them in 200 ms are 3.75 Mbit/s, 80 % more than the link.
+    let mut full = comparison();
+    let text = reasons(&full);
+    assert!(
+        text.contains("reno keeps 50 % and sends at 3.75 Mbit/s"),
+        "{text}"
+    );
+    assert!(
+        text.contains("cubic keeps 80 % and sends at 5.00 Mbit/s"),
+        "{text}"
+    );
+    for run in &mut full.runs {
+        run.row.link.as_mut().unwrap().queue_drops = 2;
+    }
+    assert!(!reasons(&full).contains("full queue"));
+}
+
+#[test]
+fn equal_experiences_are_not_explained_away() {
+    let same = report(PATH, vec![impaired("reno", 0.5), impaired("cubic", 0.8)]);
+    let explanation = Explanation::of(&same);
+    assert!(
+        explanation.headline.contains("saw the same"),
+        "{}",
+        explanation.headline
+    );
+    assert!(explanation.reasons.join("\n").contains("too little"));
+}
+
+#[test]
+fn impaired_time_counts_in_seconds_whatever_else_was_shown() {
+    // 0.5 s against nothing is a difference; 0.5 s against 0.3 s is none that a viewer notices.
+    let mut close = comparison();
+    close.runs[1].row.playback.stalled_time = Duration::from_millis(300);
+    assert!(Explanation::of(&close).headline.contains("saw the same"));
+}
+
+#[test]
+fn equal_causes_with_different_outcomes_are_called_timing() {
+    let lucky = report(PATH, vec![impaired("reno", 0.5), smooth("cubic", 0.5)]);
+    assert!(reasons(&lucky).contains("one of timing"), "{}", reasons(&lucky));
+}
+
+#[test]
+fn a_path_slower_than_the_title_is_named_as_the_cause() {
+    let narrow = report("--rate 2Mbit/s", comparison().runs);
+    assert!(reasons(&narrow).contains("does not suffice for that under any controller"));
+    assert!(!reasons(&comparison()).contains("under any controller"));
+}
+
+#[test]
+fn a_late_relay_and_random_losses_are_warned_of() {
+    let mut late = comparison();
+    assert!(Explanation::of(&late).warning.is_none());
+    assert!(reasons(&late).contains("not a comparison"));
+    late.runs[0].flaws = vec!["9 ms late".into()];
+    let warning = Explanation::of(&late).warning.unwrap();
+    assert!(warning.contains("reno: 9 ms late"), "{warning}");
+    for run in &mut late.runs {
+        run.row.link.as_mut().unwrap().random_losses = 0;
+    }
+    assert!(!reasons(&late).contains("not a comparison"));
+}
+
+#[test]
+fn one_run_a_failed_and_a_stopped_one_have_a_headline() {
+    let mut one = report(PATH, vec![impaired("reno", 0.5)]);
+    assert!(Explanation::of(&one).headline.starts_with("reno stalled 2 times"));
+    one.runs[0].row.outcome = SessionOutcome::Stopped;
+    let headline = Explanation::of(&one).headline;
+    assert!(headline.contains("until it was stopped after"), "{headline}");
+    one.runs[0].row.outcome = SessionOutcome::Failed;
+    one.runs[0].row.error = Some("connection lost".into());
+    assert_eq!(Explanation::of(&one).headline, "reno failed (connection lost).");
+    one.runs.clear();
+    assert_eq!(Explanation::of(&one).headline, "Nothing was run.");
+}

@@ -1,0 +1,405 @@
+//! Figures over time, from the CSV files that a run with `--series` stores: curves, and the playback of each viewer.
+
+use std::fs;
+use std::path::Path;
+
+use super::request::{Drawn, FigureRequest, file_name, uncapitalised};
+use super::results::{CaseResults, ControllerResults, Experiment, series_file};
+use crate::figure::{Lane, Line, Panel, Panels, Span, SpanKind, Style, Timeline};
+use crate::result::VIEWER;
+use crate::scenario::Scenario;
+use crate::svg::FAINT;
+use crate::words::{rate, size, time};
+
+/// Seconds over which throughput is averaged.
+const RATE_WINDOW: f64 = 0.5;
+/// Seconds without a sample after which a sender counts as idle.
+const IDLE: f64 = 0.1;
+/// Most viewers of one run whose playback is drawn.
+const MOST_VIEWERS: u32 = 4;
+
+/// A quantity over time: its column in the files `*-FILE.csv` and its look.
+pub(super) struct Curve {
+    pub(super) name: &'static str,
+    file: &'static str,
+    column: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    scale: f64,
+}
+
+/// All quantities that a figure `over-time` may show.
+pub(super) const CURVES: [Curve; 6] = [
+    Curve {
+        name: "window",
+        file: "transport",
+        column: "window_bytes",
+        title: "Congestion window",
+        unit: "kB",
+        scale: 1e-3,
+    },
+    Curve {
+        name: "rtt",
+        file: "transport",
+        column: "rtt_s",
+        title: "RTT",
+        unit: "ms, samples of the sender",
+        scale: 1e3,
+    },
+    Curve {
+        name: "capacity",
+        file: "transport",
+        column: "capacity_bps",
+        title: "Capacity estimate",
+        unit: "Mbit/s",
+        scale: 1e-6,
+    },
+    Curve {
+        name: "buffer",
+        file: "playout",
+        column: "held_s",
+        title: "Playout buffer",
+        unit: "seconds of video not yet shown",
+        scale: 1.0,
+    },
+    Curve {
+        name: "throughput",
+        file: "playout",
+        column: "received_bytes",
+        title: "Throughput",
+        unit: "Mbit/s of the title, over half a second",
+        scale: 1.0,
+    },
+    Curve {
+        name: "queue",
+        file: "queue",
+        column: "max_queue_bytes",
+        title: "Bottleneck queue",
+        unit: "kB waiting",
+        scale: 1e-3,
+    },
+];
+
+/// The look of the slow start threshold beside the window.
+const THRESHOLD: Style = Style {
+    colour: FAINT,
+    dash: 2,
+};
+
+impl Curve {
+    /// Seconds and values of a controller's first trial.
+    fn points(&self, directory: &Path, one: &ControllerResults) -> Vec<(f64, f64)> {
+        let Some(key) = one.first() else {
+            return Vec::new();
+        };
+        let read = column(&series_file(directory, key, 0, self.file), self.column);
+        match self.name {
+            "throughput" => rates(&read, RATE_WINDOW),
+            "window" => scaled(&held(&read), self.scale),
+            _ => scaled(&read, self.scale),
+        }
+    }
+
+    /// The controller's line and, for the window, the slow start threshold.
+    fn panel(&self, directory: &Path, one: &ControllerResults) -> Panel {
+        let mut lines = vec![Line {
+            name: one.name.clone(),
+            // Dashes would hide what a dense line does.
+            style: Style { dash: 0, ..one.style },
+            points: self.points(directory, one),
+        }];
+        if self.name == "window" {
+            let file = one.first().map(|key| series_file(directory, key, 0, self.file));
+            let points = file.map(|file| steps(&column(&file, "ssthresh_bytes"), self.scale));
+            lines.extend(points.filter(|points| !points.is_empty()).map(|points| Line {
+                name: "slow start threshold".to_owned(),
+                style: THRESHOLD,
+                points,
+            }));
+        }
+        Panel {
+            name: one.name.clone(),
+            lines,
+        }
+    }
+}
+
+impl FigureRequest<'_> {
+    /// Draws the curve `name` of one case, with a panel for each controller. `None` if no series has it.
+    pub(super) fn curve(&self, case: &CaseResults, name: &str) -> Option<Drawn> {
+        let curve = CURVES.iter().find(|curve| curve.name == name)?;
+        let controllers = case.controllers.iter();
+        let panels = controllers.map(|one| curve.panel(self.source.directory, one));
+        let panels: Vec<Panel> = panels
+            .filter(|panel| name != "capacity" || !panel.lines[0].points.is_empty())
+            .collect();
+        // Senders may be done long before their viewers.
+        let ends = panels.iter().filter_map(|panel| panel.lines[0].points.last());
+        let last = ends.map(|point| point.0).fold(0.0, f64::max);
+        if last <= 0.0 {
+            return None;
+        }
+        let (title, caption) = self.captioned(&case.name, &uncapitalised(curve.title));
+        let guides = case.scenario.as_ref().map(|scenario| guides(scenario, name));
+        let guides = guides.unwrap_or_default();
+        let until = self.spec.until_s.unwrap_or_else(|| case.length().min(last));
+        let x = (self.spec.from_s, until);
+        let figure = Panels {
+            title,
+            x_name: "seconds since the viewer's request, first trial".to_owned(),
+            y_name: curve.unit.to_owned(),
+            x: Some(x),
+            y_from: lowest(&panels, name),
+            y_to: Some(highest(&panels, x, &guides)),
+            guides,
+            charts: panels,
+            buckets: self.source.buckets,
+        };
+        Some(Drawn {
+            name: file_name(self.experiment, &case.name, &format!("time-{name}")),
+            svg: figure.svg(),
+            caption,
+        })
+    }
+}
+
+/// Start of the y axis. RTTs begin just below the smallest, since queueing is what there is to see.
+fn lowest(panels: &[Panel], name: &str) -> f64 {
+    if name != "rtt" {
+        return 0.0;
+    }
+    let lines = panels.iter().flat_map(|panel| &panel.lines);
+    let values = lines.flat_map(|line| line.points.iter().map(|point| point.1));
+    values.fold(f64::INFINITY, f64::min) * 0.9
+}
+
+/// End of the y axis: the largest value of each panel's first line, or, if single spikes such as one controller's
+/// first overshoot would flatten everything else, a quarter above the 99th percentiles. Lines beyond are cut off.
+fn highest(panels: &[Panel], x: (f64, f64), guides: &[(f64, String)]) -> f64 {
+    let mut most: f64 = 0.0;
+    let mut usual: f64 = 0.0;
+    for line in panels.iter().filter_map(|panel| panel.lines.first()) {
+        let shown = line.points.iter().filter(|point| (x.0..=x.1).contains(&point.0));
+        let mut values: Vec<f64> = shown.map(|point| point.1).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |place: usize| values.get(place).copied().unwrap_or(0.0);
+        most = most.max(at(values.len().saturating_sub(1)));
+        usual = usual.max(at(values.len() * 99 / 100));
+    }
+    if usual > 0.0 && most > usual * 2.0 {
+        return usual * 1.25;
+    }
+    guides.iter().map(|guide| guide.0).fold(most, f64::max)
+}
+
+/// Values to compare a curve with.
+fn guides(scenario: &Scenario, name: &str) -> Vec<(f64, String)> {
+    let round_trip = scenario.path.round_trip();
+    let link = scenario.path.forward.rate.mean();
+    let title = scenario.title_rate();
+    let mut guides = Vec::new();
+    match name {
+        "window" => {
+            let product = link.map(|link| ("bandwidth-delay product", link * round_trip));
+            let needed = ("title's rate × RTT", title * round_trip);
+            let both = product.into_iter().chain([needed]);
+            guides.extend(
+                both.map(|(name, bytes)| (bytes.as_u64() as f64 / 1e3, format!("{name} {}", size(bytes)))),
+            );
+        }
+        "rtt" => guides.push((
+            round_trip.as_secs_f64() * 1e3,
+            format!("propagation {}", time(round_trip)),
+        )),
+        "capacity" | "throughput" => {
+            guides.extend(link.map(|link| (link.as_mbps(), format!("link {}", rate(link)))));
+            guides.push((title.as_mbps(), format!("title λ {}", rate(title))));
+        }
+        _ => {}
+    }
+    guides
+}
+
+/// Draws the playback of the viewers of each controller's first trial. `None` if no events were stored.
+pub(super) fn playback(experiment: &Experiment, case: &CaseResults, directory: &Path) -> Option<Drawn> {
+    let lanes: Vec<Lane> = case
+        .controllers
+        .iter()
+        .flat_map(|one| lanes(one, directory))
+        .collect();
+    if lanes.is_empty() {
+        return None;
+    }
+    let place = crate::scenario::full_name(&experiment.name, &case.name);
+    let timeline = Timeline {
+        title: format!("{place}: playback of each viewer"),
+        lanes,
+    };
+    Some(Drawn {
+        name: file_name(experiment, &case.name, "viewers"),
+        svg: timeline.svg(),
+        caption:
+            "Of each controller's first trial. A player that keeps its clock stalls when a frame is late and \
+                  discards frames that are too late; one that waits for every frame only stalls."
+                .to_owned(),
+    })
+}
+
+/// The lanes of a controller's first trial, at most [`MOST_VIEWERS`].
+fn lanes(one: &ControllerResults, directory: &Path) -> Vec<Lane> {
+    let rows = one.trials.first().into_iter().flatten();
+    let viewers: Vec<_> = rows
+        .filter(|row| row.role == VIEWER && row.viewer < MOST_VIEWERS)
+        .collect();
+    let lane = |row: &&crate::result::Row| {
+        let file = series_file(directory, &row.key, row.viewer as usize, "events");
+        let spans = spans(&fs::read_to_string(file).ok()?);
+        let ended = row.length_s();
+        Some(Lane {
+            name: if viewers.len() > 1 {
+                format!("{}, viewer {}", one.name, row.viewer + 1)
+            } else {
+                one.name.clone()
+            },
+            style: one.style,
+            until: spans.iter().map(|span| span.to).fold(ended, f64::max),
+            spans,
+        })
+    };
+    viewers.iter().filter_map(lane).collect()
+}
+
+/// The lines `kind,from_s,to_s` of a file of events; lines that cannot be read are left out.
+fn spans(text: &str) -> Vec<Span> {
+    let span = |line: &str| {
+        let mut cells = line.split(',');
+        Some(Span {
+            kind: SpanKind::find(cells.next()?)?,
+            from: cells.next()?.parse().ok()?,
+            to: cells.next()?.parse().ok()?,
+        })
+    };
+    text.lines().skip(1).filter_map(span).collect()
+}
+
+/// Seconds and values of one column, in the order of the file. Rows without a value are left out; a file or column
+/// that does not exist has none.
+pub(super) fn column(file: &Path, name: &str) -> Vec<(f64, f64)> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut lines = text.lines();
+    let heads: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let place = |name: &str| heads.iter().position(|head| *head == name);
+    let (Some(time), Some(value)) = (place("at_s"), place(name)) else {
+        return Vec::new();
+    };
+    let point = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        Some((cells.get(time)?.parse().ok()?, cells.get(value)?.parse().ok()?))
+    };
+    lines.filter_map(point).collect()
+}
+
+fn scaled(points: &[(f64, f64)], scale: f64) -> Vec<(f64, f64)> {
+    points.iter().map(|&(at, value)| (at, value * scale)).collect()
+}
+
+/// Byte counts over time as rates in Mbit/s over windows of at least `window` seconds.
+pub(in crate::report) fn rates(bytes: &[(f64, f64)], window: f64) -> Vec<(f64, f64)> {
+    let mut rates = Vec::new();
+    let mut from = 0;
+    for to in 0..bytes.len() {
+        let span = bytes[to].0 - bytes[from].0;
+        if span >= window {
+            let middle = bytes[from].0 + span / 2.0;
+            rates.push((middle, (bytes[to].1 - bytes[from].1) * 8.0 / span / 1e6));
+            from = to;
+        }
+    }
+    rates
+}
+
+/// The points with one more at the end of each pause: a window keeps its value until it changes, where a line from
+/// sample to sample would show a slope.
+fn held(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut all: Vec<(f64, f64)> = Vec::with_capacity(points.len());
+    for &(at, value) in points {
+        if let Some(&(before, last)) = all.last()
+            && at - before > IDLE
+        {
+            all.push((at, last));
+        }
+        all.push((at, value));
+    }
+    all
+}
+
+/// The corners of a step function: the points at which the value changes, and the last.
+fn steps(points: &[(f64, f64)], scale: f64) -> Vec<(f64, f64)> {
+    let mut corners: Vec<(f64, f64)> = Vec::new();
+    for &(at, value) in points {
+        match corners.last().copied() {
+            Some((_, last)) if (last - value * scale).abs() < 1e-9 => {}
+            Some((_, last)) => corners.extend([(at, last), (at, value * scale)]),
+            None => corners.push((at, value * scale)),
+        }
+    }
+    let end = points.last().zip(corners.last().copied());
+    corners.extend(end.map(|(point, (_, last))| (point.0, last)));
+    corners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_read_by_its_name_and_gaps_are_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x-transport.csv");
+        let text = "at_s,window_bytes,ssthresh_bytes\n0.1,14720,\n0.2,20000,90000\n0.3,torn";
+        fs::write(&file, text).unwrap();
+        assert_eq!(column(&file, "window_bytes"), [(0.1, 14_720.0), (0.2, 20_000.0)]);
+        assert_eq!(column(&file, "ssthresh_bytes"), [(0.2, 90_000.0)]);
+        assert_eq!(column(&file, "srtt_s"), []);
+        assert_eq!(column(Path::new("no/such/file.csv"), "window_bytes"), []);
+    }
+
+    #[test]
+    fn rates_are_bytes_over_the_time_they_took() {
+        let bytes: Vec<_> = (0..11)
+            .map(|i| (f64::from(i) * 0.25, f64::from(i) * 125_000.0))
+            .collect();
+        let rates = rates(&bytes, 0.5);
+        assert_eq!(rates.len(), 5);
+        assert!(rates.iter().all(|rate| (rate.1 - 4.0).abs() < 1e-9));
+        assert!((rates[0].0 - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_window_is_held_through_a_pause() {
+        let points = [(1.0, 8.0), (1.02, 9.0), (3.0, 2.0), (3.02, 3.0)];
+        let all = [(1.0, 8.0), (1.02, 9.0), (3.0, 9.0), (3.0, 2.0), (3.02, 3.0)];
+        assert_eq!(held(&points), all);
+    }
+
+    #[test]
+    fn a_threshold_is_drawn_as_steps() {
+        let points = [(1.0, 8.0), (2.0, 8.0), (3.0, 4.0), (4.0, 4.0)];
+        assert_eq!(
+            steps(&points, 1.0),
+            [(1.0, 8.0), (3.0, 8.0), (3.0, 4.0), (4.0, 4.0)]
+        );
+        assert_eq!(steps(&[], 1.0), []);
+    }
+
+    #[test]
+    fn events_are_read_and_unknown_kinds_are_left_out() {
+        let text = "kind,from_s,to_s\nstartup,0,1.5\nstall,4,5.25\nhiccup,6,7\ndiscarded,8\n";
+        let read = spans(text);
+        assert_eq!(read.len(), 2);
+        assert_eq!(
+            (read[1].kind, read[1].from, read[1].to),
+            (SpanKind::Stall, 4.0, 5.25)
+        );
+    }
+}

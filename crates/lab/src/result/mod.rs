@@ -1,0 +1,11 @@
+//! Results of runs: [`Row`]s, time series and the directory that holds them.
+
+mod flatten;
+mod row;
+mod series;
+mod store;
+
+pub(crate) use row::{ALL_ROLES, BULK, IDEAL, VIEWER};
+pub(crate) use row::{ResultKey, Row, SessionOutcome};
+pub(crate) use series::{files as series_files, series_stem, slug};
+pub(crate) use store::{ResultSet, SCENARIOS, SERIES, Store, read_directory, read_runs};

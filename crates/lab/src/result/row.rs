@@ -1,0 +1,428 @@
+//! [`Row`]: the result of one flow of one run, a line of `runs.jsonl`. `docs/runs.md` describes the fields.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use playrate_netsim::LinkStats;
+use playrate_transport::telemetry::Totals;
+use playrate_units::{Bitrate, Bytes};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use video_client::dash::DashReport;
+use video_client::playout::PlaybackReport;
+use video_client::report::Outcome;
+
+use super::flatten::group;
+use crate::rounding::{ratio, seconds, whole};
+use crate::scenario::{Scenario, full_name};
+use crate::sim::{
+    ControlStatistics, Ideal, RestartStatistics, Simulated, SimulatedBulk, SimulatedViewer, WindowCounts,
+};
+
+pub(crate) const FORMAT: &str = "lab-run";
+/// Version of the format: within one, fields are added, never renamed or removed.
+pub(crate) const VERSION: u32 = 1;
+/// Controller of the ideal row.
+pub(crate) const IDEAL: &str = "ideal";
+/// Role of a flow that plays a title.
+pub(crate) const VIEWER: &str = "viewer";
+/// Role of a bulk flow.
+pub(crate) const BULK: &str = "bulk";
+/// Name that selects the flows of all roles.
+pub(crate) const ALL_ROLES: &str = "all";
+
+fn viewer() -> String {
+    VIEWER.to_owned()
+}
+
+/// The result of one flow. Times are seconds since its request, unless said otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    /// Version of the program that made the row.
+    pub(crate) program: String,
+    #[serde(flatten)]
+    pub(crate) key: ResultKey,
+    /// Number of the flow in its run, from 0: viewers first, then bulk flows.
+    pub(crate) viewer: u32,
+    #[serde(default = "viewer")]
+    pub(crate) role: String,
+    /// Spec of this flow's controller; in a bulk flow's row it may differ from the run's. Empty in rows of programs
+    /// that had one controller for all flows.
+    #[serde(default)]
+    pub(crate) flow_controller: String,
+    /// Time of the request, since the run began.
+    #[serde(default)]
+    pub(crate) joined_s: f64,
+    pub(crate) outcome: SessionOutcome,
+    /// Reason of the outcome `failed`.
+    pub(crate) error: Option<String>,
+    /// The viewer's numbers; zero or absent in a bulk flow's row.
+    #[serde(flatten)]
+    pub(crate) playback: PlaybackReport,
+    pub(crate) received_bytes: u64,
+    /// Time of the last byte.
+    pub(crate) download_s: f64,
+    pub(crate) throughput_bps: Option<u64>,
+    /// Average rate λ of the title.
+    pub(crate) title_rate_bps: u64,
+    /// Playing time of the title; absent in a bulk flow's row and in rows of older programs.
+    #[serde(default)]
+    pub(crate) title_duration_s: Option<f64>,
+    /// Mean rate of the bottleneck, headers included.
+    pub(crate) link_rate_bps: Option<u64>,
+    /// Absent in ideal rows.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) sender: Option<SenderCounts>,
+    /// Absent in ideal rows and in those of older programs.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) control: Option<ControlStatistics>,
+    /// Absent if the sender never paused.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) restarted: Option<RestartStatistics>,
+    /// Absent for titles in one representation.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) adaptive: Option<Adaptive>,
+    /// Counts in each of the scenario's measurement windows.
+    #[serde(default)]
+    pub(crate) windows: Vec<WindowCounts>,
+    /// Absent in ideal rows.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) link: Option<LinkTotals>,
+    /// Hash of every packet's time, size and fate, as 16 hexadecimal digits.
+    pub(crate) wire_hash: Option<String>,
+}
+
+/// The way in which a session ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SessionOutcome {
+    /// The title was received in full.
+    Complete,
+    /// The viewer left early, or the run ended.
+    #[default]
+    Stopped,
+    /// Connection or player failed.
+    Failed,
+}
+
+/// Totals of the server's transport.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SenderCounts {
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) lost_packets: u64,
+    pub(crate) lost_bytes: u64,
+    pub(crate) congestion_events: u64,
+    pub(crate) min_rtt_s: f64,
+    pub(crate) last_srtt_s: f64,
+}
+
+impl From<Totals> for SenderCounts {
+    fn from(totals: Totals) -> Self {
+        Self {
+            sent_packets: totals.sent_packets,
+            sent_bytes: totals.sent_bytes.as_u64(),
+            lost_packets: totals.lost_packets,
+            lost_bytes: totals.lost_bytes.as_u64(),
+            congestion_events: totals.congestion_events,
+            min_rtt_s: seconds(totals.min_rtt),
+            last_srtt_s: seconds(totals.smoothed_rtt),
+        }
+    }
+}
+
+/// Choices and estimates of an adaptive player.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Adaptive {
+    pub(crate) segments: u64,
+    pub(crate) segments_by_representation: BTreeMap<String, u64>,
+    pub(crate) switches: u64,
+    pub(crate) switch_share: f64,
+    #[serde(deserialize_with = "sizes")]
+    pub(crate) switch_sizes: BTreeMap<i64, u64>,
+    pub(crate) mean_representation_bps: u64,
+    pub(crate) instant_mean_bps: u64,
+    pub(crate) instant_sd_bps: u64,
+    pub(crate) instant_p05_bps: u64,
+    pub(crate) instant_p50_bps: u64,
+    pub(crate) instant_p95_bps: u64,
+    pub(crate) instant_variation: f64,
+    pub(crate) smoothed_mean_bps: u64,
+    pub(crate) smoothed_sd_bps: u64,
+    pub(crate) smoothed_p05_bps: u64,
+    pub(crate) smoothed_p50_bps: u64,
+    pub(crate) smoothed_p95_bps: u64,
+    pub(crate) smoothed_variation: f64,
+}
+
+/// Reads a map whose keys are numbers, which JSON has as texts: in a flattened group serde does not convert them.
+fn sizes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<i64, u64>, D::Error> {
+    let read = BTreeMap::<String, u64>::deserialize(from)?;
+    let number = |text: String| {
+        text.parse()
+            .map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
+    };
+    read.into_iter()
+        .map(|(size, count)| Ok((number(size)?, count)))
+        .collect()
+}
+
+impl Adaptive {
+    /// The numbers of a player's report; `None` if no segment arrived.
+    fn of(report: &DashReport) -> Option<Self> {
+        let (instant, smoothed) = (report.instantaneous()?, report.smoothed()?);
+        let names = report.representations.iter().map(|(name, _)| name.clone());
+        Some(Self {
+            segments: report.segments.len() as u64,
+            segments_by_representation: names.zip(report.segments_by_representation()).collect(),
+            switches: report.switch_count(),
+            switch_share: ratio(report.switch_share()?),
+            switch_sizes: report.switches(),
+            mean_representation_bps: report.mean_rate().map(Bitrate::as_bits_per_second)?,
+            instant_mean_bps: whole(instant.mean_bps),
+            instant_sd_bps: whole(instant.sd_bps),
+            instant_p05_bps: instant.p5_bps,
+            instant_p50_bps: instant.p50_bps,
+            instant_p95_bps: instant.p95_bps,
+            instant_variation: ratio(instant.variation),
+            smoothed_mean_bps: whole(smoothed.mean_bps),
+            smoothed_sd_bps: whole(smoothed.sd_bps),
+            smoothed_p05_bps: smoothed.p5_bps,
+            smoothed_p50_bps: smoothed.p50_bps,
+            smoothed_p95_bps: smoothed.p95_bps,
+            smoothed_variation: ratio(smoothed.variation),
+        })
+    }
+}
+
+/// Totals of the bottleneck towards the viewers, of all flows together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LinkTotals {
+    pub(crate) link_packets: u64,
+    pub(crate) link_bytes: u64,
+    pub(crate) queue_drops: u64,
+    pub(crate) random_losses: u64,
+    pub(crate) max_queue_bytes: u64,
+    pub(crate) mean_queue_delay_s: f64,
+    pub(crate) max_queue_delay_s: f64,
+}
+
+impl From<LinkStats> for LinkTotals {
+    fn from(stats: LinkStats) -> Self {
+        Self {
+            link_packets: stats.delivered.packets,
+            link_bytes: stats.delivered.bytes.as_u64(),
+            queue_drops: stats.dropped.queue_full.packets,
+            random_losses: stats.dropped.loss.packets,
+            max_queue_bytes: stats.max_queue.as_u64(),
+            mean_queue_delay_s: seconds(stats.mean_queue_delay),
+            max_queue_delay_s: seconds(stats.max_queue_delay),
+        }
+    }
+}
+
+/// Identity of a run: equal keys, equal runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct ResultKey {
+    /// Name of the scenario.
+    pub(crate) scenario: String,
+    /// Name of the scenario's case; empty if it has none.
+    #[serde(default)]
+    pub(crate) case: String,
+    /// Hash of everything in the scenario that a run depends on.
+    pub(crate) scenario_hash: String,
+    /// Canonical spec of the controller, or [`IDEAL`].
+    pub(crate) controller: String,
+    /// Number of the run among those of the controller, from 1.
+    pub(crate) trial: u32,
+    /// Seed of all random choices.
+    pub(crate) seed: u64,
+}
+
+impl ResultKey {
+    /// Scenario and case for people: `p12-3 n10`.
+    pub(crate) fn full_name(&self) -> String {
+        full_name(&self.scenario, &self.case)
+    }
+
+    /// The run for people: `p12-3 n10 under reno with seed 4`.
+    pub(crate) fn run_name(&self) -> String {
+        let scenario = self.full_name();
+        format!("{scenario} under {} with seed {}", self.controller, self.seed)
+    }
+}
+
+fn bps(rate: Option<Bitrate>) -> Option<u64> {
+    rate.map(Bitrate::as_bits_per_second)
+}
+
+impl Row {
+    /// The rows of a run, one for each flow, viewers first.
+    pub(crate) fn of_run(scenario: &Scenario, key: &ResultKey, run: &Simulated) -> Vec<Self> {
+        let viewers = run.viewers.iter();
+        let viewers = viewers.map(|viewer| Self::of_viewer(scenario, key, viewer));
+        let bulk = run.bulk.iter().map(|bulk| Self::of_bulk(scenario, key, bulk));
+        let rows = (0..).zip(viewers.chain(bulk)).map(|(number, row)| Self {
+            viewer: number,
+            link: Some(run.forward.into()),
+            wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
+            ..row
+        });
+        rows.collect()
+    }
+
+    pub(crate) fn of_ideal(scenario: &Scenario, key: &ResultKey, ideal: &Ideal) -> Self {
+        let whole = ideal.received.as_u64() >= scenario.title.source().len();
+        Self {
+            outcome: if whole {
+                SessionOutcome::Complete
+            } else {
+                SessionOutcome::Stopped
+            },
+            ..Self::of_playback(scenario, key, &ideal.playback).with_download(ideal.received, ideal.ended)
+        }
+    }
+
+    fn of_viewer(scenario: &Scenario, key: &ResultKey, viewer: &SimulatedViewer) -> Self {
+        let (outcome, error) = match &viewer.report.outcome {
+            Outcome::Complete => (SessionOutcome::Complete, None),
+            Outcome::Stopped => (SessionOutcome::Stopped, None),
+            Outcome::Failed(reason) => (SessionOutcome::Failed, Some(reason.clone())),
+            _ => (SessionOutcome::Failed, Some("unknown reason".to_owned())),
+        };
+        let network = &viewer.report.network;
+        Self {
+            joined_s: seconds(viewer.joined),
+            outcome,
+            error,
+            sender: viewer.totals.map(SenderCounts::from),
+            control: viewer.control.clone(),
+            restarted: viewer.restarts,
+            adaptive: viewer.report.dash.as_ref().and_then(Adaptive::of),
+            windows: viewer.windows.clone(),
+            ..Self::of_playback(scenario, key, &viewer.report.playback)
+                .with_download(network.received, network.ended)
+        }
+    }
+
+    fn of_playback(scenario: &Scenario, key: &ResultKey, playback: &PlaybackReport) -> Self {
+        Self {
+            playback: playback.clone().in_whole_microseconds(),
+            title_rate_bps: scenario.title_rate().as_bits_per_second(),
+            title_duration_s: Some(seconds(scenario.title.source().title().duration())),
+            ..Self::empty(scenario, key)
+        }
+    }
+
+    fn of_bulk(scenario: &Scenario, key: &ResultKey, bulk: &SimulatedBulk) -> Self {
+        let failed = bulk.error.is_some();
+        Self {
+            role: BULK.to_owned(),
+            flow_controller: bulk.controller.clone(),
+            joined_s: seconds(bulk.joined),
+            outcome: if failed {
+                SessionOutcome::Failed
+            } else {
+                SessionOutcome::Stopped
+            },
+            error: bulk.error.clone(),
+            sender: bulk.totals.map(SenderCounts::from),
+            control: bulk.control.clone(),
+            windows: bulk.windows.clone(),
+            ..Self::empty(scenario, key).with_download(bulk.received, bulk.lasted)
+        }
+    }
+
+    fn with_download(self, received: Bytes, time: Duration) -> Self {
+        Self {
+            received_bytes: received.as_u64(),
+            download_s: seconds(time),
+            throughput_bps: bps(received.per(time)),
+            ..self
+        }
+    }
+
+    /// A row without any result.
+    fn empty(scenario: &Scenario, key: &ResultKey) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            key: key.clone(),
+            role: viewer(),
+            flow_controller: key.controller.clone(),
+            link_rate_bps: bps(scenario.path.forward.rate.mean()),
+            ..Self::default()
+        }
+    }
+
+    /// Returns true if the flow has this role, or `role` is [`ALL_ROLES`].
+    pub(crate) fn has_role(&self, role: &str) -> bool {
+        role == ALL_ROLES || self.role == role
+    }
+
+    /// End of playback or of the download, whichever is later, in seconds.
+    pub(crate) fn length_s(&self) -> f64 {
+        let ended = self.playback.ended.map_or(0.0, |ended| ended.as_secs_f64());
+        ended.max(self.download_s)
+    }
+
+    /// The viewer's [impaired share](PlaybackReport::impaired_share), the lab's headline number: 1 for a session that
+    /// failed or showed nothing; `None` for a bulk flow, and for a row that lacks the title's duration.
+    pub(crate) fn impaired_share(&self) -> Option<f64> {
+        if self.role != VIEWER {
+            return None;
+        }
+        if self.outcome == SessionOutcome::Failed || self.playback.frames_shown == 0 {
+            return Some(1.0);
+        }
+        let title = Duration::try_from_secs_f64(self.title_duration_s?).ok()?;
+        Some(self.playback.impaired_share(title))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::row;
+
+    /// A title of 4 s in 100 frames.
+    fn share(shown: u64, discarded: u64, stalled: Duration) -> Option<f64> {
+        let mut row = row("reno", 1);
+        row.title_duration_s = Some(4.0);
+        row.playback.frames = 100;
+        row.playback.frames_shown = shown;
+        row.playback.frames_discarded = discarded;
+        row.playback.frames_missing = 0;
+        row.playback.stalled_time = stalled;
+        row.impaired_share()
+    }
+
+    #[test]
+    fn time_without_a_new_frame_counts_once_and_a_session_that_showed_nothing_is_all_impaired() {
+        let second = Duration::from_secs(1);
+        assert_eq!(share(75, 25, second), Some(0.25));
+        assert_eq!(share(75, 25, Duration::ZERO), Some(0.25));
+        // As a rebuffering ratio: 1 s of 5 s.
+        assert_eq!(share(100, 0, second), Some(0.2));
+        assert_eq!(share(100, 0, Duration::ZERO), Some(0.0));
+        assert_eq!(share(0, 0, Duration::ZERO), Some(1.0));
+        let failed = Row {
+            outcome: SessionOutcome::Failed,
+            ..row("reno", 1)
+        };
+        assert_eq!(failed.impaired_share(), Some(1.0));
+    }
+
+    #[test]
+    fn a_bulk_flow_and_a_row_without_the_titles_duration_have_no_impaired_share() {
+        let mut row = row("reno", 1);
+        row.title_duration_s = None;
+        assert_eq!(row.impaired_share(), None);
+        BULK.clone_into(&mut row.role);
+        row.title_duration_s = Some(60.0);
+        assert_eq!(row.impaired_share(), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Time series and events of a run as CSV files, for figures and for other tools.
+
+use std::fmt::{Display, Write as _};
+use std::time::Duration;
+
+use playrate_transport::telemetry::Sample;
+use playrate_units::{Bitrate, Bytes};
+use video_client::dash::DashReport;
+
+use super::row::ResultKey;
+use crate::rounding::seconds;
+use crate::sim::{QueueSample, Simulated, SimulatedViewer, Span};
+
+/// Beginning of the names of a viewer's files, below the `series` directory.
+pub(crate) fn series_stem(key: &ResultKey, viewer: usize) -> String {
+    format!("{}-viewer{viewer}", run_stem(key))
+}
+
+fn run_stem(key: &ResultKey) -> String {
+    let (scenario, controller) = (slug(&key.scenario), slug(&key.controller));
+    let case = if key.case.is_empty() {
+        String::new()
+    } else {
+        format!("/{}", slug(&key.case))
+    };
+    format!("{scenario}{case}/{controller}-seed{}", key.seed)
+}
+
+/// The files of a run: path below the `series` directory, and content.
+pub(crate) fn files(key: &ResultKey, run: &Simulated) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for (number, viewer) in run.viewers.iter().enumerate() {
+        let stem = series_stem(key, number);
+        files.push((format!("{stem}-transport.csv"), transport(&viewer.transport)));
+        files.push((format!("{stem}-playout.csv"), playout(viewer)));
+        files.push((format!("{stem}-queue.csv"), queue(&viewer.queue)));
+        files.push((format!("{stem}-events.csv"), events(viewer)));
+        if let Some(dash) = &viewer.report.dash {
+            files.push((format!("{stem}-segments.csv"), segments(dash)));
+        }
+    }
+    for (number, bulk) in run.bulk.iter().enumerate() {
+        let name = format!("{}-bulk{number}-transport.csv", run_stem(key));
+        files.push((name, transport(&bulk.transport)));
+    }
+    files
+}
+
+/// A text as part of a file name: everything but letters, digits, `-` and `.` becomes `_`.
+pub(crate) fn slug(text: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    text.chars().map(|c| if kept(c) { c } else { '_' }).collect()
+}
+
+/// A number, or an empty cell.
+fn cell(value: Option<impl Display>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// A table with a line for each item.
+fn csv<T>(head: &str, items: impl IntoIterator<Item = T>, line: impl Fn(T) -> String) -> String {
+    let mut text = format!("{head}\n");
+    for item in items {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", line(item));
+    }
+    text
+}
+
+fn transport(samples: &[Sample]) -> String {
+    let head = "at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps";
+    csv(head, samples, |sample| {
+        format!(
+            "{},{},{},{},{},{}",
+            seconds(sample.at),
+            sample.snapshot.window.as_u64(),
+            cell(sample.snapshot.ssthresh.map(Bytes::as_u64)),
+            cell(sample.smoothed_rtt.map(seconds)),
+            cell(sample.latest_rtt.map(seconds)),
+            cell(sample.snapshot.capacity.map(Bitrate::as_bits_per_second)),
+        )
+    })
+}
+
+fn playout(viewer: &SimulatedViewer) -> String {
+    csv("at_s,held_s,received_bytes", &viewer.report.series, |point| {
+        let received = point.received.as_u64();
+        format!("{},{},{received}", seconds(point.at), seconds(point.held_time))
+    })
+}
+
+fn queue(samples: &[QueueSample]) -> String {
+    csv("at_s,max_queue_bytes", samples, |sample| {
+        format!("{},{}", seconds(sample.at), sample.queued.as_u64())
+    })
+}
+
+/// The times of a session without a new frame, in the order of their beginning: start-up, stalls, discarded frames.
+fn events(viewer: &SimulatedViewer) -> String {
+    let playback = &viewer.report.playback;
+    let end = playback.ended.unwrap_or(viewer.report.network.ended);
+    let startup = Span {
+        from: Duration::ZERO,
+        to: playback.startup_delay.unwrap_or(end),
+    };
+    let stalls = viewer.spans.stalls.iter().map(|span| ("stall", *span));
+    let discards = viewer.spans.discards.iter().map(|span| ("discarded", *span));
+    let mut spans: Vec<(&str, Span)> = stalls.chain(discards).collect();
+    spans.sort_by_key(|(_, span)| span.from);
+    spans.insert(0, ("startup", startup));
+    csv("kind,from_s,to_s", spans, |(kind, span)| {
+        format!("{kind},{},{}", seconds(span.from), seconds(span.to))
+    })
+}
+
+/// The segments of an adaptive player, in the order of playing.
+fn segments(report: &DashReport) -> String {
+    let head = "at_s,requested_s,first_byte_s,representation,bytes,held_s,instant_bps,counted,smoothed_bps";
+    csv(head, &report.segments, |segment| {
+        format!(
+            "{},{},{},{},{},{},{},{},{}",
+            seconds(segment.transfer.finished),
+            seconds(segment.transfer.requested),
+            seconds(segment.transfer.first_byte),
+            segment.representation,
+            segment.transfer.bytes.as_u64(),
+            seconds(segment.held),
+            segment.instantaneous.as_bits_per_second(),
+            u8::from(segment.counted),
+            segment.smoothed.as_bits_per_second(),
+        )
+    })
+}

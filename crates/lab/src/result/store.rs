@@ -1,0 +1,429 @@
+//! [`Store`]: the directory in which results are kept; [`ResultSet`]: its rows, found by scenario and controller.
+//!
+//! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost; at the end all rows are
+//! written to `runs.jsonl` in the order of the plan, in one step, and the other file is removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::row::{BULK, FORMAT, IDEAL, ResultKey, Row, SessionOutcome, VERSION};
+use crate::scenario::{Scenario, full_name};
+
+const ROWS: &str = "runs.jsonl";
+const PART: &str = "runs.part.jsonl";
+/// Directory of the texts of scenarios.
+pub(crate) const SCENARIOS: &str = "scenarios";
+/// Directory of time series.
+pub(crate) const SERIES: &str = "series";
+
+/// Results of runs, on disk and in memory.
+#[derive(Debug)]
+pub(crate) struct Store {
+    directory: PathBuf,
+    part: File,
+    kept: BTreeMap<ResultKey, Vec<Row>>,
+}
+
+impl Store {
+    /// Opens `directory` for results, and creates it if need be.
+    ///
+    /// # Errors
+    /// If it cannot be written, or holds results that are not to be resumed ([`io::ErrorKind::AlreadyExists`]).
+    pub(crate) fn open(directory: &Path, resume: bool) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        if !resume && files(directory).next().is_some() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        }
+        let kept = read_runs(directory)?;
+        let part = directory.join(PART);
+        let part = OpenOptions::new().create(true).append(true).open(part)?;
+        let mut store = Self {
+            directory: directory.to_owned(),
+            part,
+            kept,
+        };
+        // A line that a crash left half written must not swallow the next one.
+        store.part.write_all(b"\n")?;
+        Ok(store)
+    }
+
+    /// Makes `directory` if there is none, and checks that it holds no results of other scenarios than `name`.
+    ///
+    /// # Errors
+    /// If it cannot be made or read, or holds such results ([`io::ErrorKind::AlreadyExists`]).
+    pub(crate) fn check_replaceable(directory: &Path, name: &str) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        let is_other = |row: &Row| row.key.scenario != name;
+        if files(directory).next().is_some() && read_directory(directory)?.iter().any(is_other) {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        }
+        Ok(())
+    }
+
+    /// Opens `directory` for the results of the scenario called `name`, and removes older results of a scenario of that
+    /// name.
+    ///
+    /// # Errors
+    /// If it cannot be written, or holds results of other scenarios ([`io::ErrorKind::AlreadyExists`]).
+    pub(crate) fn replace(directory: &Path, name: &str) -> io::Result<Self> {
+        Self::check_replaceable(directory, name)?;
+        for file in files(directory) {
+            fs::remove_file(file)?;
+        }
+        match fs::remove_dir_all(directory.join(SERIES).join(super::slug(name))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        Self::open(directory, false)
+    }
+
+    /// The rows of a run, if all `number` are there and made by this version of the program.
+    pub(crate) fn rows(&self, key: &ResultKey, number: u32) -> Option<&[Row]> {
+        let rows = self.kept.get(key)?;
+        let whole = rows.len() == number as usize;
+        // Rows of earlier builds of this version lack the title's duration, which rankings need.
+        let complete = |row: &Row| row.role == BULK || row.title_duration_s.is_some();
+        let ours = rows
+            .iter()
+            .all(|row| row.program == env!("CARGO_PKG_VERSION") && complete(row));
+        (whole && ours).then_some(rows)
+    }
+
+    /// Adds the rows of a run.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn add(&mut self, rows: Vec<Row>) -> io::Result<()> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let key = first.key.clone();
+        for row in &rows {
+            self.part.write_all(line(row)?.as_bytes())?;
+        }
+        self.part.flush()?;
+        self.kept.insert(key, rows);
+        Ok(())
+    }
+
+    /// Adds a time series.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn add_series(&self, name: &str, text: &str) -> io::Result<()> {
+        self.add_text(&format!("{SERIES}/{name}"), text)
+    }
+
+    /// Adds the text of a scenario, so that the runs can be explained wherever the results are.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn add_scenario(&self, scenario: &Scenario) -> io::Result<()> {
+        self.add_text(&format!("{SCENARIOS}/{}.toml", scenario.name), &scenario.text)
+    }
+
+    /// Adds a file beside the rows, with its directory.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn add_text(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.directory.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)
+    }
+
+    /// Writes the rows of the runs of `plan`, in its order, and after them those of other scenarios that the directory
+    /// held before. Returns the file.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn finish<'a>(self, plan: impl Iterator<Item = &'a ResultKey>) -> io::Result<PathBuf> {
+        let target = self.directory.join(ROWS);
+        let new = self.directory.join("runs.new.jsonl");
+        let mut out = io::BufWriter::new(File::create(&new)?);
+        let plan: Vec<&ResultKey> = plan.collect();
+        let planned: BTreeSet<&ResultKey> = plan.iter().copied().collect();
+        let mine = plan.iter().filter_map(|key| self.kept.get(key));
+        let others = self.kept.iter().filter(|(key, _)| !planned.contains(key));
+        for rows in mine.chain(others.map(|(_, rows)| rows)) {
+            for row in rows {
+                out.write_all(line(row)?.as_bytes())?;
+            }
+        }
+        out.into_inner()
+            .map_err(io::IntoInnerError::into_error)?
+            .sync_all()?;
+        fs::rename(&new, &target)?;
+        fs::remove_file(self.directory.join(PART))?;
+        Ok(target)
+    }
+}
+
+fn line(row: &Row) -> io::Result<String> {
+    let mut text = serde_json::to_string(row)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Reads the rows of a directory, of finished and of interrupted runs.
+///
+/// # Errors
+/// If there are none ([`io::ErrorKind::NotFound`]), or they cannot be read ([`read`]).
+pub(crate) fn read_directory(directory: &Path) -> io::Result<Vec<Row>> {
+    let mut found = files(directory).peekable();
+    if found.peek().is_none() {
+        let problem = format!("there is no {ROWS} in {}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, problem));
+    }
+    let mut rows = Vec::new();
+    for file in found {
+        rows.extend(read(&file)?);
+    }
+    Ok(rows)
+}
+
+/// Reads the rows of a directory by run, each flow once; none if the directory has no rows.
+///
+/// # Errors
+/// If they cannot be read ([`read`]).
+pub(crate) fn read_runs(directory: &Path) -> io::Result<BTreeMap<ResultKey, Vec<Row>>> {
+    let mut runs: BTreeMap<ResultKey, Vec<Row>> = BTreeMap::new();
+    for file in files(directory) {
+        for row in read(&file)? {
+            let rows = runs.entry(row.key.clone()).or_default();
+            if rows.iter().all(|known| known.viewer != row.viewer) {
+                rows.push(row);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// The files of rows that a directory has.
+fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = [ROWS, PART].map(|name| directory.join(name));
+    files.into_iter().filter(|file| file.exists())
+}
+
+/// Reads the rows of a file. Lines of another format or version are passed over with a warning, and so is a line that
+/// was torn by a crash.
+///
+/// # Errors
+/// If the file cannot be read, or a row lacks a required field ([`io::ErrorKind::InvalidData`], naming line, run and
+/// field).
+fn read(file: &Path) -> io::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (number, line) in (1..).zip(BufReader::new(File::open(file)?).lines()) {
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match parse(&line) {
+            Ok(Some(row)) => rows.push(row),
+            Ok(None) => tracing::warn!(
+                file = %file.display(),
+                number,
+                "skipped a line that is torn or not a result of format {FORMAT} version {VERSION}"
+            ),
+            Err(problem) => {
+                let problem = format!("{}, line {number}: {problem}", file.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The fields at the beginning of a row of every version.
+#[derive(Deserialize)]
+struct Stamp {
+    format: String,
+    version: u32,
+    scenario: String,
+    #[serde(default)]
+    case: String,
+    controller: String,
+    seed: u64,
+}
+
+/// Reads a row; `None` if the line is torn or of another version.
+///
+/// # Errors
+/// Names the run and the field if the row is of this version and cannot be read.
+fn parse(line: &str) -> Result<Option<Row>, String> {
+    let error = match serde_json::from_str::<Row>(line) {
+        Ok(row) if row.format == FORMAT && row.version == VERSION => return Ok(Some(row)),
+        Ok(_) => return Ok(None),
+        Err(error) => error,
+    };
+    match serde_json::from_str::<Stamp>(line) {
+        Ok(stamp) if stamp.format == FORMAT && stamp.version == VERSION => Err(format!(
+            "the row of {} under {} with seed {} cannot be read: {error}",
+            full_name(&stamp.scenario, &stamp.case),
+            stamp.controller,
+            stamp.seed
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// The rows of each trial, by seed.
+pub(crate) type Trials<'a> = BTreeMap<u64, Vec<&'a Row>>;
+
+/// Rows grouped by scenario, case and controller, in the order of the results.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ResultSet<'a> {
+    /// By scenario, case and controller.
+    rows: BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a Row>>>>,
+}
+
+impl<'a> ResultSet<'a> {
+    pub(crate) fn of(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+        let mut set = Self::default();
+        for row in rows {
+            let key = &row.key;
+            let cases = set.rows.entry(&key.scenario).or_default();
+            let controllers = cases.entry(&key.case).or_default();
+            controllers.entry(&key.controller).or_default().push(row);
+        }
+        set
+    }
+
+    /// All rows of a controller, given by its canonical spec.
+    pub(crate) fn rows(&self, scenario: &str, case: &str, controller: &str) -> &[&'a Row] {
+        let case = self.rows.get(scenario).and_then(|cases| cases.get(case));
+        case.and_then(|controllers| controllers.get(controller))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Row of the ideal sender, if it was run.
+    pub(crate) fn ideal(&self, scenario: &str, case: &str) -> Option<&'a Row> {
+        self.rows(scenario, case, IDEAL).first().copied()
+    }
+
+    /// The flows with `role` in each of a controller's trials. Trials in which one of them failed are left out.
+    pub(crate) fn trials(rows: &[&'a Row], role: &str) -> Trials<'a> {
+        let mut trials = Trials::new();
+        for row in rows.iter().filter(|row| row.has_role(role)) {
+            trials.entry(row.key.seed).or_default().push(*row);
+        }
+        trials.retain(|_, rows| rows.iter().all(|row| row.outcome != SessionOutcome::Failed));
+        trials
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    /// The rows of a shape that a program of this version has written, from `tests/rows/`.
+    fn golden(shape: &str) -> Vec<Row> {
+        let file = format!("{}/tests/rows/{shape}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        read(Path::new(&file)).unwrap()
+    }
+
+    fn groups(row: &Row) -> [bool; 5] {
+        [
+            row.sender.is_some(),
+            row.control.is_some(),
+            row.restarted.is_some(),
+            row.adaptive.is_some(),
+            row.link.is_some(),
+        ]
+    }
+
+    const NONE: [bool; 5] = [false; 5];
+    const FIRST: [bool; 5] = [true, false, false, false, true];
+    const CONTROL: [bool; 5] = [true, true, false, false, true];
+
+    #[rstest]
+    #[case("1-first", &[NONE, FIRST])]
+    #[case("2-cases", &[NONE, FIRST])]
+    #[case("3-control", &[NONE, CONTROL, CONTROL])]
+    #[case("4-adaptive", &[[true, true, false, true, true]])]
+    #[case("5-flows", &[CONTROL, CONTROL])]
+    #[case("6-restarts", &[NONE, CONTROL, CONTROL, CONTROL, [true; 5]])]
+    fn every_released_shape_of_a_row_is_read_with_all_its_groups(
+        #[case] shape: &str,
+        #[case] expected: &[[bool; 5]],
+    ) {
+        let rows = golden(shape);
+        assert_eq!(rows.iter().map(groups).collect::<Vec<_>>(), expected);
+        for row in rows {
+            assert_eq!(parse(&line(&row).unwrap()), Ok(Some(row)));
+        }
+    }
+
+    #[test]
+    fn rows_of_the_first_program_are_those_of_viewers_without_a_case() {
+        let row = golden("1-first").remove(1);
+        assert_eq!((row.key.case.as_str(), row.role.as_str()), ("", "viewer"));
+        assert_eq!(row.sender.as_ref().unwrap().lost_packets, 4);
+    }
+
+    /// The last row of the newest shape, with all groups, as JSON.
+    fn whole() -> serde_json::Map<String, serde_json::Value> {
+        let row = serde_json::to_value(golden("6-restarts").pop().unwrap()).unwrap();
+        row.as_object().unwrap().clone()
+    }
+
+    #[rstest]
+    #[case("lost_bytes")]
+    #[case("rtt_mean_s")]
+    #[case("restarts")]
+    #[case("switch_share")]
+    #[case("queue_drops")]
+    #[case("frames")]
+    fn a_row_that_lacks_a_required_field_is_an_error_that_names_row_and_field(#[case] field: &str) {
+        let mut row = whole();
+        row.remove(field).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = serde_json::to_string(&row).unwrap();
+        fs::write(file.path(), format!("\n{text}\n")).unwrap();
+        let error = read(file.path()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        let said = error.to_string();
+        for part in ["line 2", "ladder under reno", "seed 1", &format!("`{field}`")] {
+            assert!(said.contains(part), "{part} is missing in: {said}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_a_newer_program_and_a_missing_optional_one_lose_nothing() {
+        let mut row = whole();
+        row.insert("rtt_p99_s".into(), 0.2.into());
+        row.remove("capacity_mean_bps").unwrap();
+        let row: Row = serde_json::from_value(row.into()).unwrap();
+        assert_eq!(groups(&row), [true; 5]);
+        assert_eq!(row.control.unwrap().capacity_mean_bps, None);
+    }
+
+    #[test]
+    fn only_results_of_the_same_scenario_are_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let mut store = Store::replace(home.path(), "few").unwrap();
+        let rows = golden("6-restarts");
+        let key = rows[0].key.clone();
+        store.add(vec![rows[0].clone()]).unwrap();
+        store.finish(std::iter::once(&key)).unwrap();
+        assert_eq!(read_directory(home.path()).unwrap(), rows[..1]);
+        let refused = Store::replace(home.path(), "demo").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        let replaced = Store::replace(home.path(), "few").unwrap();
+        assert!(replaced.kept.is_empty() && !home.path().join(ROWS).exists());
+    }
+
+    #[test]
+    fn torn_lines_and_those_of_other_formats_are_passed_over() {
+        let text = line(&golden("1-first").remove(0)).unwrap();
+        let newer = text.replace("\"version\":1", "\"version\":2");
+        for other in [&text[..text.len() / 2], &newer, "{\"format\":\"lab-live\"}"] {
+            assert_eq!(parse(other), Ok(None), "{other}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! [`Job`]: one run to be made. Jobs are planned in the order in which results are written, and worked off on all
+//! cores, each as a simulation of its own; they share only the queue.
+
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use playrate_transport::ControllerChoice;
+
+use super::progress::ProgressDisplay;
+use crate::result::{IDEAL, ResultKey, Row, series_files};
+use crate::scenario::Scenario;
+use crate::sim::{self, RunHandle, SimError};
+
+/// Interval of progress reports.
+const TICK: Duration = Duration::from_millis(100);
+
+/// One run to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) scenario: Arc<Scenario>,
+    /// Controller of the viewers; `None` is the ideal sender.
+    pub(crate) controller: Option<ControllerChoice>,
+    pub(crate) key: ResultKey,
+}
+
+impl Job {
+    /// Estimate of the work, in bytes to be received.
+    pub(crate) fn weight(&self) -> u64 {
+        if self.controller.is_none() {
+            return 0;
+        }
+        let scenario = &self.scenario;
+        let (viewers, title) = (&scenario.viewers, scenario.title.source());
+        let of_titles = match viewers.leaves_after {
+            None => title.len(),
+            Some(after) => {
+                let carried = scenario.path.forward.rate.mean().map(|rate| rate * after);
+                carried.map_or(title.len(), |bytes| bytes.as_u64().min(title.len()))
+            }
+        };
+        let of_titles = of_titles.saturating_mul(viewers.count.into());
+        // Bulk flows fill the link until the last viewer has finished, at least for the title's duration.
+        let stay = title.title().duration();
+        let stay = viewers.leaves_after.map_or(stay, |after| after.min(stay));
+        let length = viewers.last_joins().saturating_add(stay);
+        let link = scenario
+            .path
+            .forward
+            .rate
+            .mean()
+            .map(|rate| (rate * length).as_u64());
+        match (&scenario.bulk, link) {
+            (Some(_), Some(link)) => link.max(of_titles),
+            _ => of_titles,
+        }
+    }
+
+    /// Number of rows that the run has.
+    pub(crate) fn rows(&self) -> u32 {
+        if self.controller.is_none() {
+            1
+        } else {
+            self.scenario.flows()
+        }
+    }
+}
+
+/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. The ideal row comes first.
+pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for scenario in scenarios {
+        let mut add = |controller: Option<&ControllerChoice>, trial: u32| {
+            jobs.push(Job {
+                scenario: Arc::clone(scenario),
+                controller: controller.cloned(),
+                key: ResultKey {
+                    scenario: scenario.name.clone(),
+                    case: scenario.case.clone(),
+                    scenario_hash: scenario.hash.clone(),
+                    controller: controller.map_or_else(|| IDEAL.to_owned(), ToString::to_string),
+                    trial,
+                    seed: scenario.seed_of(trial),
+                },
+            });
+        };
+        // The ideal link carries one flow at a constant rate.
+        let alone = scenario.flows() == 1 && scenario.path.forward.cross_traffic.is_empty();
+        if scenario.ideal && alone && scenario.path.forward.rate.mean().is_some() {
+            add(None, 1);
+        }
+        for controller in &scenario.controllers {
+            for trial in 1..=scenario.trials {
+                add(Some(controller), trial);
+            }
+        }
+    }
+    jobs
+}
+
+/// Results of a job.
+#[derive(Debug)]
+pub(crate) struct JobResults {
+    pub(crate) rows: Vec<Row>,
+    /// Time series by file name, if they are kept.
+    pub(crate) series: Vec<(String, String)>,
+}
+
+/// Runs whose time series are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SeriesOf {
+    /// The first trial of each controller.
+    First,
+    /// All trials of each controller.
+    All,
+}
+
+impl SeriesOf {
+    /// Returns true if those of trial `trial`, from 1, are written.
+    const fn takes(self, trial: u32) -> bool {
+        matches!(self, Self::All) || trial == 1
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PoolOptions {
+    /// Number of jobs at once; `None` is the number of cores.
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Jobs whose time series are kept.
+    pub(crate) series: Option<SeriesOf>,
+}
+
+/// Runs `jobs`, shows progress on stderr, and calls `done` with the index of each job that is over and its results or
+/// an error message. When `stop` becomes true, no more jobs are started and the running ones are stopped.
+pub(crate) fn work(
+    jobs: &[&Job],
+    options: PoolOptions,
+    stop: &AtomicBool,
+    mut done: impl FnMut(usize, Result<JobResults, String>),
+) {
+    let mut display = ProgressDisplay::new(jobs.len(), jobs.iter().map(|job| job.weight()).sum());
+    let (mut runs, mut weight) = (0, 0);
+    let threads = options
+        .threads
+        .or_else(|| std::thread::available_parallelism().ok());
+    let threads = threads.map_or(1, NonZeroUsize::get);
+    let next = AtomicUsize::new(0);
+    let handles: Vec<Mutex<Arc<RunHandle>>> = (0..threads).map(|_| Mutex::default()).collect();
+    let (sender, results) = channel();
+    std::thread::scope(|scope| {
+        for handle in &handles {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Relaxed);
+                    let Some(job) = jobs.get(index) else { break };
+                    let fresh = Arc::new(RunHandle::default());
+                    *lock(handle) = Arc::clone(&fresh);
+                    let Some(result) = perform(job, options.series, &fresh) else {
+                        break;
+                    };
+                    // The bytes of a finished job are counted by its weight.
+                    *lock(handle) = Arc::default();
+                    if sender.send((index, result)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match results.recv_timeout(TICK) {
+                Ok((index, result)) => {
+                    runs += 1;
+                    weight += jobs.get(index).map_or(0, |job| job.weight());
+                    done(index, result);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let running: u64 = handles.iter().map(|handle| lock(handle).received()).sum();
+            display.show(runs, weight + running);
+            if stop.load(Relaxed) {
+                next.store(jobs.len(), Relaxed);
+                for handle in &handles {
+                    lock(handle).stop();
+                }
+            }
+        }
+    });
+    display.finish();
+}
+
+fn lock(handle: &Mutex<Arc<RunHandle>>) -> MutexGuard<'_, Arc<RunHandle>> {
+    handle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs one job; `None` if it was stopped.
+fn perform(
+    job: &Job,
+    series: Option<SeriesOf>,
+    handle: &Arc<RunHandle>,
+) -> Option<Result<JobResults, String>> {
+    let series = series.is_some_and(|of| of.takes(job.key.trial));
+    match catch_unwind(AssertUnwindSafe(|| make(job, series, handle))) {
+        Ok(Err(SimError::Stopped)) => None,
+        Ok(made) => Some(made.map_err(|error| error.to_string())),
+        Err(_) => Some(Err("the run panicked; see the message above".to_owned())),
+    }
+}
+
+fn make(job: &Job, series: bool, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
+    let scenario = &*job.scenario;
+    let Some(controller) = &job.controller else {
+        let rate = scenario.path.forward.rate.mean().unwrap_or_default();
+        let ideal = sim::ideal(
+            scenario.title.source().title(),
+            rate,
+            scenario.path.round_trip(),
+            scenario.playout.clone(),
+            scenario.viewers.leaves_after,
+        )
+        .map_err(|error| SimError::setup("the player", &error))?;
+        return Ok(JobResults {
+            rows: vec![Row::of_ideal(scenario, &job.key, &ideal)],
+            series: Vec::new(),
+        });
+    };
+    let mut setup = scenario.setup(controller, job.key.seed);
+    setup.taps = series;
+    let run = sim::run_with(&setup, handle)?;
+    Ok(JobResults {
+        rows: Row::of_run(scenario, &job.key, &run),
+        series: if series {
+            series_files(&job.key, &run)
+        } else {
+            Vec::new()
+        },
+    })
+}

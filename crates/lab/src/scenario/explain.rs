@@ -1,0 +1,285 @@
+//! Scenarios described in words, with a small diagram.
+
+use std::fmt::Write as _;
+
+use playrate_netsim::{Loss, QueueLimit};
+use video_client::playout::{Clock, Fill, Start};
+
+use super::file::TimeRange;
+use super::{Flows, Scenario, titles};
+use crate::figure::PathDiagram;
+use crate::words::{count, grouped, rate, size, time};
+
+/// Describes a scenario for people: first the lines that all cases share, then those of each case.
+pub(crate) fn explain(cases: &[Scenario]) -> String {
+    let Some(first) = cases.first() else {
+        return String::new();
+    };
+    let mut text = format!("{}\n\n{}\n\n", first.name, first.about);
+    let all: Vec<Vec<LabelledLine>> = cases.iter().map(Scenario::lines).collect();
+    let common = |line: &LabelledLine| all.iter().all(|lines| lines.contains(line));
+    // Writing to a String cannot fail, here and below.
+    let put = |text: &mut String, (label, value): &LabelledLine| {
+        let _ = writeln!(text, "{label:<12}{value}");
+    };
+    let shared = all.first().into_iter().flatten();
+    shared
+        .filter(|line| common(line))
+        .for_each(|line| put(&mut text, line));
+    if first.case.is_empty() {
+        return format!("{text}\n{}", first.diagram());
+    }
+    for (case, lines) in cases.iter().zip(&all) {
+        let about = case.case_about.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "\nCase {}: {about}", case.case);
+        for setting in &case.case_sets {
+            put(
+                &mut text,
+                &("Sets", format!("{} = {}", setting.key, setting.value)),
+            );
+        }
+        let own = lines.iter().filter(|line| !common(line));
+        own.for_each(|line| put(&mut text, line));
+        let _ = write!(text, "\n{}", case.diagram());
+    }
+    text
+}
+
+fn flows_words(flows: &Flows) -> String {
+    let mut text = if flows.joins.from < flows.joins.to {
+        format!("joining at a random time in {}", flows.joins)
+    } else {
+        format!("joining at {}", time(flows.joins.from))
+    };
+    if flows.count > 1 && !flows.join_every.is_zero() {
+        let _ = write!(text, ", one more every {}", time(flows.join_every));
+    }
+    if let Some(after) = flows.leaves_after {
+        let _ = write!(text, ", leaving after {}", time(after));
+    }
+    text
+}
+
+type LabelledLine = (&'static str, String);
+
+impl Scenario {
+    fn lines(&self) -> Vec<LabelledLine> {
+        let mut lines = Vec::new();
+        if let Some(source) = &self.source {
+            lines.push(("Source", source.clone()));
+        }
+        if !self.claims.is_empty() {
+            lines.push(("Claims", self.claims.join(", ")));
+        }
+        let names: Vec<_> = self.controllers.iter().map(ToString::to_string).collect();
+        lines.push(("Controllers", names.join(", ")));
+        let extra = if self.ideal {
+            ", and one of the ideal sender"
+        } else {
+            ""
+        };
+        let trials = format!(
+            "{} of each controller, seeds {} to {}{extra}",
+            count(self.trials.into(), "run", "runs"),
+            self.seed,
+            self.seed_of(self.trials)
+        );
+        lines.push(("Trials", trials));
+        lines.push(("Title", self.title_words()));
+        lines.push(("Player", self.player_words()));
+        if let Some(viewers) = self.viewers_words() {
+            lines.push(("Viewers", viewers));
+        }
+        if let Some(bulk) = &self.bulk {
+            let controller = bulk.controller.as_ref().map_or_else(
+                || "the controller of the viewers".to_owned(),
+                |controller| format!("{controller}, whatever controller the viewers have"),
+            );
+            let when = flows_words(&bulk.flows);
+            let words = format!(
+                "{}, each under {controller}; {when}",
+                count(bulk.flows.count.into(), "endless download", "endless downloads")
+            );
+            lines.push(("Downloads", words));
+        }
+        if self.access_delay != TimeRange::ZERO {
+            let words = format!(
+                "{} from each end of a flow to the bottleneck, one way, drawn for each",
+                self.access_delay
+            );
+            lines.push(("Access", words));
+        }
+        let traffic = &self.path.forward.cross_traffic;
+        if !traffic.is_empty() {
+            let names: Vec<_> = traffic.iter().map(ToString::to_string).collect();
+            lines.push(("Cross", names.join(", ")));
+        }
+        if !self.windows.is_empty() {
+            let names: Vec<_> = self.windows.iter().map(ToString::to_string).collect();
+            lines.push((
+                "Windows",
+                format!("{} of the run, counted separately", names.join(", ")),
+            ));
+        }
+        lines.push(("Hash", self.hash.clone()));
+        lines
+    }
+
+    fn viewers_words(&self) -> Option<String> {
+        let viewers = &self.viewers;
+        let plain = viewers.count == 1 && viewers.last_joins().is_zero() && viewers.leaves_after.is_none();
+        (!plain).then(|| {
+            let number = count(viewers.count.into(), "viewer", "viewers");
+            format!("{number}; {}", flows_words(viewers))
+        })
+    }
+
+    fn title_words(&self) -> String {
+        let title = self.title.source().title();
+        if let Some(presentation) = self.title.representations() {
+            let rates = presentation.representations().iter();
+            let rates: Vec<_> = rates
+                .map(|it| format!("{} at {}", it.name, rate(it.rate)))
+                .collect();
+            return format!(
+                "{}: {} in {} segments, {}",
+                self.title.name(),
+                time(title.duration()),
+                presentation.segment_count(),
+                rates.join(", ")
+            );
+        }
+        format!(
+            "{}: {}, {}, {} on average (λ), {} frames",
+            self.title.name(),
+            time(title.duration()),
+            size(title.file_size()),
+            rate(title.average_rate()),
+            grouped(title.frames().len() as u64)
+        )
+    }
+
+    fn player_words(&self) -> String {
+        if self.title.representations().is_some() {
+            return titles::player_words(&self.dash, &self.title);
+        }
+        let config = &self.playout;
+        let start = match config.start {
+            Start::After(after) => format!("starts after {}", time(after)),
+            Start::Filled(Fill::Bytes(bytes)) => format!("starts with {} buffered", size(bytes)),
+            Start::Filled(Fill::PlayingTime(playing)) => {
+                format!("starts with {} of playing time buffered", time(playing))
+            }
+            Start::Filled(Fill::Segments(number)) => {
+                format!(
+                    "starts with {} buffered",
+                    count(number.into(), "segment", "segments")
+                )
+            }
+        };
+        let clock = match &config.clock {
+            Clock::CatchUp(clock) => format!(
+                "catch-up clock: shows late frames at {} % of the frame rate, discards those later than {}, \
+                 restarts the clock after {}",
+                clock.speed_percent,
+                time(clock.late),
+                time(clock.max_jitter)
+            ),
+            Clock::Rebuffer(_) => {
+                "rebuffer clock: stalls when the buffer is empty and resumes when it is refilled".to_owned()
+            }
+        };
+        let buffers = format!(
+            "playout buffer {}, receive buffer {}",
+            size(config.playout_buffer),
+            size(config.receive_buffer)
+        );
+        format!("{buffers}; {start}; {clock}")
+    }
+
+    /// Server, bottleneck and receivers as a line of text.
+    fn diagram(&self) -> String {
+        let PathWords { queue, rate, loss } = self.path_words();
+        let loss = loss.unwrap_or_else(|| "no".to_owned());
+        let back = if self.path.forward.rate.shared_medium().is_some() {
+            format!("ACKs over the same hop, queue {}", self.path.backward.queue)
+        } else {
+            "ACKs unhindered".to_owned()
+        };
+        let receivers = self.receivers();
+        let server = if self.flows() == 1 { "server " } else { "servers" };
+        format!(
+            "{server}──▶ [ queue {queue} ]──▶ {rate}, {loss} random loss ──▶ {receivers}\n       ◀──────── {} \
+             round trip, {back} ────────\n",
+            time(self.path.round_trip())
+        )
+    }
+
+    fn receivers(&self) -> String {
+        let mut text = if self.viewers.count == 1 {
+            "viewer".to_owned()
+        } else {
+            format!("{} viewers", self.viewers.count)
+        };
+        if let Some(bulk) = &self.bulk {
+            let _ = write!(
+                text,
+                " + {}",
+                count(bulk.flows.count.into(), "download", "downloads")
+            );
+        }
+        text
+    }
+
+    fn path_words(&self) -> PathWords {
+        let link = &self.path.forward;
+        let queue = match link.queue {
+            QueueLimit::Packets(packets) => count(packets.into(), "packet", "packets"),
+            _ => link
+                .build(self.path.round_trip(), playrate_netsim::Seed::new(0))
+                .ok()
+                .and_then(|link| link.queue_limit())
+                .map_or_else(|| "unlimited".to_owned(), size),
+        };
+        let mut speed = link.rate.mean().map_or_else(|| link.rate.to_string(), rate);
+        if let Some(medium) = link.rate.shared_medium() {
+            speed = format!("{medium}, {speed}");
+        }
+        let times = link.rate.mean().map_or_else(String::new, |mean| {
+            let lambda = self.title_rate().as_mbps();
+            format!(" = {:.2} λ", mean.as_mbps() / lambda)
+        });
+        PathWords {
+            queue,
+            rate: format!("{speed}{times}"),
+            loss: match link.loss {
+                Loss::None => None,
+                loss => Some(loss.to_string()),
+            },
+        }
+    }
+
+    /// Server, bottleneck and receivers as SVG.
+    pub(crate) fn diagram_svg(&self) -> String {
+        let PathWords { queue, rate, loss } = self.path_words();
+        PathDiagram {
+            sender: "each controller in turn".to_owned(),
+            queue,
+            rate,
+            rtt: time(self.path.round_trip()),
+            loss,
+            receiver: format!(
+                "{}; buffer {}",
+                self.receivers(),
+                size(self.playout.playout_buffer)
+            ),
+        }
+        .svg()
+    }
+}
+
+struct PathWords {
+    queue: String,
+    rate: String,
+    loss: Option<String>,
+}

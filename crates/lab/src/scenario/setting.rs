@@ -1,0 +1,205 @@
+//! [`Setting`] and [`Overlay`]: a value in place of another, as commands ask for it and as it is applied.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::error::dotted;
+
+/// A value for a key of a scenario, given with a command in place of the one in the file: `path.queue=0.5bdp`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Key with its tables, such as `path.queue`.
+    pub key: String,
+    /// The new value as TOML writes it, such as `"0.5bdp"` or `3`.
+    pub value: String,
+}
+
+impl Setting {
+    /// A setting of `key` (with its tables, such as `path.queue`) to `value`.
+    pub fn new(key: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self {
+            key: key.into(),
+            value: value.into().to_string(),
+        }
+    }
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    /// Reads `KEY=VALUE`. A value that TOML reads as a number, a Boolean, a list or a string is that; any other
+    /// is a string, so that quantities need no quotes.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or_else(|| wrong(text))?;
+        let (key, value) = (key.trim(), value.trim());
+        if key.is_empty() || value.is_empty() {
+            return Err(wrong(text));
+        }
+        let read: Option<Value> = toml::from_str::<Table>(&format!("value = {value}"))
+            .ok()
+            .and_then(|mut table| table.remove("value"))
+            .filter(|value| !matches!(value, Value::Table(_) | Value::Datetime(_)));
+        Ok(Self::new(
+            key,
+            read.unwrap_or_else(|| Value::String(value.to_owned())),
+        ))
+    }
+}
+
+/// The problem of a text that is not of the form KEY=VALUE.
+fn wrong(text: &str) -> String {
+    format!("expected KEY=VALUE, such as path.queue=0.5bdp (got `{text}`)")
+}
+
+/// A setting as it is applied to a parsed file: the value carries its place, for error messages.
+#[derive(Clone, Debug)]
+pub(super) struct Overlay<'a> {
+    pub(super) key: String,
+    pub(super) value: Spanned<DeValue<'a>>,
+}
+
+impl<'a> Overlay<'a> {
+    /// The overlay of a setting; `span` stands for the setting in error messages.
+    pub(super) fn of_setting(setting: &'a Setting, span: Range<usize>) -> Result<Self, String> {
+        let value = DeValue::parse(&setting.value)
+            .map_err(|_| wrong(&format!("{}={}", setting.key, setting.value)))?;
+        Ok(Self {
+            key: setting.key.clone(),
+            value: moved_to(value.into_inner(), &span),
+        })
+    }
+
+    /// Puts the value into `table` and makes the tables that are missing on the way.
+    pub(super) fn apply(&self, table: &mut DeTable<'a>) -> Result<(), String> {
+        let parts: Vec<&str> = self.key.split('.').collect();
+        let (last, tables) = match parts.split_last() {
+            Some(split) if parts.iter().all(|part| !part.is_empty()) => split,
+            _ => {
+                let key = &self.key;
+                return Err(format!(
+                    "invalid key `{key}`: write its tables before it, with dots, such as path.rate"
+                ));
+            }
+        };
+        let span = self.value.span();
+        let name = |part: &str| Spanned::new(span.clone(), part.to_owned().into());
+        let mut place = table;
+        for (depth, part) in tables.iter().enumerate() {
+            let entry = place
+                .entry(name(part))
+                .or_insert_with(|| Spanned::new(span.clone(), DeValue::Table(DeTable::new())));
+            let DeValue::Table(inner) = entry.get_mut() else {
+                let value = parts[..=depth].join(".");
+                return Err(format!(
+                    "cannot set `{}`: `{value}` is a value, not a table",
+                    self.key
+                ));
+            };
+            place = inner;
+        }
+        // An entry that is only overwritten keeps its key, and with it the key's old place.
+        place.remove(*last);
+        place.insert(name(last), self.value.clone());
+        Ok(())
+    }
+}
+
+/// Adds the overlays that a `set` table writes down to `all`: keys with dots, or tables in the table.
+pub(super) fn flatten<'a>(prefix: &str, table: &DeTable<'a>, all: &mut Vec<Overlay<'a>>) {
+    for (key, value) in table {
+        let key = dotted(prefix, key.get_ref());
+        match value.get_ref() {
+            DeValue::Table(inner) => flatten(&key, inner, all),
+            _ => all.push(Overlay {
+                key,
+                value: value.clone(),
+            }),
+        }
+    }
+}
+
+/// `value` with `span` as its place and that of everything in it.
+fn moved_to<'a>(value: DeValue<'a>, span: &Range<usize>) -> Spanned<DeValue<'a>> {
+    let value = match value {
+        DeValue::Array(list) => {
+            let list = list.into_iter().map(|value| moved_to(value.into_inner(), span));
+            DeValue::Array(list.collect())
+        }
+        value => value,
+    };
+    Spanned::new(span.clone(), value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    fn table(text: &str) -> Table {
+        toml::from_str(text).unwrap()
+    }
+
+    fn applied(setting: &Setting, text: &str) -> Result<Table, String> {
+        let mut parsed = DeTable::parse(text).unwrap();
+        Overlay::of_setting(setting, 0..0)?.apply(parsed.get_mut())?;
+        Ok(Table::deserialize(toml::Deserializer::from(parsed)).unwrap())
+    }
+
+    #[test]
+    fn a_value_takes_the_place_of_another_and_missing_tables_are_made() {
+        let path = "[path]\nrate = \"20Mbit/s\"\nrtt = \"100ms\"\n";
+        assert_eq!(
+            applied(&Setting::new("path.rate", "10Mbit/s"), path).unwrap(),
+            table("[path]\nrate = \"10Mbit/s\"\nrtt = \"100ms\"\n")
+        );
+        assert_eq!(
+            applied(&Setting::new("bulk.count", 10), "").unwrap(),
+            table("[bulk]\ncount = 10\n")
+        );
+        assert_eq!(
+            applied(&"list=[\"a\", \"b\"]".parse().unwrap(), "list = 1").unwrap(),
+            table("list = [\"a\", \"b\"]")
+        );
+    }
+
+    #[test]
+    fn a_key_that_leads_through_a_value_is_refused() {
+        let path = "[path]\nrate = \"20Mbit/s\"\n";
+        let wrong = applied(&Setting::new("path.rate.mean", "1Mbit/s"), path);
+        assert_eq!(
+            wrong.unwrap_err(),
+            "cannot set `path.rate.mean`: `path.rate` is a value, not a table"
+        );
+        assert!(applied(&Setting::new("path..rate", 1), path).is_err());
+    }
+
+    #[test]
+    fn settings_are_read_from_texts_with_and_without_quotes() {
+        let value = |text: &str| text.parse::<Setting>().unwrap().value;
+        assert_eq!(value("path.queue=0.5bdp"), "\"0.5bdp\"");
+        assert_eq!(value("path.queue = \"0.5bdp\""), "\"0.5bdp\"");
+        assert_eq!(value("viewer.count=3"), "3");
+        assert_eq!(value("ideal=false"), "false");
+        assert_eq!(value("controllers=[\"reno\"]"), "[\"reno\"]");
+        for wrong in ["path.queue", "=1bdp", "path.queue="] {
+            let error = wrong.parse::<Setting>().unwrap_err();
+            assert!(error.contains("expected KEY=VALUE"), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_with_dots_and_tables_in_tables_are_the_same_overlays() {
+        let keys = |text: &str| -> Vec<String> {
+            let parsed = DeTable::parse(text).unwrap();
+            let mut overlays = Vec::new();
+            flatten("", parsed.get_ref(), &mut overlays);
+            overlays.into_iter().map(|overlay| overlay.key).collect()
+        };
+        let expected = ["bulk.count", "path.rate"];
+        assert_eq!(keys("\"bulk.count\" = 10\n\"path.rate\" = \"1Mbit/s\""), expected);
+        assert_eq!(keys("bulk.count = 10\npath.rate = \"1Mbit/s\""), expected);
+    }
+}

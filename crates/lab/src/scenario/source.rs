@@ -1,0 +1,139 @@
+//! [`ScenarioSource`]: the text of a scenario, built in (every file of `scenarios/`) or from a file.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use super::{Changes, Document, Scenario, ScenarioError};
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of the built-in scenarios, in the order of listings. A test compares the list with the directory.
+pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
+    "three-controllers",
+    "p12-3",
+    "p12-5",
+    "p13-4",
+    "p13-4-loss",
+    "p13-6",
+    "p13-7",
+    "p13-8",
+    "p13-9",
+    "p13-10",
+    "p13-11",
+    "p14-rtt100",
+    "p14-rtt3",
+    "p14-rtt200",
+    "p15-rtt3",
+    "p15-rtt100",
+    "p15-rtt200",
+    "p15-pob",
+    "p21-resume",
+    "p21-dash",
+];
+
+/// Name of the group of the scenarios of all papers.
+pub(crate) const PAPERS: &str = "papers";
+
+/// The paper that a scenario's name begins with: `p13` of `p13-4`.
+fn paper(name: &str) -> Option<&str> {
+    let (paper, _) = name.split_once('-')?;
+    let number = paper.strip_prefix('p')?;
+    (!number.is_empty() && number.chars().all(|c| c.is_ascii_digit())).then_some(paper)
+}
+
+/// Groups by name, each with its scenarios: all papers, then each paper.
+pub(crate) fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let of_papers: Vec<_> = BUILT_IN
+        .iter()
+        .filter_map(|(name, _)| Some((paper(name)?, *name)))
+        .collect();
+    let all = of_papers.iter().map(|(_, name)| *name).collect();
+    let mut groups = vec![(PAPERS, all)];
+    for papers in of_papers.chunk_by(|one, other| one.0 == other.0) {
+        let names = papers.iter().map(|(_, name)| *name).collect();
+        groups.extend(papers.first().map(|(paper, _)| (*paper, names)));
+    }
+    groups
+}
+
+/// The scenarios of the group called `name`, or `name` itself if it names no group.
+pub(crate) fn named(name: &str) -> Vec<&str> {
+    let group = groups().into_iter().find(|(group, _)| *group == name);
+    group.map_or_else(|| vec![name], |(_, names)| names)
+}
+
+/// The text of a scenario and where it is from.
+#[derive(Clone, Debug)]
+pub struct ScenarioSource {
+    pub(super) name: String,
+    /// Path of the file as error messages name it.
+    pub(super) file: String,
+    pub(super) text: Cow<'static, str>,
+    /// Directory of the files that the scenario names.
+    pub(super) base: PathBuf,
+}
+
+impl ScenarioSource {
+    /// The scenario called `name`: a built-in one, or a file if the name has a `/` in it or ends in `.toml`.
+    ///
+    /// # Errors
+    /// If the name is unknown or the file cannot be read.
+    pub fn find(name: &str) -> Result<Self, ScenarioError> {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+            return Ok(Self {
+                name: name.to_owned(),
+                file: format!("scenarios/{name}.toml"),
+                text: Cow::Borrowed(text),
+                base: PathBuf::from("scenarios"),
+            });
+        }
+        let path = Path::new(name);
+        let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(|end| end == "toml");
+        if !is_file {
+            let groups = groups().into_iter().map(|(group, _)| group);
+            let known: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).chain(groups).collect();
+            return Err(ScenarioError::Unknown {
+                name: name.to_owned(),
+                known: known.join(", "),
+            });
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::Read {
+            file: name.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let base = path.parent().unwrap_or(Path::new("."));
+        Ok(Self::new(stem.unwrap_or("scenario"), name, text, base))
+    }
+
+    /// A scenario called `name` with this text. `file` stands in error messages; files that the scenario names are
+    /// looked for from `base`.
+    pub fn new(name: &str, file: &str, text: impl Into<Cow<'static, str>>, base: &Path) -> Self {
+        Self {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            text: text.into(),
+            base: base.to_owned(),
+        }
+    }
+
+    /// The scenarios of the file, one for each case in the order of the file; one without a case name if it has none.
+    ///
+    /// # Errors
+    /// If something in it is wrong.
+    pub fn scenarios(&self, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
+        self.document()?.scenarios(changes)
+    }
+
+    /// Parses the text, and splits it into its cases.
+    ///
+    /// # Errors
+    /// If it is not TOML, or its cases, figures or claims have unknown keys or values of the wrong type.
+    pub(crate) fn document(&self) -> Result<Document<'_>, ScenarioError> {
+        Document::parse(self)
+    }
+}

@@ -1,0 +1,360 @@
+//! [`Session`]: server and client of one viewer, on any runtime and sockets.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use playrate_netsim::{LinkSeries, Seed};
+use playrate_transport::{
+    Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust, time,
+};
+use playrate_units::Bytes;
+use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use quinn::{AsyncUdpSocket, Runtime};
+use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
+use video_client::dash::DashSession;
+use video_client::report::QualityReport;
+use video_client::{Discard, PlayOptions, Played};
+use video_server::library::Library;
+use video_server::serve::{Settings, VideoServer};
+
+use super::recording::Recording;
+use super::viewing::{StatusCell, ViewerSpans, Viewing};
+use super::windows::Marks;
+use super::{QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
+
+/// Name in the certificate of a run's server.
+pub(super) const SERVER_NAME: &str = "server";
+
+/// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
+pub(super) const MTU: u16 = 1_452;
+
+/// Runtime and sockets of one flow.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) server: Arc<dyn AsyncUdpSocket>,
+    pub(super) client: Arc<dyn AsyncUdpSocket>,
+    /// Address at which the client reaches the server.
+    pub(super) address: SocketAddr,
+    /// Beginning of the run, on the runtime's clock.
+    pub(super) start: Instant,
+    /// Time that the server has to see that its client has left.
+    pub(super) shutdown_timeout: Duration,
+}
+
+/// Makes the two ends of one flow, with the lab's fixed transport parameters.
+pub(super) struct FlowEnds<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) endpoints: &'a Endpoints,
+    seed: Seed,
+}
+
+impl<'a> FlowEnds<'a> {
+    /// The ends of the flow `name`, such as `viewer 3`, whose random choices are all drawn from the setup's seed.
+    pub(super) fn new(setup: &'a Setup, endpoints: &'a Endpoints, name: &str) -> Self {
+        let seed = setup.seed.child(name);
+        Self {
+            setup,
+            endpoints,
+            seed,
+        }
+    }
+
+    /// The server's certificate and the pin by which the client knows it.
+    pub(super) fn identity(&self) -> Result<(Identity, Pin), SimError> {
+        identity(self.seed)
+    }
+
+    /// Starts the server's endpoint. Its client may go without reading for `pause`, or the product's default.
+    pub(super) fn server(&self, identity: Identity, pause: Option<Duration>) -> Result<Server, SimError> {
+        let mut options = ServerOptions::new(identity);
+        options.transport.send_window = self.setup.send_window();
+        self.fix(&mut options.transport, "server");
+        if let Some(pause) = pause {
+            options.stall_timeout = pause;
+        }
+        let (runtime, socket) = (&self.endpoints.runtime, &self.endpoints.server);
+        Server::new(Arc::clone(runtime), Arc::clone(socket), options)
+            .map_err(|error| SimError::setup("the server", &error))
+    }
+
+    /// Makes the client's endpoint, whose connections accept `window` bytes ahead of what is read.
+    pub(super) fn client(&self, pin: Pin, window: Bytes) -> Result<Client, SimError> {
+        let mut options = ClientOptions::new(Trust::Pin(pin));
+        options.transport.stream_receive_window = window;
+        options.transport.receive_window = window;
+        self.fix(&mut options.transport, "client");
+        let (runtime, socket) = (&self.endpoints.runtime, &self.endpoints.client);
+        Client::new(Arc::clone(runtime), Arc::clone(socket), options)
+            .map_err(|error| SimError::setup("the client", &error))
+    }
+
+    /// The address at which the client reaches the server.
+    pub(super) fn target(&self) -> Target {
+        Target::at(SERVER_NAME, self.endpoints.address)
+    }
+
+    /// Fixes the MTU, and draws all random choices of the end called `name` from the seed.
+    fn fix(&self, options: &mut TransportOptions, name: &str) {
+        options.initial_mtu = MTU;
+        options.mtu_discovery = None;
+        options.seed = Some(self.seed.derive(name));
+    }
+}
+
+/// PKCS #8 header before the 32 bytes of an Ed25519 private key (RFC 8410 §7).
+const PKCS8_ED25519: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+
+/// The identity of a run's server, and its pin. Reproducible, therefore not secret: for runs of the lab only.
+///
+/// An Ed25519 key made from the seed gives the same bytes every time; a certificate with an ECDSA key, as a server
+/// makes for itself, has signatures of 70 to 72 bytes.
+fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
+    let failed = |error: &dyn ToString| SimError::setup("the server's certificate", &error.to_string());
+    let mut der = PKCS8_ED25519.to_vec();
+    der.extend_from_slice(&seed.derive("identity"));
+    let der = PrivatePkcs8KeyDer::from(der);
+    let key = KeyPair::from_pkcs8_der_and_sign_algo(&der, &PKCS_ED25519).map_err(|error| failed(&error))?;
+    let certificate = CertificateParams::new(vec![SERVER_NAME.to_owned()])
+        .and_then(|params| params.self_signed(&key))
+        .map_err(|error| failed(&error))?;
+    let identity = Identity::new(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(der))
+        .map_err(|error| failed(&error))?;
+    let pin = identity.pin();
+    Ok((identity, pin))
+}
+
+#[derive(Debug)]
+enum Player {
+    /// For a title in one piece.
+    Progressive(video_client::Session),
+    /// For a title in several representations.
+    Dash(DashSession),
+}
+
+impl Player {
+    /// The player of `viewer`, which keeps its time series if the setup of `ends` keeps any.
+    fn new(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer) -> Self {
+        let path = format!("/{}", viewer.title.name());
+        let keeps_series = ends.setup.taps;
+        if let Some(presentation) = viewer.title.representations() {
+            let mut options = viewer.dash.clone();
+            if !keeps_series {
+                options.series_interval = Duration::ZERO;
+            }
+            let presentation = Arc::clone(presentation);
+            let session = DashSession::new(client, ends.target(), &path, options);
+            return Self::Dash(session.with_presentation(presentation));
+        }
+        let mut options = PlayOptions::default();
+        options.playout = viewer.playout.clone();
+        options.frames = viewer.title.frames();
+        if !keeps_series {
+            options.playout.series_interval = Duration::ZERO;
+        }
+        Self::Progressive(video_client::Session::new(client, ends.target(), &path, options))
+    }
+
+    /// Plays the title until it has arrived or `stop` resolves.
+    ///
+    /// # Errors
+    /// If the player cannot be set up.
+    async fn play(
+        &self,
+        viewing: &mut Viewing,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<Played, SimError> {
+        let failed = |error: &dyn ToString| SimError::setup("the player", &error.to_string());
+        match self {
+            Self::Progressive(session) => {
+                let played = session.play(&mut Discard, viewing, stop).await;
+                played.map_err(|error| failed(&error))
+            }
+            Self::Dash(session) => {
+                let played = session.play(&mut Discard, viewing, stop).await;
+                played.map_err(|error| failed(&error))
+            }
+        }
+    }
+}
+
+/// One viewer's server and client, about to begin.
+#[derive(Debug)]
+pub(super) struct Session {
+    runtime: Arc<dyn Runtime>,
+    server: VideoServer,
+    client: Client,
+    player: Player,
+    recording: Arc<Recording>,
+    viewing: Viewing,
+    leaves_after: Option<Duration>,
+    shutdown_timeout: Duration,
+}
+
+/// A session that is over, before the run is.
+#[derive(Debug)]
+pub(super) struct FinishedSession {
+    report: QualityReport,
+    recording: Arc<Recording>,
+    received: Marks,
+    spans: ViewerSpans,
+    /// Time of the request, since the run began.
+    joined: Duration,
+}
+
+impl Session {
+    /// Sets up server and client of `viewer`, the run's `index`th from 0.
+    ///
+    /// # Errors
+    /// If server, client or player cannot be set up.
+    pub(super) fn new(
+        setup: &Setup,
+        index: usize,
+        viewer: &Viewer,
+        endpoints: &Endpoints,
+    ) -> Result<Self, SimError> {
+        let runtime = Arc::clone(&endpoints.runtime);
+        let recording = Recording::new(setup, viewer.access, endpoints.start, Arc::clone(&runtime));
+        let recording = Arc::new(recording);
+        let ends = FlowEnds::new(setup, endpoints, &format!("viewer {index}"));
+        let (identity, pin) = ends.identity()?;
+        // A player of the papers may pause for as long as its receive buffer plays.
+        let server = ends.server(identity, Some(Duration::from_secs(3_600)))?;
+        let settings = settings(viewer, &recording);
+        let server = VideoServer::start(server, Arc::clone(&runtime), library(viewer)?, settings);
+        let client = ends.client(pin, setup.receive_window(viewer))?;
+        let title = viewer.title.source().title();
+        let frames = u32::try_from(title.frames().len()).unwrap_or(u32::MAX).max(1);
+        Ok(Self {
+            player: Player::new(&ends, client.clone(), viewer),
+            viewing: Viewing::new(title.duration() / frames, Arc::clone(&recording)),
+            runtime,
+            server,
+            client,
+            recording,
+            leaves_after: viewer.leaves_after,
+            shutdown_timeout: endpoints.shutdown_timeout,
+        })
+    }
+
+    /// Sets `status` whenever the session makes progress.
+    #[must_use]
+    pub(super) fn with_status(mut self, status: StatusCell) -> Self {
+        self.viewing.report_to(status);
+        self
+    }
+
+    /// Plays the title until it has arrived, the viewer leaves or `handle` stops the run, and shuts the server down.
+    ///
+    /// # Errors
+    /// If the player cannot be set up.
+    pub(super) async fn play(mut self, handle: &Arc<RunHandle>) -> Result<FinishedSession, SimError> {
+        let joined = self.recording.since_start(self.runtime.now());
+        self.viewing.begin(joined, Arc::clone(handle));
+        let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(handle));
+        let report = self.player.play(&mut self.viewing, leaving).await?.report;
+        let network = &report.network;
+        self.viewing.download_ended(network.ended, network.received);
+        self.client.wait_idle().await;
+        self.server.shutdown(self.shutdown_timeout).await;
+        Ok(FinishedSession {
+            recording: self.recording,
+            received: self.viewing.received().clone(),
+            spans: self
+                .viewing
+                .finish(report.playback.ended.unwrap_or(network.ended)),
+            report,
+            joined,
+        })
+    }
+}
+
+/// The titles of the server of `viewer`.
+fn library(viewer: &Viewer) -> Result<Library, SimError> {
+    let mut library = Library::new();
+    for (name, source) in viewer.title.resources() {
+        library = library
+            .with_source(&name, source)
+            .map_err(|error| SimError::setup("the server's library", &error))?;
+    }
+    Ok(library)
+}
+
+fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {
+    let mut settings = Settings::new(viewer.controller.clone());
+    let buffer = match viewer.title.representations() {
+        Some(presentation) => viewer.dash.playout_buffer(presentation),
+        None => viewer.playout.playout_buffer,
+    };
+    settings.playout_buffer = viewer.server_knows_buffer.then_some(buffer);
+    settings.observers.push(Arc::clone(recording) as Arc<_>);
+    settings
+}
+
+/// Resolves when the viewer leaves `after` its beginning, or when the run is stopped.
+async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, handle: Arc<RunHandle>) {
+    let enough = async {
+        match after {
+            Some(after) => time::sleep(&*runtime, after).await,
+            None => std::future::pending().await,
+        }
+    };
+    let (mut enough, mut stopped) = (pin!(enough), pin!(handle.stopped()));
+    let mut registered = false;
+    poll_fn(|cx| {
+        // One registration is enough to be woken; after that reading the flag costs less than polling again.
+        if handle.is_stopped() || (!registered && stopped.as_mut().poll(cx).is_ready()) {
+            return Poll::Ready(());
+        }
+        registered = true;
+        enough.as_mut().poll(cx)
+    })
+    .await;
+}
+
+impl FinishedSession {
+    /// The session's results in a run that lasted `length`, with the series of the bottleneck if it has one.
+    pub(super) fn collect(self, length: Duration, link: Option<&LinkSeries>) -> SimulatedViewer {
+        let (control, restarts) = self.recording.statistics().unzip();
+        SimulatedViewer {
+            joined: self.joined,
+            windows: self.recording.counts(length, &self.received),
+            control,
+            restarts: restarts.flatten(),
+            transport: self.recording.samples(self.joined),
+            queue: link.map_or_else(Vec::new, |link| queue(link, self.joined)),
+            totals: self.recording.totals(),
+            spans: self.spans,
+            report: self.report,
+        }
+    }
+}
+
+/// The largest queue in every bin of the link's series, for a viewer who joined `joined` after the run began.
+fn queue(series: &LinkSeries, joined: Duration) -> Vec<QueueSample> {
+    let samples = series.iter().filter_map(|(time, bin)| {
+        Some(QueueSample {
+            at: time.elapsed().checked_sub(joined)?,
+            queued: bin.max_queue,
+        })
+    });
+    samples.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_identity_every_time_and_another_seed_another() {
+        let pin = |seed| identity(Seed::new(seed)).unwrap().1;
+        assert_eq!(pin(1), pin(1));
+        assert_ne!(pin(1), pin(2));
+    }
+}

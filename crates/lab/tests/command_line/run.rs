@@ -1,0 +1,121 @@
+//! `lab run`, `lab show` and `lab list`.
+
+use super::{Lab, SCENARIO};
+
+#[test]
+fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() {
+    let lab = Lab::with(SCENARIO);
+    for (out, jobs) in [("one", 1), ("many", 3)] {
+        let printed = lab.succeeds(&format!("run ./few.toml --jobs {jobs} --out {out}"));
+        for part in ["few", "ideal", "reno", "cubic", "Discarded frames"] {
+            assert!(printed.contains(part), "{part} is missing in: {printed}");
+        }
+    }
+    let whole = lab.read("one/runs.jsonl");
+    assert_eq!(whole, lab.read("many/runs.jsonl"));
+    assert_eq!(whole.lines().count(), 5);
+    for row in whole.lines() {
+        let ideal = row.contains("\"controller\":\"ideal\"");
+        assert_eq!(row.contains("\"window_mean_bytes\":"), !ideal, "{row}");
+        assert!(row.contains("\"role\":\"viewer\""), "{row}");
+    }
+
+    // As if it had been interrupted after three runs, in the middle of writing the fourth.
+    let done: String = whole.split_inclusive('\n').take(3).collect();
+    std::fs::create_dir(lab.path("part")).unwrap();
+    lab.write("part/runs.part.jsonl", &format!("{done}{{\"format\":\"lab-r"));
+    let said = lab.is_refused("run ./few.toml --out part");
+    assert!(said.contains("--resume"), "{said}");
+    lab.succeeds("run ./few.toml --out part --resume");
+    assert_eq!(lab.read("part/runs.jsonl"), whole);
+    assert!(!lab.path("part/runs.part.jsonl").exists());
+}
+
+#[test]
+fn series_writes_time_series_and_events() {
+    let lab = Lab::with(SCENARIO);
+    lab.succeeds("run ./few.toml --trials 1 --series --out out");
+    let transport = "at_s,window_bytes,ssthresh_bytes,srtt_s,rtt_s,capacity_bps";
+    for (kind, head) in [
+        ("transport", transport),
+        ("playout", "at_s,held_s,received_bytes"),
+        ("queue", "at_s,max_queue_bytes"),
+        ("events", "kind,from_s,to_s\nstartup,0,"),
+    ] {
+        let series = lab.read(&format!("out/series/few/cubic-seed1-viewer0-{kind}.csv"));
+        assert!(
+            series.starts_with(head) && (kind == "events" || series.lines().count() > 20),
+            "{series}"
+        );
+    }
+}
+
+#[test]
+fn an_invalid_scenario_is_refused_with_file_line_key_and_an_example() {
+    let lab = Lab::new();
+    lab.write("bad.toml", &SCENARIO.replace("3Mbit/s", "3Mbits"));
+    for line in ["run ./bad.toml", "show bad.toml"] {
+        let said = lab.is_refused(line);
+        assert!(said.contains("bad.toml, line 10, `path.rate`"), "{said}");
+        assert!(said.contains("20Mbit/s"), "{said}");
+    }
+    let said = lab.is_refused("run nothing");
+    assert!(said.contains("three-controllers"), "{said}");
+}
+
+#[test]
+fn scenarios_are_listed_and_explained() {
+    let lab = Lab::new();
+    let listed = lab.succeeds("list");
+    assert!(listed.contains("p12                  p12-3, p12-5\n"), "{listed}");
+    for name in ["three-controllers", "p13-9"] {
+        assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
+        let shown = lab.succeeds(&format!("show {name}"));
+        assert!(shown.starts_with(name) && shown.contains("round trip"), "{shown}");
+    }
+}
+
+#[test]
+fn cases_are_run_together_or_one_by_one_and_named_in_the_rows() {
+    let lab = Lab::new();
+    let cases = "[[case]]\nname = \"near\"\nset = { \"path.rtt\" = \"10ms\" }\n\
+                 [[case]]\nname = \"far\"\nset = { \"path.rtt\" = \"80ms\" }\n";
+    lab.write("cases.toml", &format!("{SCENARIO}{cases}"));
+    let run = "run ./cases.toml --trials 1 --series --out";
+    let printed = lab.succeeds(&format!("{run} all"));
+    assert!(printed.contains("cases far\n"), "{printed}");
+    let all = lab.read("all/runs.jsonl");
+    assert_eq!(all.lines().count(), 6);
+    lab.succeeds(&format!("{run} one --case far"));
+    let far: String = all.split_inclusive('\n').skip(3).collect();
+    assert_eq!(lab.read("one/runs.jsonl"), far);
+    assert!(far.contains("\"scenario\":\"cases\",\"case\":\"far\""), "{far}");
+    let series = "one/series/cases/far/reno-seed1-viewer0-queue.csv";
+    assert!(lab.path(series).exists());
+    let said = lab.is_refused(&format!("{run} none --case nowhere"));
+    assert!(said.contains("cases near, cases far"), "{said}");
+}
+
+#[test]
+fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads() {
+    let lab = Lab::new();
+    let flows = "[viewer]\ncount = 2\njoin_every = \"1s\"\n\
+                 [bulk]\ncount = 3\ncontroller = \"same\"\njoins = \"0s..2s\"\n\
+                 [measure]\nwindows = [\"2s..6s\"]\n";
+    lab.write("flows.toml", &format!("{SCENARIO}{flows}"));
+    for jobs in [1, 3] {
+        let printed = lab.succeeds(&format!(
+            "run ./flows.toml --series --jobs {jobs} --out with{jobs}"
+        ));
+        assert!(printed.contains("beside cubic: cubic"), "{printed}");
+    }
+    let rows = lab.read("with1/runs.jsonl");
+    assert_eq!(rows, lab.read("with3/runs.jsonl"));
+    // Two controllers, two trials, five flows; there is no ideal row, since no viewer is alone.
+    let window = "\"windows\":[{\"window\":\"2s..6s\",\"from_s\":2.0,\"to_s\":6.0,";
+    let bulk = "\"role\":\"bulk\",\"flow_controller\":\"reno\"";
+    let counts = ["\n", window, bulk].map(|part| rows.matches(part).count());
+    assert_eq!(counts, [20, 20, 6]);
+    let series = "with1/series/flows/reno-seed1-bulk2-transport.csv";
+    assert!(lab.path(series).exists());
+}

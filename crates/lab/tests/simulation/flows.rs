@@ -1,0 +1,105 @@
+//! Several flows at one bottleneck: viewers, bulk flows beside them, and their counts in measurement windows.
+
+use std::time::Duration;
+
+use lab::sim::{self, Access, Bulk, ServedTitle, Setup, Simulated, Viewer};
+use playrate_media::{FrameTrace, TraceSource};
+use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+use playrate_units::{Bitrate, Bytes};
+
+const RTT: Duration = Duration::from_millis(40);
+
+fn seconds(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+fn title() -> ServedTitle {
+    let trace: FrameTrace = "0.00,60000,K\n0.04,9000,_\n0.08,9000,_\n0.12,9000,_\n"
+        .parse()
+        .unwrap();
+    let trace = trace.repeat_to(seconds(12)).unwrap();
+    ServedTitle::trace(
+        "film",
+        TraceSource::new(&trace.scale_to_rate(Bitrate::from_mbps(2)).unwrap()),
+    )
+}
+
+/// A viewer of 3 MB who stays for 12 s, a download from 2 s on and another for 4 s in between, at 10 Mbit/s.
+fn setup() -> Setup {
+    let path = PathConfig::bottleneck(Bitrate::from_mbps(10), RTT, QueueLimit::ONE_BDP, Loss::None);
+    let mut viewer = Viewer::new("stream".parse().unwrap(), title());
+    viewer.leaves_after = Some(seconds(12));
+    viewer.playout.receive_buffer = Bytes::from_kb(200);
+    viewer.playout.playout_buffer = Bytes::from_kb(100);
+    let mut first = Bulk::new("cubic".parse().unwrap());
+    first.joins = seconds(2);
+    first.access = Access {
+        server: Duration::from_millis(5),
+        client: Duration::from_millis(15),
+    };
+    let mut second = Bulk::new("reno".parse().unwrap());
+    second.joins = seconds(4);
+    second.leaves_after = Some(seconds(4));
+    let mut setup = Setup::new(path, Seed::new(3))
+        .with_viewer(viewer)
+        .with_bulk(first)
+        .with_bulk(second);
+    setup.windows = ["0s..2s", "2s..8s", "8s.."]
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
+    setup.without_taps()
+}
+
+fn share(run: &Simulated, window: usize) -> f64 {
+    let viewer = &run.viewers[0].windows[window];
+    let flows = run.bulk.iter().map(|bulk| &bulk.windows[window]).chain([viewer]);
+    let bytes: u64 = flows.map(|counts| counts.received_bytes).sum();
+    bytes as f64 * 8.0 / (viewer.to_s - viewer.from_s)
+}
+
+#[test]
+fn bulk_flows_take_the_rate_that_viewers_leave_and_end_on_time() {
+    let run = sim::run(&setup()).unwrap();
+    let [first, second] = &run.bulk[..] else {
+        panic!("two downloads")
+    };
+    // Ten Mbit/s with headers are 9.6 of content.
+    let used = share(&run, 1);
+    assert!((8.5e6..9.7e6).contains(&used), "{used}");
+    assert!(first.windows[0].received_bytes == 0 && first.windows[2].received_bytes > 1_000_000);
+    assert_eq!(second.lasted, seconds(4));
+    // What was under way when it left may still have come.
+    assert!(second.windows[2].received_bytes < 100_000, "{:?}", second.windows);
+    assert_eq!((first.error.as_ref(), second.error.as_ref()), (None, None));
+    // The run does not wait for the download that stays.
+    assert!(run.length < seconds(16), "{:?}", run.length);
+    for bulk in &run.bulk {
+        let (totals, counted) = (bulk.totals.unwrap(), &bulk.windows);
+        let sum = |pick: fn(&sim::WindowCounts) -> u64| counted.iter().map(pick).sum::<u64>();
+        assert_eq!(sum(|counts| counts.received_bytes), bulk.received.as_u64());
+        assert_eq!(sum(|counts| counts.lost_bytes), totals.lost_bytes.as_u64());
+        let sent = sum(|counts| counts.sent_bytes);
+        assert!(sent <= totals.sent_bytes.as_u64() && sent > totals.sent_bytes.as_u64() * 98 / 100);
+        assert!(bulk.control.is_some());
+    }
+}
+
+#[test]
+fn a_flow_is_as_far_away_as_its_access_links_say() {
+    let run = sim::run(&setup()).unwrap();
+    let rtt = |totals: Option<playrate_transport::telemetry::Totals>| totals.unwrap().min_rtt;
+    let (near, far) = (rtt(run.viewers[0].totals), rtt(run.bulk[0].totals));
+    assert!(near >= RTT && near < RTT + Duration::from_millis(2), "{near:?}");
+    // 20 ms more each way.
+    assert!(far >= RTT * 2, "{far:?}");
+}
+
+#[test]
+fn runs_with_several_flows_repeat_to_the_packet() {
+    let (one, other) = (sim::run(&setup()).unwrap(), sim::run(&setup()).unwrap());
+    assert_eq!(one.wire_hash, other.wire_hash);
+    assert_eq!(one.bulk[0].windows, other.bulk[0].windows);
+    assert_eq!(one.bulk[1].totals, other.bulk[1].totals);
+    assert_eq!(one.viewers[0].windows, other.viewers[0].windows);
+}

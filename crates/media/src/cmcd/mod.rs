@@ -1,0 +1,145 @@
+//! CMCD, Common Media Client Data: what a player tells a server about itself with a request
+//! ([CTA-5004](https://cdn.cta.tech/cta/media/media/resources/standards/pdfs/cta-5004-final.pdf)), in four header
+//! fields or in the query parameter `CMCD`.
+//!
+//! [`Cmcd::read`] does not trust players: length and number of the members are bounded, a value out of range counts
+//! as absent, and a member that is not understood is skipped and counted. [`Cmcd::write_headers`] and
+//! [`Cmcd::append_to`] round as the specification asks.
+//!
+//! ```
+//! use http::HeaderMap;
+//! use playrate_media::cmcd::{Cmcd, ObjectType};
+//! use playrate_units::Bitrate;
+//!
+//! let mut said = Cmcd::default();
+//! said.bitrate = Some(Bitrate::from_kbps(3_200));
+//! said.object_type = Some(ObjectType::Video);
+//! said.startup = true;
+//! let mut headers = HeaderMap::new();
+//! said.write_headers(&mut headers);
+//! assert_eq!(headers["cmcd-object"], "br=3200,ot=v");
+//! assert_eq!(headers["cmcd-request"], "su");
+//! assert_eq!(Cmcd::read(&headers, &"/film.mp4".parse()?), Some(said));
+//! # Ok::<(), http::uri::InvalidUri>(())
+//! ```
+
+mod read;
+mod write;
+
+use core::ops::Range;
+use core::time::Duration;
+
+use http::HeaderName;
+use playrate_units::Bitrate;
+
+/// Most bytes read of one field, or of the decoded query parameter.
+pub const MAX_FIELD: usize = 4096;
+/// Most members read of one request.
+pub const MAX_MEMBERS: usize = 64;
+/// Most characters of a session or content identifier (CTA-5004 §3).
+pub const MAX_IDENTIFIER: usize = 64;
+/// Highest rate accepted in a member.
+pub const MAX_RATE: Bitrate = Bitrate::from_mbps(10_000);
+/// Longest time accepted in a member.
+pub const MAX_TIME: Duration = Duration::from_secs(24 * 3600);
+
+/// The four header fields (§2.1). A player puts each key into the field that changes as often as the key does;
+/// some players err, so every field is read for every key.
+const OBJECT: HeaderName = HeaderName::from_static("cmcd-object");
+const REQUEST: HeaderName = HeaderName::from_static("cmcd-request");
+const SESSION: HeaderName = HeaderName::from_static("cmcd-session");
+const STATUS: HeaderName = HeaderName::from_static("cmcd-status");
+const FIELDS: [HeaderName; 4] = [OBJECT, REQUEST, SESSION, STATUS];
+
+/// Type of the requested object (`ot`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ObjectType {
+    /// `m`: a manifest or playlist.
+    Manifest,
+    /// `a`: audio without video.
+    Audio,
+    /// `v`: video without audio.
+    Video,
+    /// `av`: audio and video in one object.
+    Muxed,
+    /// `i`: an initialisation segment.
+    Initialization,
+    /// `c`: captions or subtitles.
+    Caption,
+    /// `tt`: timed text in ISO BMFF.
+    TimedText,
+    /// `k`: a key, licence or certificate.
+    Key,
+    /// `o`: any other object.
+    Other,
+}
+
+impl ObjectType {
+    const TOKENS: [(Self, &str); 9] = [
+        (Self::Manifest, "m"),
+        (Self::Audio, "a"),
+        (Self::Video, "v"),
+        (Self::Muxed, "av"),
+        (Self::Initialization, "i"),
+        (Self::Caption, "c"),
+        (Self::TimedText, "tt"),
+        (Self::Key, "k"),
+        (Self::Other, "o"),
+    ];
+
+    pub(crate) fn token(self) -> &'static str {
+        let own = Self::TOKENS.iter().find(|(object, _)| *object == self);
+        own.map_or("o", |(_, token)| token)
+    }
+
+    pub(crate) fn from_token(token: &str) -> Option<Self> {
+        let own = Self::TOKENS.iter().find(|(_, its)| *its == token);
+        own.map(|(object, _)| *object)
+    }
+}
+
+/// The CMCD of one request. Every key is optional (§3).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Cmcd {
+    /// `br`: encoded rate of the requested object.
+    pub bitrate: Option<Bitrate>,
+    /// `bl`: playing time in the buffer of this object type.
+    pub buffer_length: Option<Duration>,
+    /// `bs`: the buffer ran empty since the previous request.
+    pub underflow: bool,
+    /// `cid`: identifier of the title.
+    pub content: Option<String>,
+    /// `d`: playing time of the requested object.
+    pub object_duration: Option<Duration>,
+    /// `dl`: time until the first byte is needed to avoid an underflow.
+    pub deadline: Option<Duration>,
+    /// `mtp`: throughput measured by the player.
+    pub measured_throughput: Option<Bitrate>,
+    /// `nor`: path of the object requested next, percent-encoded.
+    pub next_object: Option<String>,
+    /// `nrr`: byte range of the next request.
+    pub next_range: Option<Range<u64>>,
+    /// `ot`: type of the requested object.
+    pub object_type: Option<ObjectType>,
+    /// `pr`: playing speed; 1 is real time, 0 is paused.
+    pub playback_rate: Option<f64>,
+    /// `rtp`: highest throughput that is of use to the player.
+    pub requested_throughput: Option<Bitrate>,
+    /// `sf`: `d` DASH, `h` HLS, `s` Smooth Streaming, `o` other.
+    pub streaming_format: Option<char>,
+    /// `sid`: identifier of the session.
+    pub session: Option<String>,
+    /// `st`: `v` video on demand, `l` live.
+    pub stream_type: Option<char>,
+    /// `su`: the object is needed urgently: start-up, seek, or after an underflow.
+    pub startup: bool,
+    /// `tb`: highest rate that the player may choose.
+    pub top_bitrate: Option<Bitrate>,
+    /// Members that were not understood or exceeded a limit. Not written.
+    pub ignored: usize,
+}
+
+#[cfg(test)]
+mod tests;

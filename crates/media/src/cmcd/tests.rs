@@ -1,0 +1,276 @@
+//! CMCD as players send it, hostile texts, and the round trip.
+
+use super::*;
+use http::{HeaderMap, HeaderName, Uri};
+use proptest::prelude::*;
+use rstest::rstest;
+
+fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
+    let field =
+        |&(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
+    fields.iter().map(field).collect()
+}
+
+fn in_field(text: &str) -> Cmcd {
+    Cmcd::read(&fields(&[("cmcd-request", text)]), &Uri::from_static("/")).unwrap()
+}
+
+#[test]
+fn header_fields_as_in_the_specification() {
+    // CTA-5004 §4, example 1.
+    let headers = fields(&[
+        (
+            "cmcd-request",
+            "bl=21300,dl=18500,mtp=48100,nor=\"..%2Fsegment6.m4s\",nrr=\"0-1500\",su",
+        ),
+        ("cmcd-object", "br=3200,d=4004,ot=v,tb=6000"),
+        ("cmcd-status", "bs,rtp=15000"),
+        (
+            "cmcd-session",
+            "sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",cid=\"faec5fc2\",pr=1.08,sf=d,st=v,v=1",
+        ),
+    ]);
+    let cmcd = Cmcd::read(&headers, &Uri::from_static("/")).unwrap();
+    let expected = Cmcd {
+        bitrate: Some(Bitrate::from_kbps(3_200)),
+        buffer_length: Some(Duration::from_millis(21_300)),
+        underflow: true,
+        content: Some("faec5fc2".into()),
+        object_duration: Some(Duration::from_millis(4_004)),
+        deadline: Some(Duration::from_millis(18_500)),
+        measured_throughput: Some(Bitrate::from_kbps(48_100)),
+        next_object: Some("..%2Fsegment6.m4s".into()),
+        next_range: Some(0..1_501),
+        object_type: Some(ObjectType::Video),
+        playback_rate: Some(1.08),
+        requested_throughput: Some(Bitrate::from_kbps(15_000)),
+        streaming_format: Some('d'),
+        session: Some("6e2fb550-c457-11e9-bb97-0800200c9a66".into()),
+        stream_type: Some('v'),
+        startup: true,
+        top_bitrate: Some(Bitrate::from_kbps(6_000)),
+        ignored: 0,
+    };
+    assert_eq!(cmcd, expected);
+}
+
+#[test]
+fn the_query_says_the_same_and_fields_win() {
+    let uri: Uri = "/a.m4s?t=1&CMCD=br%3D3200%2Cbl%3D21300%2Cbs%2Csid%3D%226e2f%2C+%5C%22b%5C%22%22&x=2"
+        .parse()
+        .unwrap();
+    let cmcd = Cmcd::read(&HeaderMap::new(), &uri).unwrap();
+    assert_eq!(cmcd.bitrate, Some(Bitrate::from_kbps(3_200)));
+    assert_eq!(cmcd.buffer_length, Some(Duration::from_millis(21_300)));
+    assert_eq!(
+        (cmcd.underflow, cmcd.session.as_deref(), cmcd.ignored),
+        (true, Some("6e2f,+\"b\""), 0)
+    );
+    let both = Cmcd::read(&fields(&[("cmcd-object", "br=100")]), &uri).unwrap();
+    assert_eq!(
+        (both.bitrate, both.underflow),
+        (Some(Bitrate::from_kbps(100)), true)
+    );
+}
+
+#[rstest]
+#[case("/film.mp4", &[])]
+#[case("/film.mp4?cmcd=br%3D1&xCMCD=br%3D1", &[])]
+#[case("/film.mp4?CMCD=", &[])]
+#[case("/film.mp4?CMCD", &[("cmcd-request", "  ")])]
+fn a_request_without_cmcd_says_nothing(#[case] uri: &str, #[case] headers: &[(&'static str, &str)]) {
+    assert_eq!(Cmcd::read(&fields(headers), &uri.parse().unwrap()), None);
+}
+
+#[rstest]
+#[case::unknown("com.example-key=1,br=100")]
+#[case::negative("bl=-5x,br=100")]
+#[case::beyond("bl=999999999999,br=100")]
+#[case::overflow("mtp=99999999999999999999,br=100")]
+#[case::too_fast("mtp=10000001,br=100")]
+#[case::not_finite("bl=NaN,br=100")]
+#[case::type_of_nothing("ot=x,br=100")]
+#[case::empty_key("=5,br=100")]
+#[case::after_quote("sid=\"a\"b,br=100")]
+#[case::flag_with_a_number("bs=5,br=100")]
+#[case::list("mtp=(1 2),br=100")]
+#[case::range("nrr=\"9-3\",br=100")]
+fn what_is_not_understood_costs_nothing_but_itself(#[case] text: &str) {
+    let cmcd = in_field(text);
+    let expected = Cmcd {
+        bitrate: Some(Bitrate::from_kbps(100)),
+        ignored: 1,
+        ..Cmcd::default()
+    };
+    assert_eq!(cmcd, expected);
+}
+
+#[test]
+fn as_players_write_it() {
+    let cmcd = in_field(" bl=-120 , dl=1500.5,sid=bare,bs=false , su=?1,nor=next.m4s");
+    assert_eq!(cmcd.buffer_length, Some(Duration::ZERO));
+    assert_eq!(cmcd.deadline, Some(Duration::from_micros(1_500_500)));
+    assert_eq!(
+        (
+            cmcd.session.as_deref(),
+            cmcd.underflow,
+            cmcd.startup,
+            cmcd.ignored
+        ),
+        (Some("bare"), false, true, 0)
+    );
+}
+
+#[test]
+fn length_and_number_are_bounded() {
+    let long = "s".repeat(MAX_IDENTIFIER + 1);
+    assert_eq!(in_field(&format!("sid=\"{long}\"")).session, None);
+    assert_eq!(
+        in_field(&format!("br=1,sid=\"{}\"", "s".repeat(MAX_FIELD))).bitrate,
+        None
+    );
+    let many = "br=1,".repeat(MAX_MEMBERS) + "bl=1";
+    let cmcd = in_field(&many);
+    assert_eq!((cmcd.buffer_length, cmcd.ignored), (None, 1));
+}
+
+proptest! {
+    #[test]
+    fn no_field_makes_it_panic_or_keep_much(text in "[ -~]{0,600}", query in "[!-~&&[^#]]{0,600}") {
+        let headers = fields(&[("cmcd-status", &text)]);
+        let Ok(uri) = format!("/?CMCD={query}").parse::<Uri>() else { return Ok(()) };
+        if let Some(cmcd) = Cmcd::read(&headers, &uri) {
+            prop_assert!(cmcd.ignored <= MAX_MEMBERS + 2);
+            prop_assert!(cmcd.session.is_none_or(|session| session.len() <= MAX_IDENTIFIER));
+            prop_assert!(cmcd.bitrate.is_none_or(|rate| rate <= MAX_RATE));
+            prop_assert!(cmcd.buffer_length.is_none_or(|length| length <= MAX_TIME));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read(written in any_cmcd()) {
+        let mut headers = HeaderMap::new();
+        written.write_headers(&mut headers);
+        let uri = Uri::from_static("/v/1.m4s");
+        prop_assert_eq!(Cmcd::read(&headers, &uri).unwrap_or_default(), written.clone());
+        let uri: Uri = written.append_to("/v/1.m4s?t=1").parse().unwrap();
+        prop_assert_eq!(Cmcd::read(&HeaderMap::new(), &uri).unwrap_or_default(), written);
+    }
+}
+
+/// Values on the grid to which CTA-5004 rounds.
+fn any_cmcd() -> impl Strategy<Value = Cmcd> {
+    let rate = || prop::option::of((0..10_000_000_u64).prop_map(Bitrate::from_kbps));
+    let coarse_rate = || prop::option::of((1..100_000_u64).prop_map(|rate| Bitrate::from_kbps(rate * 100)));
+    let coarse_time =
+        || prop::option::of((0..864_000_u64).prop_map(|time| Duration::from_millis(time * 100)));
+    let text = || prop::option::of("[ -~]{1,64}");
+    let letter = |letters| prop::option::of(prop::sample::select(letters));
+    let numbers = (
+        rate(),
+        coarse_time(),
+        coarse_time(),
+        coarse_rate(),
+        coarse_rate(),
+        rate(),
+    );
+    let texts = (
+        text(),
+        text(),
+        text(),
+        prop::option::of((0..1_000_u64, 1..1_000_u64)),
+    );
+    let kinds = (
+        prop::option::of(prop::sample::select(&ObjectType::TOKENS[..])),
+        letter(vec!['d', 'h', 's', 'o']),
+        letter(vec!['v', 'l']),
+        prop::option::of(0..100_000_u32),
+    );
+    let rest = (prop::option::of(0..86_400_000_u64), any::<bool>(), any::<bool>());
+    (numbers, texts, kinds, rest).prop_map(|(numbers, texts, kinds, (duration, underflow, startup))| Cmcd {
+        bitrate: numbers.0,
+        buffer_length: numbers.1,
+        underflow,
+        content: texts.0,
+        object_duration: duration.map(Duration::from_millis),
+        deadline: numbers.2,
+        measured_throughput: numbers.3,
+        next_object: texts.1,
+        next_range: texts.3.map(|(start, length)| start..start + length),
+        object_type: kinds.0.map(|(object, _)| object),
+        playback_rate: kinds.3.map(|speed| f64::from(speed) / 1_000.0),
+        requested_throughput: numbers.4,
+        streaming_format: kinds.1,
+        session: texts.2,
+        stream_type: kinds.2,
+        startup,
+        top_bitrate: numbers.5,
+        ignored: 0,
+    })
+}
+
+fn everything() -> Cmcd {
+    Cmcd {
+        bitrate: Some(Bitrate::from_bits_per_second(3_200_499)),
+        buffer_length: Some(Duration::from_millis(21_349)),
+        underflow: true,
+        content: Some("/films/a \"b\".mpd".into()),
+        object_duration: Some(Duration::from_micros(4_004_400)),
+        deadline: Some(Duration::from_millis(18_450)),
+        measured_throughput: Some(Bitrate::from_kbps(48_149)),
+        object_type: Some(ObjectType::Video),
+        requested_throughput: Some(Bitrate::from_kbps(15_050)),
+        streaming_format: Some('d'),
+        session: Some("6e2fb550-c457-11e9-bb97-0800200c9a66".into()),
+        stream_type: Some('v'),
+        startup: true,
+        top_bitrate: Some(Bitrate::from_kbps(6_000)),
+        ..Cmcd::default()
+    }
+}
+
+#[test]
+fn each_key_is_written_to_its_field_rounded_as_the_specification_asks() {
+    let mut headers = HeaderMap::new();
+    everything().write_headers(&mut headers);
+    assert_eq!(headers["cmcd-object"], "br=3200,d=4004,ot=v,tb=6000");
+    assert_eq!(headers["cmcd-request"], "bl=21300,dl=18500,mtp=48100,su");
+    assert_eq!(headers["cmcd-status"], "bs,rtp=15100");
+    assert_eq!(
+        headers["cmcd-session"],
+        "cid=\"/films/a \\\"b\\\".mpd\",sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v"
+    );
+    let mut headers = HeaderMap::new();
+    Cmcd::default().write_headers(&mut headers);
+    assert!(headers.is_empty(), "{headers:?}");
+}
+
+#[test]
+fn the_query_has_all_keys_in_alphabetical_order() {
+    let said = Cmcd {
+        content: None,
+        ..everything()
+    };
+    let expected = "/v/1.m4s?CMCD=bl%3D21300%2Cbr%3D3200%2Cbs%2Cd%3D4004%2Cdl%3D18500%2Cmtp%3D48100%2Cot%3Dv%2C\
+        rtp%3D15100%2Csf%3Dd%2Csid%3D%226e2fb550-c457-11e9-bb97-0800200c9a66%22%2Cst%3Dv%2Csu%2Ctb%3D6000";
+    assert_eq!(said.append_to("/v/1.m4s"), expected);
+    let path = said.append_to("/v/1.m4s?t=1");
+    assert!(path.starts_with("/v/1.m4s?t=1&CMCD="), "{path}");
+}
+
+#[test]
+fn identifiers_are_cut_to_64_characters_and_a_slow_rate_is_not_zero() {
+    let said = Cmcd {
+        content: Some(format!("{}é/end.mpd", "x".repeat(100))),
+        measured_throughput: Some(Bitrate::from_kbps(3)),
+        buffer_length: Some(Duration::from_millis(49)),
+        ..Cmcd::default()
+    };
+    let mut headers = HeaderMap::new();
+    said.write_headers(&mut headers);
+    assert_eq!(headers["cmcd-request"], "bl=0,mtp=100");
+    assert_eq!(
+        headers["cmcd-session"],
+        format!("cid=\"{}/end.mpd\"", "x".repeat(56))
+    );
+}

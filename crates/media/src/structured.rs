@@ -1,0 +1,100 @@
+//! Values of structured fields ([RFC 9651](https://www.rfc-editor.org/rfc/rfc9651)) as players and servers write them.
+//!
+//! A strict parser rejects a whole field for one bad member. Players are not that strict, so members are separated
+//! here and each is parsed on its own; a value that is not a structured one is kept as text.
+
+use sfv::{BareItemFromInput, ItemSerializer, Parser, RefBareItem, StringRef, TokenRef};
+
+/// Parts of `text` between `separator`s that stand outside quoted strings, without surrounding space.
+///
+/// A string without its closing quote reaches to the end of the text.
+pub(crate) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.split(move |character| {
+        let separates = character == separator && !quoted;
+        if character == '"' && !escaped {
+            quoted = !quoted;
+        }
+        escaped = quoted && character == '\\' && !escaped;
+        separates
+    })
+    .map(str::trim)
+}
+
+/// A member `key=value`; a key alone has the value `?1` (true).
+pub(crate) fn member(text: &str) -> (&str, FieldValue<'_>) {
+    match text.split_once('=') {
+        Some((key, value)) => (key.trim(), FieldValue::parse(value.trim())),
+        None => (text, FieldValue::parse("?1")),
+    }
+}
+
+/// The value of a member.
+#[derive(Debug)]
+pub(crate) struct FieldValue<'a> {
+    text: &'a str,
+    item: Option<BareItemFromInput<'a>>,
+}
+
+impl<'a> FieldValue<'a> {
+    fn parse(text: &'a str) -> Self {
+        Self {
+            text,
+            item: Parser::new(text).parse_item().ok(),
+        }
+    }
+
+    pub(crate) fn integer(&self) -> Option<u64> {
+        u64::try_from(self.item.as_ref()?.as_integer()?).ok()
+    }
+
+    /// A finite number. Players also write more decimals than the three that RFC 9651 allows.
+    pub(crate) fn number(&self) -> Option<f64> {
+        let number = match &self.item {
+            Some(BareItemFromInput::Integer(integer)) => i64::from(*integer) as f64,
+            Some(BareItemFromInput::Decimal(decimal)) => f64::from(*decimal),
+            Some(_) => return None,
+            None => self.text.parse().ok()?,
+        };
+        number.is_finite().then_some(number)
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.item.as_ref()?.as_token().map(TokenRef::as_str)
+    }
+
+    /// A boolean. Players also write it as a word.
+    pub(crate) fn flag(&self) -> Option<bool> {
+        match self.token() {
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            _ => self.item.as_ref()?.as_boolean(),
+        }
+    }
+
+    /// A string. Players also leave its quotes away.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.item {
+            Some(BareItemFromInput::String(text)) => Some(text.as_str()),
+            Some(BareItemFromInput::Boolean(_)) => None,
+            None if self.text.starts_with('"') => None,
+            _ => Some(self.text).filter(|text| !text.is_empty()),
+        }
+    }
+}
+
+/// The written form of a value.
+pub(crate) fn write<'a>(value: impl Into<RefBareItem<'a>>) -> String {
+    ItemSerializer::new().bare_item(value).finish()
+}
+
+/// The written form of a string. Characters that a string cannot contain are left out.
+pub(crate) fn write_text(text: &str) -> String {
+    let ascii: String = text.chars().filter(|it| (' '..='~').contains(it)).collect();
+    StringRef::from_str(&ascii).map_or_else(|_| String::new(), write)
+}
+
+/// The written form of an integer; `None` above the 15 digits that RFC 9651 allows.
+pub(crate) fn write_integer(number: u64) -> Option<String> {
+    sfv::Integer::try_from(number).ok().map(write)
+}

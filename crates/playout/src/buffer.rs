@@ -1,0 +1,265 @@
+//! The player's buffer: delivered bytes, complete frames and frames still to be shown, as counts without payload.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use playrate_media::Frame;
+use playrate_units::Bytes;
+
+use super::Fill;
+
+/// The frame with the next turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Upcoming {
+    pub(super) id: u64,
+    pub(super) pts: Duration,
+    pub(super) complete: bool,
+    /// Bytes that leave the buffer with the frame.
+    pub(super) weight: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BufferedFrame {
+    pts: Duration,
+    /// First byte of the frame in the stream.
+    offset: u64,
+    /// Size of the frame and of the bytes before it that belong to no frame: sound, and the boxes of fragments.
+    weight: u64,
+    complete: bool,
+    /// True once the frame was shown or discarded.
+    gone: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    /// Frames in the order they were added; those that are complete and gone are dropped at the front.
+    entries: VecDeque<BufferedFrame>,
+    /// Number of the frame in `entries[0]`, counted from the first added.
+    first_id: u64,
+    /// `(end, id)` of frames that are not complete.
+    incoming: BinaryHeap<Reverse<(u64, u64)>>,
+    /// `(pts, id)` of frames that are not complete.
+    incomplete: BTreeSet<(Duration, u64)>,
+    /// `(pts, id)` of frames still to be shown.
+    pending: BTreeSet<(Duration, u64)>,
+    /// Ends of whole segments that have not been passed.
+    segments: VecDeque<u64>,
+    received: u64,
+    /// Weights of complete frames still to be shown.
+    complete_bytes: u64,
+    ended: bool,
+    known: Known,
+}
+
+/// Sums over the frames added so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    pub(super) frames: u64,
+    /// Sum of all weights.
+    pub(super) bytes: u64,
+    first_pts: Duration,
+    last_pts: Duration,
+    /// End of the last frame in the byte stream.
+    end: u64,
+}
+
+impl Known {
+    fn add(&mut self, frame: &Frame) -> u64 {
+        let gap = if self.frames == 0 {
+            self.first_pts = frame.pts;
+            0
+        } else {
+            frame.offset.saturating_sub(self.end)
+        };
+        let weight = frame.size.as_u64().saturating_add(gap);
+        self.frames += 1;
+        self.bytes = self.bytes.saturating_add(weight);
+        self.first_pts = self.first_pts.min(frame.pts);
+        self.last_pts = self.last_pts.max(frame.pts);
+        self.end = self.end.max(frame.end());
+        weight
+    }
+
+    /// Mean time between frames; zero while fewer than two are known.
+    fn interval(&self) -> Duration {
+        let nanos = self.last_pts.saturating_sub(self.first_pts).as_nanos();
+        let intervals = u128::from(self.frames.saturating_sub(1));
+        nanos.checked_div(intervals).map_or(Duration::ZERO, from_nanos)
+    }
+
+    /// End of the last known frame's display time, at which the next frame is expected.
+    pub(super) fn until(&self) -> Duration {
+        self.last_pts.saturating_add(self.interval())
+    }
+
+    /// Playing time of `frames` of the known frames.
+    pub(super) fn time_of(&self, frames: u64) -> Duration {
+        let nanos = self.until().saturating_sub(self.first_pts).as_nanos();
+        nanos
+            .saturating_mul(u128::from(frames))
+            .checked_div(u128::from(self.frames))
+            .map_or(Duration::ZERO, from_nanos)
+    }
+}
+
+/// A time of so many nanoseconds, at most 2⁶⁴ − 1.
+pub(super) fn from_nanos(nanos: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+impl Buffer {
+    pub(super) fn add(&mut self, frame: &Frame) {
+        let id = self.first_id + self.entries.len() as u64;
+        let weight = self.known.add(frame);
+        self.entries.push_back(BufferedFrame {
+            pts: frame.pts,
+            offset: frame.offset,
+            weight,
+            complete: false,
+            gone: false,
+        });
+        self.pending.insert((frame.pts, id));
+        self.incomplete.insert((frame.pts, id));
+        self.incoming.push(Reverse((frame.end(), id)));
+    }
+
+    /// Marks the frames whose last byte has been received as complete.
+    pub(super) fn settle(&mut self) {
+        while let Some(&Reverse((end, id))) = self.incoming.peek()
+            && end <= self.received
+        {
+            self.incoming.pop();
+            if let Some(entry) = self.entry_mut(id) {
+                entry.complete = true;
+                let BufferedFrame { pts, weight, .. } = *entry;
+                self.incomplete.remove(&(pts, id));
+                self.complete_bytes = self.complete_bytes.saturating_add(weight);
+            }
+        }
+    }
+
+    pub(super) fn receive(&mut self, bytes: Bytes) {
+        self.received = self.received.saturating_add(bytes.as_u64());
+        self.settle();
+    }
+
+    pub(super) fn end_segment(&mut self) {
+        if let Some(offset) = self.next_offset() {
+            while self.segments.front().is_some_and(|&end| end <= offset) {
+                self.segments.pop_front();
+            }
+        }
+        self.segments.push_back(self.received);
+    }
+
+    /// Offset of the upcoming frame.
+    fn next_offset(&self) -> Option<u64> {
+        let next = self.upcoming()?;
+        self.entry(next.id).map(|entry| entry.offset)
+    }
+
+    /// Ends the stream. Returns the number of frames that will never be complete.
+    pub(super) fn end(&mut self) -> u64 {
+        self.ended = true;
+        for key in &self.incomplete {
+            self.pending.remove(key);
+        }
+        self.incoming.clear();
+        let lost = std::mem::take(&mut self.incomplete);
+        lost.len() as u64
+    }
+
+    /// The frame with the lowest presentation time among those still to be shown.
+    pub(super) fn upcoming(&self) -> Option<Upcoming> {
+        let &(pts, id) = self.pending.first()?;
+        let &BufferedFrame { complete, weight, .. } = self.entry(id)?;
+        Some(Upcoming {
+            id,
+            pts,
+            complete,
+            weight,
+        })
+    }
+
+    /// Presentation time of the upcoming frame, or the time at which the next one to be added is expected.
+    pub(super) fn next_pts(&self) -> Duration {
+        self.upcoming().map_or(self.known.until(), |frame| frame.pts)
+    }
+
+    /// Takes the upcoming frame, which must be complete, out of the buffer.
+    pub(super) fn take(&mut self, frame: &Upcoming) {
+        self.pending.remove(&(frame.pts, frame.id));
+        if let Some(entry) = self.entry_mut(frame.id) {
+            entry.gone = true;
+        }
+        self.complete_bytes = self.complete_bytes.saturating_sub(frame.weight);
+        // Frames that are complete and gone are dropped at the front, so that memory does not grow with the session.
+        while let Some(entry) = self.entries.front()
+            && entry.complete
+            && entry.gone
+        {
+            self.entries.pop_front();
+            self.first_id += 1;
+        }
+    }
+
+    /// Media bytes delivered and not yet shown: complete frames, and the received bytes of the next one.
+    pub(super) fn held(&self) -> Bytes {
+        let part = self.incoming.peek().map_or(0, |&Reverse((end, id))| {
+            let weight = self.entry(id).map_or(0, |entry| entry.weight);
+            self.received.saturating_sub(end.saturating_sub(weight))
+        });
+        Bytes::new(self.complete_bytes.saturating_add(part))
+    }
+
+    /// Playing time from the upcoming frame to the first one that is not complete.
+    pub(super) fn held_time(&self) -> Duration {
+        let until = self
+            .incomplete
+            .first()
+            .map_or(self.known.until(), |&(pts, _)| pts);
+        self.upcoming()
+            .map_or(Duration::ZERO, |next| until.saturating_sub(next.pts))
+    }
+
+    /// Returns true if at least `fill` is held, or the stream has ended.
+    pub(super) fn is_filled(&self, fill: Fill) -> bool {
+        self.ended
+            || match fill {
+                Fill::Bytes(bytes) => self.held() >= bytes,
+                Fill::PlayingTime(time) => self.held_time() >= time,
+                Fill::Segments(count) => self.whole_segments_ahead() >= count as usize,
+            }
+    }
+
+    fn whole_segments_ahead(&self) -> usize {
+        let Some(offset) = self.next_offset() else {
+            return 0;
+        };
+        let passed = self.segments.partition_point(|&end| end <= offset);
+        self.segments.len() - passed
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(super) fn received(&self) -> Bytes {
+        Bytes::new(self.received)
+    }
+
+    pub(super) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    fn entry(&self, id: u64) -> Option<&BufferedFrame> {
+        let index = id.checked_sub(self.first_id)?;
+        self.entries.get(usize::try_from(index).ok()?)
+    }
+
+    fn entry_mut(&mut self, id: u64) -> Option<&mut BufferedFrame> {
+        let index = id.checked_sub(self.first_id)?;
+        self.entries.get_mut(usize::try_from(index).ok()?)
+    }
+}

@@ -1,0 +1,89 @@
+//! Events of the player and the time series of its buffer.
+
+use std::time::Duration;
+
+use playrate_units::Bytes;
+
+/// A change in the player that the viewer, or a measurer of the buffer, notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "an event is its time and its kind; kinds are what will grow"
+)]
+pub struct PlayoutEvent {
+    /// Time since the session began.
+    pub at: Duration,
+    /// The change, with what belongs to it.
+    pub kind: PlayoutEventKind,
+}
+
+/// The change that a [`PlayoutEvent`] reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlayoutEventKind {
+    /// Playback started with the first frame.
+    Started,
+    /// A frame was shown.
+    Shown {
+        /// Presentation time of the frame.
+        pts: Duration,
+        /// Lateness against the time the frame was due; zero is on time.
+        late: Duration,
+    },
+    /// A frame was too late to be shown (catch-up clock only).
+    Discarded {
+        /// Presentation time of the frame.
+        pts: Duration,
+        /// Lateness against the time the frame was due.
+        late: Duration,
+    },
+    /// A frame was due and not complete, or late. Begins one underflow event.
+    UnderflowBegan,
+    /// Catch-up: a frame was shown on time again, or the clock was rebased. Rebuffer: playback continued.
+    UnderflowEnded,
+    /// The clock stopped and will start anew when the playout buffer is full (catch-up clock only).
+    Rebased,
+    /// Playback continued after a rebase.
+    Resumed,
+    /// The last frame has been shown for its time.
+    Ended,
+}
+
+impl PlayoutEventKind {
+    /// Name of the kind in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Shown { .. } => "shown",
+            Self::Discarded { .. } => "discarded",
+            Self::UnderflowBegan => "underflow-began",
+            Self::UnderflowEnded => "underflow-ended",
+            Self::Rebased => "rebased",
+            Self::Resumed => "resumed",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// Returns true for the fate of a single frame, which makes up nearly all events.
+    pub fn is_of_frame(&self) -> bool {
+        matches!(self, Self::Shown { .. } | Self::Discarded { .. })
+    }
+}
+
+/// State of the player at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SeriesPoint {
+    /// Time since the session began.
+    pub at: Duration,
+    /// Media bytes delivered and not yet shown. Bytes beyond the playout buffer's size wait in the receive buffer.
+    pub held: Bytes,
+    /// Playing time that the held bytes last for.
+    pub held_time: Duration,
+    /// Bytes delivered so far, boxes included.
+    pub received: Bytes,
+    /// Frames shown so far.
+    pub shown: u64,
+    /// Frames discarded so far.
+    pub discarded: u64,
+}

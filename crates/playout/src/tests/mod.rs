@@ -1,0 +1,115 @@
+//! Tests of the player as tables: bytes that come at given times, and the events the viewer sees.
+
+mod buffers;
+mod catch_up;
+mod properties;
+mod rebuffer;
+mod report;
+
+use super::*;
+
+/// Size in bytes of every frame of [`title`].
+pub(super) const FRAME: u64 = 1_000;
+/// Milliseconds between frames of [`title`].
+pub(super) const STEP: u64 = 40;
+
+pub(super) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// `count` frames of 1,000 bytes, 40 ms apart, in the order they are shown.
+pub(super) fn title(count: u64) -> Vec<Frame> {
+    (0..count)
+        .map(|n| Frame {
+            offset: FRAME * n,
+            size: Bytes::new(FRAME),
+            dts: ms(STEP * n),
+            pts: ms(STEP * n),
+            key: n == 0,
+        })
+        .collect()
+}
+
+/// A catch-up player that starts with `buffer` frames in, discards past 100 ms and rebases past 1 s.
+pub(super) fn catch_up(buffer: u64) -> PlayoutConfig {
+    PlayoutConfig::new(
+        Bytes::new(FRAME * buffer),
+        Clock::CatchUp(CatchUp {
+            late: ms(100),
+            max_jitter: ms(1_000),
+            ..CatchUp::default()
+        }),
+    )
+}
+
+/// A rebuffer player that starts with `start` frames in and resumes with `resume`.
+pub(super) fn rebuffer(start: u64, resume: u64) -> PlayoutConfig {
+    PlayoutConfig::new(
+        Bytes::new(FRAME * start),
+        Clock::Rebuffer(Rebuffer {
+            resume: Fill::Bytes(Bytes::new(FRAME * resume)),
+        }),
+    )
+}
+
+/// Something that happens to the player.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Do {
+    /// So many bytes are delivered.
+    Get(u64),
+    /// A segment is whole.
+    Segment,
+    /// The title is in.
+    Finish,
+    /// Only time passes until then.
+    Wait,
+}
+
+/// Plays `frames` (all known from the start) through `actions` at their times in ms, then runs out.
+pub(super) fn play(config: PlayoutConfig, frames: &[Frame], actions: &[(u64, Do)]) -> Playout {
+    let mut player = Playout::new(config).unwrap();
+    player.add_frames(Duration::ZERO, frames);
+    for &(at, what) in actions {
+        match what {
+            Do::Get(bytes) => player.deliver(ms(at), Bytes::new(bytes)),
+            Do::Segment => player.end_segment(ms(at)),
+            Do::Finish => player.finish(ms(at)),
+            Do::Wait => player.advance(ms(at)),
+        }
+    }
+    player.run_out();
+    player
+}
+
+/// The events so far as short texts with commas between them: time in ms, kind, presentation time, lateness.
+pub(super) fn story(player: &mut Playout) -> String {
+    let events = std::iter::from_fn(|| player.poll_event());
+    let texts = events.map(|event| {
+        let late_by = |pts: Duration, late: Duration| match late.as_millis() {
+            0 if late.is_zero() => pts.as_millis().to_string(),
+            late => format!("{} +{late}", pts.as_millis()),
+        };
+        let what = match event.kind {
+            PlayoutEventKind::Started => "started".to_owned(),
+            PlayoutEventKind::Shown { pts, late } => format!("shown {}", late_by(pts, late)),
+            PlayoutEventKind::Discarded { pts, late } => format!("discarded {}", late_by(pts, late)),
+            PlayoutEventKind::UnderflowBegan => "underflow".to_owned(),
+            PlayoutEventKind::UnderflowEnded => "recovered".to_owned(),
+            PlayoutEventKind::Rebased => "rebased".to_owned(),
+            PlayoutEventKind::Resumed => "resumed".to_owned(),
+            PlayoutEventKind::Ended => "ended".to_owned(),
+        };
+        format!("{} {what}", event.at.as_secs_f64() * 1e3)
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Frames shown, frames discarded and underflow events.
+pub(super) fn counts(player: &Playout) -> [u64; 3] {
+    let report = player.report();
+    [
+        report.frames_shown,
+        report.frames_discarded,
+        report.underflow_events,
+    ]
+}

@@ -1,0 +1,101 @@
+//! The rebuffer clock, by action tables. Frames are 1,000 bytes and 40 ms.
+
+use rstest::rstest;
+
+use super::Do::{Finish, Get, Segment, Wait};
+use super::*;
+
+#[test]
+fn stalls_at_a_missing_frame_and_resumes_when_enough_is_in() {
+    let actions = [
+        (0, Get(1_000)),
+        (10, Get(1_000)), // start: shown at 10 and 50, frame 2 due at 90
+        (200, Get(2_000)),
+        (300, Get(1_000)), // three frames in: resume
+        (310, Get(1_000)),
+        (310, Finish),
+    ];
+    let mut player = play(rebuffer(2, 3), &title(6), &actions);
+    assert_eq!(
+        story(&mut player),
+        "10 started, 10 shown 0, 50 shown 40, 90 underflow, 300 recovered, 300 shown 80, 340 shown 120, \
+         380 shown 160, 420 shown 200, 460 ended"
+    );
+    let report = player.report();
+    assert_eq!(counts(&player), [6, 0, 1]);
+    assert_eq!(report.stalled_time, ms(210));
+    assert_eq!(report.startup_delay, Some(ms(10)));
+    let ratio = report.rebuffering_ratio.unwrap();
+    assert!((ratio - 210.0 / (210.0 + 240.0)).abs() < 1e-12, "{ratio}");
+}
+
+#[test]
+fn no_frame_is_ever_discarded_however_long_the_stall() {
+    let actions = [(0, Get(1_000)), (60_000, Get(1_000)), (60_000, Finish)];
+    let mut player = play(rebuffer(1, 2), &title(2), &actions);
+    assert_eq!(
+        story(&mut player),
+        "0 started, 0 shown 0, 40 underflow, 60000 recovered, 60000 shown 40, 60040 ended"
+    );
+}
+
+#[test]
+fn the_rest_of_the_title_is_always_enough_to_resume() {
+    let actions = [(0, Get(2_000)), (500, Get(1_000)), (500, Finish)];
+    let mut player = play(rebuffer(2, 100), &title(3), &actions);
+    let seen = "0 started, 0 shown 0, 40 shown 40, 80 underflow, 500 recovered";
+    assert!(story(&mut player).starts_with(seen));
+}
+
+#[test]
+fn a_clean_run_has_a_rebuffer_ratio_of_zero() {
+    let player = play(rebuffer(1, 1), &title(3), &[(0, Get(3_000)), (0, Finish)]);
+    assert_eq!(player.report().rebuffering_ratio, Some(0.0));
+}
+
+#[test]
+fn starts_and_resumes_by_whole_segments() {
+    // Segments of two frames. Starts with two segments in, resumes with one.
+    let config = PlayoutConfig {
+        start: Start::Filled(Fill::Segments(2)),
+        clock: Clock::Rebuffer(Rebuffer {
+            resume: Fill::Segments(1),
+        }),
+        ..rebuffer(1, 1)
+    };
+    let actions = [
+        (0, Get(2_000)),
+        (0, Segment),
+        (50, Get(1_999)),
+        (60, Get(1)),
+        (60, Segment), // start; four frames last until 220
+        (300, Get(1_000)),
+        (400, Get(1_000)),
+        (400, Segment), // resume
+        (400, Finish),
+    ];
+    let mut player = play(config, &title(6), &actions);
+    assert_eq!(
+        story(&mut player),
+        "60 started, 60 shown 0, 100 shown 40, 140 shown 80, 180 shown 120, 220 underflow, 400 recovered, \
+         400 shown 160, 440 shown 200, 480 ended"
+    );
+}
+
+#[rstest]
+#[case(Fill::PlayingTime(ms(79)), 2)]
+#[case(Fill::PlayingTime(ms(80)), 2)]
+#[case(Fill::PlayingTime(ms(81)), 3)]
+#[case(Fill::Bytes(Bytes::new(2_001)), 3)]
+fn starts_by_playing_time_or_bytes(#[case] fill: Fill, #[case] frames_needed: u64) {
+    let config = PlayoutConfig {
+        start: Start::Filled(fill),
+        ..rebuffer(1, 1)
+    };
+    let actions: Vec<_> = (1..=5)
+        .map(|n| (n * 10, Get(FRAME)))
+        .chain([(51, Wait)])
+        .collect();
+    let player = play(config, &title(9), &actions);
+    assert_eq!(player.report().startup_delay, Some(ms(frames_needed * 10)));
+}

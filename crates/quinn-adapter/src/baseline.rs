@@ -1,0 +1,237 @@
+//! quinn's own controllers as baselines: unmodified, with telemetry around them.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use playrate_cc::{Phase, Reason, Snapshot};
+use playrate_units::Bytes;
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
+
+use crate::telemetry::{LastAckFrame, Recorder};
+
+/// One of quinn's own controllers, unmodified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Baseline {
+    /// quinn's `NewReno` (RFC 6582 and RFC 9002).
+    NewReno,
+    /// quinn's `Cubic` (its default; written after RFC 8312).
+    Cubic,
+}
+
+impl Baseline {
+    /// Every baseline, in the order of the registry.
+    pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
+
+    /// Name in a [`ControllerChoice`](crate::ControllerChoice).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewReno => "quinn-newreno",
+            Self::Cubic => "quinn-cubic",
+        }
+    }
+
+    /// One line of description for lists of controllers.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::NewReno => "quinn's own NewReno, unmodified, as a baseline",
+            Self::Cubic => "quinn's own Cubic (its default), unmodified, as a baseline",
+        }
+    }
+
+    /// quinn's factory of this controller, for paths that start with an MTU of `mtu` bytes. The initial window is
+    /// quinn's, or RFC 9002's for an MTU with which quinn's would deadlock.
+    pub fn factory(self, mtu: u16) -> Arc<dyn ControllerFactory + Send + Sync> {
+        match self {
+            Self::NewReno => {
+                let mut config = NewRenoConfig::default();
+                if let Some(window) = raised_initial_window(mtu) {
+                    config.initial_window(window);
+                }
+                Arc::new(config)
+            }
+            Self::Cubic => {
+                let mut config = CubicConfig::default();
+                if let Some(window) = raised_initial_window(mtu) {
+                    config.initial_window(window);
+                }
+                Arc::new(config)
+            }
+        }
+    }
+}
+
+/// quinn's initial window is 12,000 bytes whatever the MTU. A connection that starts with an MTU of that size would
+/// never send a full packet, so from 6,000 bytes on the window is what RFC 9002 §7.2 recommends.
+fn raised_initial_window(mtu: u16) -> Option<u64> {
+    const QUINN_INITIAL_WINDOW: u64 = 12_000;
+    let mtu = u64::from(mtu);
+    (2 * mtu >= QUINN_INITIAL_WINDOW).then(|| (10 * mtu).min((2 * mtu).max(14_720)))
+}
+
+/// One of quinn's controllers with telemetry around it.
+pub(crate) struct ObservedBaseline {
+    inner: Box<dyn Controller>,
+    smoothed_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
+    rtt_measured: bool,
+    batch_acked: bool,
+    newest_sent: Option<Instant>,
+    frame: LastAckFrame,
+    reason: Reason,
+    recorder: Recorder,
+}
+
+impl fmt::Debug for ObservedBaseline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObservedBaseline")
+            .field("window", &self.inner.window())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ObservedBaseline {
+    pub(crate) fn new(inner: Box<dyn Controller>, recorder: Recorder) -> Self {
+        Self {
+            inner,
+            smoothed_rtt: None,
+            min_rtt: None,
+            rtt_measured: false,
+            batch_acked: false,
+            newest_sent: None,
+            frame: LastAckFrame::default(),
+            reason: Reason::Began,
+            recorder,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let metrics = self.inner.metrics();
+        // quinn writes "infinite" as the largest integer.
+        let ssthresh = metrics.ssthresh.filter(|&ssthresh| ssthresh < u64::MAX);
+        let mut snapshot = Snapshot::default();
+        snapshot.phase = match ssthresh {
+            Some(ssthresh) if metrics.congestion_window >= ssthresh => Phase::Avoidance,
+            Some(_) if self.reason == Reason::PersistentCongestion => Phase::AfterPersistentCongestion,
+            _ => Phase::Startup,
+        };
+        snapshot.window = Bytes::new(metrics.congestion_window);
+        snapshot.ssthresh = ssthresh.map(Bytes::new);
+        snapshot.smoothed_rtt = self.smoothed_rtt;
+        snapshot.min_rtt = self.min_rtt;
+        snapshot.reason = self.reason;
+        snapshot
+    }
+}
+
+impl Drop for ObservedBaseline {
+    /// Has the path's last sample show all that was counted.
+    fn drop(&mut self) {
+        if let Some(at) = self.recorder.unsampled(&self.frame) {
+            self.recorder.sample(at, &self.frame, self.snapshot());
+        }
+    }
+}
+
+impl Controller for ObservedBaseline {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.recorder.sent(bytes);
+        self.inner.on_sent(now, bytes, last_packet_number);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.recorder.acked(bytes, 1);
+        self.newest_sent = Some(sent);
+        self.batch_acked = true;
+        if self.rtt_measured {
+            self.smoothed_rtt = Some(rtt.get());
+            self.min_rtt = Some(rtt.min());
+        }
+        self.inner.on_ack(now, sent, bytes, app_limited, rtt);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest_packet_num_acked: Option<u64>,
+    ) {
+        self.inner
+            .on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
+        self.rtt_measured |= self.batch_acked;
+        self.batch_acked = false;
+        self.frame = LastAckFrame {
+            ended: Some(now),
+            newest: self
+                .newest_sent
+                .take()
+                .map(|sent| (sent, now))
+                .or(self.frame.newest),
+            in_flight,
+            app_limited,
+            smoothed_rtt: self.smoothed_rtt,
+        };
+        self.recorder.frame_ended(in_flight, app_limited);
+        if self.recorder.is_due(now) {
+            self.recorder.sample(now, &self.frame, self.snapshot());
+        }
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        self.inner
+            .on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
+        self.reason = match (is_persistent_congestion, lost_bytes) {
+            (true, _) => Reason::PersistentCongestion,
+            (false, 0) => Reason::EcnCe,
+            (false, _) => Reason::Loss,
+        };
+        let snapshot = self.snapshot();
+        self.recorder.congestion(lost_bytes);
+        self.recorder.sample(now, &self.frame, snapshot);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.inner.on_mtu_update(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self {
+            inner: self.inner.clone_box(),
+            smoothed_rtt: self.smoothed_rtt,
+            min_rtt: self.min_rtt,
+            rtt_measured: self.rtt_measured,
+            batch_acked: self.batch_acked,
+            newest_sent: self.newest_sent,
+            frame: self.frame,
+            reason: self.reason,
+            recorder: self.recorder.clone(),
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+
+    /// quinn's own controller, so that code that downcasts to it works as without the telemetry.
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self.inner.clone_box().into_any()
+    }
+}

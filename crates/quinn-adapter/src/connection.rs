@@ -1,0 +1,187 @@
+//! [`ConnectionController`]: one connection's congestion control, in the form in which quinn takes it.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use playrate_cc::{Path, VideoKnowledge};
+use playrate_units::Bytes;
+use quinn_proto::congestion::{Controller, ControllerFactory};
+
+use crate::baseline::ObservedBaseline;
+use crate::controller::QuinnController;
+use crate::controllers::ControllerChoice;
+use crate::overhead::WireOverhead;
+use crate::switchable::SwitchableController;
+use crate::telemetry::{Monitor, Recorder};
+use crate::unsent::UnsentBytes;
+
+/// One connection's congestion control, ready for quinn: the controller's name, the knowledge of the video, and the
+/// monitor of its samples. Make a fresh one for every connection; all paths of that connection share it.
+///
+/// ```
+/// use playrate_quinn::{ConnectionController, ControllerChoice};
+///
+/// let control = ConnectionController::new("cubic+start=hystartpp".parse::<ControllerChoice>()?);
+/// let mut transport = quinn::TransportConfig::default();
+/// control.install(&mut transport);
+/// # Ok::<(), playrate_cc::SpecError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ConnectionController {
+    choice: ControllerChoice,
+    knowledge: Arc<VideoKnowledge>,
+    monitor: Arc<Monitor>,
+    fits_rates: bool,
+    overhead: Arc<WireOverhead>,
+    unsent: Arc<UnsentBytes>,
+    /// `None` if the connection keeps its first controller for life.
+    alternatives: Option<Arc<Alternatives>>,
+}
+
+/// Controllers that may replace the first one.
+#[derive(Debug, Default)]
+struct Alternatives {
+    any_wants_every_ack: bool,
+    switched_to: OnceLock<ControllerChoice>,
+}
+
+impl ConnectionController {
+    /// Controller `choice` for one connection, without any knowledge of its video.
+    pub fn new(choice: ControllerChoice) -> Self {
+        Self {
+            choice,
+            knowledge: Arc::default(),
+            monitor: Arc::default(),
+            fits_rates: true,
+            overhead: Arc::default(),
+            unsent: Arc::default(),
+            alternatives: None,
+        }
+    }
+
+    /// Permits [`switch`](Self::switch) to replace the controller by one of `others`. If any of them wants an
+    /// acknowledgement of every packet, the peer is asked for that in any case: it can only be asked as the
+    /// connection begins, and controllers that are compared should receive the same acknowledgements.
+    #[must_use]
+    pub fn switchable(mut self, others: &[ControllerChoice]) -> Self {
+        self.alternatives = Some(Arc::new(Alternatives {
+            any_wants_every_ack: others.iter().any(ControllerChoice::wants_every_ack),
+            switched_to: OnceLock::new(),
+        }));
+        self
+    }
+
+    /// Replaces the controller by `choice` with the next packet that is sent, at most once in a connection's life. The
+    /// new controller starts with its own initial window and the path's present MTU, and is informed of the fastest
+    /// round trip, the last congestion event and the bytes in flight. Returns false if the controller was replaced
+    /// before or the connection is not [`switchable`](Self::switchable).
+    pub fn switch(&self, choice: ControllerChoice) -> bool {
+        let alternatives = self.alternatives.as_ref();
+        alternatives.is_some_and(|alternatives| alternatives.switched_to.set(choice).is_ok())
+    }
+
+    pub(crate) fn switched_to(&self) -> Option<&ControllerChoice> {
+        self.alternatives.as_ref()?.switched_to.get()
+    }
+
+    /// Fits windows that follow from the video's rate to QUIC (on by default): one MTU is added, because quinn sends
+    /// only while `in_flight + mtu < window`, and the rate is scaled by [`WireOverhead`]. This diverges from the
+    /// papers, whose windows are TCP's; without it such a window carries less than the video's rate.
+    #[must_use]
+    pub fn fitting_rates(mut self, on: bool) -> Self {
+        self.fits_rates = on;
+        self
+    }
+
+    /// Counter of response bodies, which the application reports what it writes to; `None` if windows are not
+    /// [fitted](Self::fitting_rates).
+    pub fn overhead(&self) -> Option<&WireOverhead> {
+        self.fits_rates.then_some(&*self.overhead)
+    }
+
+    /// Estimate of the bytes that were written to quinn and not sent yet.
+    pub fn unsent(&self) -> &UnsentBytes {
+        &self.unsent
+    }
+
+    /// Sends samples to `monitor`.
+    #[must_use]
+    pub fn with_monitor(mut self, monitor: Arc<Monitor>) -> Self {
+        self.monitor = monitor;
+        self
+    }
+
+    /// Has the controller read `knowledge`, which several connections may share.
+    #[must_use]
+    pub fn with_knowledge(mut self, knowledge: Arc<VideoKnowledge>) -> Self {
+        self.knowledge = knowledge;
+        self
+    }
+
+    /// Name of the present controller: the one it was [switched](Self::switch) to, if any.
+    pub fn choice(&self) -> &ControllerChoice {
+        self.switched_to().unwrap_or(&self.choice)
+    }
+
+    /// Knowledge of the video that the controller reads. Write to it at any time, from any thread.
+    pub fn knowledge(&self) -> &Arc<VideoKnowledge> {
+        &self.knowledge
+    }
+
+    /// Receiver of this connection's samples.
+    pub fn monitor(&self) -> &Arc<Monitor> {
+        &self.monitor
+    }
+
+    /// Makes connections that use `transport` use this controller, and asks their peer for an acknowledgement of
+    /// every packet if the controller wants that. `transport` must be one connection's own.
+    pub fn install(&self, transport: &mut quinn::TransportConfig) {
+        let alternatives = self.alternatives.as_ref();
+        let every_ack = self.choice.wants_every_ack()
+            || alternatives.is_some_and(|alternatives| alternatives.any_wants_every_ack);
+        transport.congestion_controller_factory(Arc::new(self.clone()));
+        transport.ack_frequency_config(every_ack.then(|| {
+            let mut frequency = quinn::AckFrequencyConfig::default();
+            // Counts the packets that may go unacknowledged: none (draft-ietf-quic-ack-frequency §4).
+            frequency.ack_eliciting_threshold(quinn::VarInt::from_u32(0));
+            frequency
+        }));
+    }
+
+    pub(crate) fn recorder(&self, now: Instant) -> Recorder {
+        Recorder::new(Arc::clone(&self.monitor), Arc::clone(&self.unsent), now)
+    }
+
+    /// Makes the [present](Self::choice) controller.
+    pub(crate) fn build_present(&self, now: Instant, mtu: u16, recorder: Recorder) -> Box<dyn Controller> {
+        match self.choice() {
+            ControllerChoice::Spec(spec) => {
+                let path = Path::new(Bytes::new(u64::from(mtu)));
+                let path = if self.fits_rates { path.strict() } else { path };
+                let controller = spec.build(&path, Arc::clone(&self.knowledge));
+                Box::new(QuinnController::new(controller, now, mtu, recorder))
+            }
+            ControllerChoice::Baseline(baseline) => {
+                let controller = baseline.factory(mtu).build(now, mtu);
+                Box::new(ObservedBaseline::new(controller, recorder))
+            }
+        }
+    }
+}
+
+impl ControllerFactory for ConnectionController {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        if self.alternatives.is_some() && self.switched_to().is_none() {
+            return Box::new(SwitchableController::new(self, now, current_mtu));
+        }
+        let recorder = self.recorder(now);
+        self.build_present(now, current_mtu, recorder)
+    }
+}
+
+impl fmt::Display for ConnectionController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.choice().fmt(f)
+    }
+}

@@ -1,0 +1,56 @@
+//! Puts playrate's congestion controllers into any [`quinn`] program. No HTTP, no TLS, no sockets.
+//!
+//! A controller is named by a spec, made for each connection, and informed of the video while the connection runs:
+//!
+//! ```
+//! use playrate_cc::{Bitrate, Bytes};
+//! use playrate_quinn::{ConnectionController, ControllerChoice};
+//! use std::sync::Arc;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let choice: ControllerChoice = "cubic+start=video-ssthresh".parse()?;
+//!
+//! // One for each connection, such as each time a server accepts one:
+//! let controller = ConnectionController::new(choice);
+//! let mut transport = quinn::TransportConfig::default();
+//! controller.install(&mut transport);
+//! // … server_config.transport_config(Arc::new(transport)), then incoming.accept_with(Arc::new(server_config)).
+//!
+//! // While it runs, from any thread:
+//! let knowledge = Arc::clone(controller.knowledge());
+//! knowledge.set_average_rate(Some(Bitrate::from_kbps(5_240)));
+//! knowledge.set_playout_buffer(Some(Bytes::from_kb(656)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`ControllerChoice`] names a controller: one of playrate's specs, or a [`Baseline`] (quinn's own, unmodified).
+//! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] drives a controller from
+//!   quinn's callbacks.
+//! - [`telemetry`] shows what the controller does, as [`Sample`](telemetry::Sample)s.
+//! - [`WireOverhead`] and [`UnsentBytes`] take reports of what the application writes. Both are optional: without
+//!   them, windows that follow the video's rate do not allow for the bytes that packets add to the video's, and a
+//!   writer cannot wait for the send queue to drain.
+//!
+//! `playrate-transport` builds HTTP/3 on top of this crate.
+
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+
+mod baseline;
+mod connection;
+mod controller;
+mod controllers;
+mod overhead;
+mod switchable;
+pub mod telemetry;
+mod unsent;
+
+pub use baseline::Baseline;
+pub use connection::ConnectionController;
+pub use controller::QuinnController;
+pub use controllers::ControllerChoice;
+pub use overhead::WireOverhead;
+pub use unsent::UnsentBytes;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! [`WireOverhead`]: the share that packets, frames and HTTP add to the video's bytes. A window that is to carry a
+//! video's rate has to carry that too.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use playrate_cc::VideoKnowledge;
+use playrate_units::{Bytes, Probability};
+
+/// Overhead of a full packet of 1452 bytes: 1 byte of flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag,
+/// 10 of STREAM frame header.
+const TYPICAL: Probability = Probability::from_parts_per_billion(26_148_409);
+/// Bytes of bodies before a share is measured: over less, it is dominated by the handshake.
+const LEAST_PAYLOAD: u64 = 256 * 1024;
+
+/// Counts one connection's bodies and compares them with the bytes on the wire.
+#[derive(Debug, Default)]
+pub struct WireOverhead {
+    payload: AtomicU64,
+    open: AtomicU32,
+}
+
+impl WireOverhead {
+    /// Sets the share of a full packet, which holds until one is measured.
+    pub fn assume(knowledge: &VideoKnowledge) {
+        knowledge.set_wire_overhead(Some(TYPICAL));
+    }
+
+    /// Counts a body that begins.
+    pub fn begin(&self) {
+        self.open.fetch_add(1, Relaxed);
+    }
+
+    /// Counts `bytes` of a body that were handed to the transport.
+    pub fn wrote(&self, bytes: usize) {
+        self.payload.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Counts a body that is over, delivered or not.
+    pub fn end(&self) {
+        self.open.fetch_sub(1, Relaxed);
+    }
+
+    /// Measures the share once all of a body was delivered, given the connection's totals of bytes `sent` and `lost`.
+    /// Does nothing while another body is under way, because the difference then includes bytes of that body.
+    pub fn measure(&self, sent: Bytes, lost: Bytes, knowledge: &VideoKnowledge) {
+        let payload = self.payload.load(Relaxed);
+        if self.open.load(Relaxed) == 1
+            && payload >= LEAST_PAYLOAD
+            && let Some(share) = share((sent - lost).as_u64(), payload)
+        {
+            knowledge.set_wire_overhead(Some(share));
+        }
+    }
+}
+
+/// The excess of `wire` over `payload`, as a share of `payload`.
+fn share(wire: u64, payload: u64) -> Option<Probability> {
+    const BILLION: u128 = 1_000_000_000;
+    let extra = u128::from(wire.saturating_sub(payload));
+    let parts = (extra * BILLION).checked_div(u128::from(payload))?;
+    Some(Probability::from_parts_per_billion(
+        u32::try_from(parts).unwrap_or(u32::MAX),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_the_excess_of_the_wire_over_the_bodies() {
+        let (overhead, knowledge) = (WireOverhead::default(), VideoKnowledge::new());
+        WireOverhead::assume(&knowledge);
+        assert_eq!(knowledge.wire_overhead(), Some(TYPICAL));
+        overhead.begin();
+        overhead.wrote(1_000_000);
+        overhead.measure(Bytes::new(1_130_000), Bytes::new(100_000), &knowledge);
+        assert_eq!(knowledge.wire_overhead(), "3%".parse().ok());
+    }
+
+    #[test]
+    fn nothing_is_measured_while_another_body_is_under_way_or_after_few_bytes() {
+        let (overhead, knowledge) = (WireOverhead::default(), VideoKnowledge::new());
+        let measure = |sent| overhead.measure(Bytes::new(sent), Bytes::ZERO, &knowledge);
+        overhead.begin();
+        overhead.wrote(1_000);
+        measure(2_000);
+        overhead.wrote(1_000_000);
+        overhead.begin();
+        measure(2_000_000);
+        assert_eq!(knowledge.wire_overhead(), None);
+        overhead.end();
+        measure(1_101_100);
+        assert_eq!(knowledge.wire_overhead(), "10%".parse().ok());
+    }
+}

@@ -1,0 +1,231 @@
+//! Telemetry: a connection's congestion control as a stream of [`Sample`]s.
+//!
+//! The adapter counts on the ACK path in plain integers and hands a [`Sample`] to the connection's [`Monitor`] at
+//! most once per sampling interval, at once when the path signals congestion, and when the connection ends. Only
+//! then is a lock taken. Nothing is sampled while nothing is acknowledged.
+
+use std::fmt::{Debug, Display};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use playrate_cc::Snapshot;
+use playrate_units::{Bitrate, Bytes};
+
+mod recorder;
+mod series;
+mod waits;
+
+pub(crate) use recorder::{LastAckFrame, Recorder};
+pub use series::TimeSeries;
+use waits::WaitLog;
+
+/// State of a connection's congestion control at one time. Totals count from the connection's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sample {
+    /// Time since the connection began.
+    pub at: Duration,
+    /// State of the controller.
+    pub snapshot: Snapshot,
+    /// Bytes in flight after the last ACK frame.
+    pub bytes_in_flight: Bytes,
+    /// True if the sender was limited by the application or by flow control, as of that ACK frame.
+    pub app_limited: bool,
+    /// Last RTT sample: arrival of the ACK frame minus departure of the newest packet it acknowledged. It contains
+    /// the peer's acknowledgement delay.
+    pub latest_rtt: Option<Duration>,
+    /// The transport's smoothed RTT, without the peer's acknowledgement delay (RFC 9002 §5.3).
+    pub smoothed_rtt: Option<Duration>,
+    /// Bytes handed to the path, in QUIC packets (without UDP and IP headers, without MTU probes).
+    pub sent: Bytes,
+    /// Bytes of acknowledged packets.
+    pub delivered: Bytes,
+    /// Number of acknowledged packets that asked for an acknowledgement.
+    pub delivered_packets: u64,
+    /// Bytes of packets declared lost.
+    pub lost: Bytes,
+    /// Number of congestion signals: rounds of loss detection that found a loss, and ECN-CE.
+    pub congestion_events: u64,
+    /// Bytes acknowledged since the sample before this one, over the time between the two. `None` for the first.
+    pub delivery_rate: Option<Bitrate>,
+}
+
+impl Sample {
+    /// Sets the delivery rate from the sample before this one.
+    fn rate_since(&mut self, before: Option<&Self>) {
+        self.delivery_rate = before
+            .and_then(|before| (self.delivered - before.delivered).per(self.at.saturating_sub(before.at)));
+    }
+}
+
+/// Receiver of samples. Called on the connection's task: it must not block.
+pub trait Sink: Debug + Send + Sync {
+    /// Receives one sample; samples of a connection come in the order of their times.
+    fn take(&self, sample: &Sample);
+}
+
+impl<S: Sink + ?Sized> Sink for Arc<S> {
+    fn take(&self, sample: &Sample) {
+        (**self).take(sample);
+    }
+}
+
+/// Logs every sample as a `tracing` event of level DEBUG, target `playrate::telemetry`.
+#[derive(Clone, Debug, Default)]
+pub struct TracingSink {
+    connection: Arc<str>,
+}
+
+impl TracingSink {
+    /// A sink whose events carry `connection` as their connection's name.
+    pub fn new(connection: &str) -> Self {
+        Self {
+            connection: connection.into(),
+        }
+    }
+}
+
+impl Sink for TracingSink {
+    fn take(&self, sample: &Sample) {
+        tracing::debug!(
+            target: "playrate::telemetry",
+            connection = %self.connection,
+            at_ms = sample.at.as_secs_f64() * 1e3,
+            phase = %sample.snapshot.phase,
+            waiting_for = %sample.snapshot.waiting_for,
+            reason = %sample.snapshot.reason,
+            window = sample.snapshot.window.as_u64(),
+            ssthresh = sample.snapshot.ssthresh.map(Bytes::as_u64),
+            in_flight = sample.bytes_in_flight.as_u64(),
+            latest_rtt_ms = sample.latest_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
+            smoothed_rtt_ms = sample.smoothed_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
+            delivered = sample.delivered.as_u64(),
+            lost = sample.lost.as_u64(),
+            delivery_rate = sample.delivery_rate.map(Bitrate::as_bits_per_second),
+        );
+    }
+}
+
+/// Distributor of a connection's samples to its sinks. One per connection, shared (`Arc`) between its controller and
+/// the code that reads [`latest`](Self::latest).
+#[derive(Debug)]
+pub struct Monitor {
+    name: String,
+    interval: Duration,
+    sinks: Vec<Box<dyn Sink>>,
+    began: OnceLock<Instant>,
+    latest: Mutex<Option<Sample>>,
+    waits: WaitLog,
+}
+
+impl Default for Monitor {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_INTERVAL)
+    }
+}
+
+impl Monitor {
+    /// Interval between samples: fine enough for a figure over a minute, coarse enough to cost nothing.
+    pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
+
+    /// A monitor that takes a sample at most every `interval`.
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            name: String::new(),
+            interval,
+            sinks: Vec::new(),
+            began: OnceLock::new(),
+            latest: Mutex::new(None),
+            waits: WaitLog::default(),
+        }
+    }
+
+    /// Logs under the name `connection`.
+    #[must_use]
+    pub fn named(mut self, connection: impl Display) -> Self {
+        self.name = connection.to_string();
+        self
+    }
+
+    /// Adds a sink, which receives all samples from now on.
+    #[must_use]
+    pub fn with_sink(mut self, sink: impl Sink + 'static) -> Self {
+        self.sinks.push(Box::new(sink));
+        self
+    }
+
+    /// The last sample taken; `None` before the first acknowledgement.
+    pub fn latest(&self) -> Option<Sample> {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shortest time between two samples without a congestion signal between them.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Time of the connection's beginning: `now` at the first call, which builds its first controller.
+    fn began(&self, now: Instant) -> Instant {
+        *self.began.get_or_init(|| now)
+    }
+
+    fn record(&self, sample: &Sample) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(*sample);
+        self.waits.log(&self.name, sample.snapshot.waiting_for);
+        for sink in &self.sinks {
+            sink.take(sample);
+        }
+    }
+}
+
+/// A connection's totals as the transport counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Totals {
+    /// UDP payload bytes sent, retransmissions and acknowledgements included.
+    pub sent_bytes: Bytes,
+    /// UDP datagrams sent, those of handshake and MTU discovery included.
+    pub sent_datagrams: u64,
+    /// UDP payload bytes received.
+    pub received_bytes: Bytes,
+    /// UDP datagrams received, undecryptable ones included.
+    pub received_datagrams: u64,
+    /// QUIC packets sent on the current path.
+    pub sent_packets: u64,
+    /// QUIC packets declared lost, MTU probes left out.
+    pub lost_packets: u64,
+    /// Bytes of those packets.
+    pub lost_bytes: Bytes,
+    /// Number of congestion signals from the path.
+    pub congestion_events: u64,
+    /// Smoothed RTT; before the first sample the initial guess.
+    pub smoothed_rtt: Duration,
+    /// Smallest RTT; before the first sample the initial guess.
+    pub min_rtt: Duration,
+    /// Congestion window of the current path.
+    pub window: Bytes,
+    /// Largest UDP payload the path carries.
+    pub mtu: Bytes,
+    /// Number of times that MTU black hole detection fell back to the smallest MTU.
+    pub black_holes: u64,
+}
+
+impl From<quinn::ConnectionStats> for Totals {
+    fn from(stats: quinn::ConnectionStats) -> Self {
+        Self {
+            sent_bytes: Bytes::new(stats.udp_tx.bytes),
+            sent_datagrams: stats.udp_tx.datagrams,
+            received_bytes: Bytes::new(stats.udp_rx.bytes),
+            received_datagrams: stats.udp_rx.datagrams,
+            sent_packets: stats.path.sent_packets,
+            lost_packets: stats.path.lost_packets,
+            lost_bytes: Bytes::new(stats.path.lost_bytes),
+            congestion_events: stats.path.congestion_events,
+            smoothed_rtt: stats.path.rtt,
+            min_rtt: stats.path.min_rtt,
+            window: Bytes::new(stats.path.cwnd),
+            mtu: Bytes::new(stats.path.current_mtu.into()),
+            black_holes: stats.path.black_holes_detected,
+        }
+    }
+}

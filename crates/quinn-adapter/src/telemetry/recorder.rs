@@ -1,0 +1,244 @@
+//! [`Recorder`]: counts on the ACK path, and takes samples when they are due.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use playrate_cc::Snapshot;
+use playrate_units::Bytes;
+
+use super::{Monitor, Sample};
+use crate::unsent::UnsentBytes;
+
+/// Counters inside a controller: plain integers, which reach the shared [`Monitor`] only when a sample is due.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    monitor: Arc<Monitor>,
+    unsent: Arc<UnsentBytes>,
+    began: Instant,
+    /// Time from which the next sample is due.
+    next: Instant,
+    /// Time of the last sample.
+    sampled: Instant,
+    /// Totals so far, as fields of the next sample.
+    totals: Sample,
+    last: Option<Sample>,
+}
+
+/// The last ACK frame, as samples show it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LastAckFrame {
+    /// Time at which it was read to its end; `None` before the first.
+    pub(crate) ended: Option<Instant>,
+    /// Departure and acknowledgement of the newest packet that it acknowledged, or an earlier frame if it acknowledged
+    /// none. quinn reports a frame's packets in the order in which they left.
+    pub(crate) newest: Option<(Instant, Instant)>,
+    /// Bytes in flight after it.
+    pub(crate) in_flight: u64,
+    /// True if the application or flow control limited the sender.
+    pub(crate) app_limited: bool,
+    /// The transport's smoothed RTT, if it was measured.
+    pub(crate) smoothed_rtt: Option<Duration>,
+}
+
+impl Recorder {
+    /// For a controller built at `now`. After a path change the totals go on from the last sample.
+    pub(crate) fn new(monitor: Arc<Monitor>, unsent: Arc<UnsentBytes>, now: Instant) -> Self {
+        let last = monitor.latest();
+        Self {
+            began: monitor.began(now),
+            next: now,
+            sampled: now,
+            totals: last.unwrap_or_default(),
+            last,
+            monitor,
+            unsent,
+        }
+    }
+
+    /// Totals so far, for the controller that replaces this one.
+    pub(crate) fn totals(&self) -> Sample {
+        self.totals
+    }
+
+    /// The same recorder, counting on from the totals of the controller that was replaced.
+    pub(crate) fn continuing_from(mut self, totals: Sample) -> Self {
+        self.totals = totals;
+        self
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        self.totals.sent += Bytes::new(bytes);
+        self.unsent.sent(bytes);
+    }
+
+    /// Counts packets that an ACK frame acknowledged.
+    #[inline]
+    pub(crate) fn acked(&mut self, bytes: u64, packets: u32) {
+        self.totals.delivered += Bytes::new(bytes);
+        self.totals.delivered_packets += u64::from(packets);
+    }
+
+    /// Reports the end of an ACK frame to the estimate of unsent bytes.
+    #[inline]
+    pub(crate) fn frame_ended(&self, in_flight: u64, app_limited: bool) {
+        let Sample {
+            delivered,
+            delivered_packets,
+            ..
+        } = self.totals;
+        let content = UnsentBytes::content(delivered.as_u64(), delivered_packets);
+        self.unsent.acked(content.saturating_add(in_flight), app_limited);
+    }
+
+    /// Returns true if a [`sample`](Self::sample) is due.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        now >= self.next
+    }
+
+    /// Counts a congestion signal, after which a sample is always to be taken.
+    pub(crate) fn congestion(&mut self, lost_bytes: u64) {
+        self.totals.lost += Bytes::new(lost_bytes);
+        self.totals.congestion_events += 1;
+    }
+
+    /// Time of the last ACK frame, if no sample shows it yet. Comparing times alone is not enough: datagrams that one
+    /// system call received carry the same time.
+    pub(crate) fn unsampled(&self, frame: &LastAckFrame) -> Option<Instant> {
+        let sampled = self.last.map(|last| last.delivered);
+        frame
+            .ended
+            .filter(|&ended| ended > self.sampled || sampled != Some(self.totals.delivered))
+    }
+
+    /// Hands a sample to the monitor.
+    #[cold]
+    pub(crate) fn sample(&mut self, now: Instant, frame: &LastAckFrame, snapshot: Snapshot) {
+        if frame.ended.is_some() {
+            self.totals.bytes_in_flight = Bytes::new(frame.in_flight);
+            self.totals.app_limited = frame.app_limited;
+            self.totals.smoothed_rtt = frame.smoothed_rtt;
+            if let Some((sent, acked)) = frame.newest {
+                self.totals.latest_rtt = Some(acked.saturating_duration_since(sent));
+            }
+        }
+        let mut sample = Sample {
+            at: now.saturating_duration_since(self.began),
+            snapshot,
+            ..self.totals
+        };
+        sample.rate_since(self.last.as_ref());
+        // A congestion event follows its ACK frame at the same moment: no time has passed to measure a rate over.
+        if sample.delivery_rate.is_none() {
+            sample.delivery_rate = self.last.and_then(|last| last.delivery_rate);
+        }
+        self.next = now + self.monitor.interval();
+        self.sampled = now;
+        self.last = Some(sample);
+        self.monitor.record(&sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_units::Bitrate;
+
+    /// An arbitrary origin for instants.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "only differences between instants matter here"
+    )]
+    fn origin() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn samples_are_at_least_an_interval_apart_unless_the_path_is_congested() {
+        let start = origin();
+        let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
+        let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
+        let mut due = 0;
+        for millis in 0..100 {
+            let now = start + Duration::from_millis(millis);
+            recorder.acked(1_200, 1);
+            if recorder.is_due(now) {
+                due += 1;
+                recorder.sample(now, &LastAckFrame::default(), Snapshot::default());
+            }
+        }
+        assert_eq!(due, 5);
+        let end = start + Duration::from_millis(100);
+        recorder.congestion(1_200);
+        recorder.sample(end, &LastAckFrame::default(), Snapshot::default());
+        let latest = monitor.latest().unwrap();
+        assert_eq!((latest.congestion_events, latest.lost), (1, Bytes::new(1_200)));
+        assert_eq!(latest.delivered, Bytes::new(120_000));
+    }
+
+    #[test]
+    fn the_delivery_rate_is_acknowledged_bytes_over_the_time_between_samples() {
+        let start = origin();
+        let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
+        let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
+        for millis in [0, 50, 100] {
+            let now = start + Duration::from_millis(millis);
+            recorder.acked(125_000, 100);
+            assert!(recorder.is_due(now));
+            let frame = LastAckFrame {
+                ended: Some(now),
+                newest: Some((start, now)),
+                in_flight: 7,
+                app_limited: true,
+                smoothed_rtt: Some(Duration::from_millis(30)),
+            };
+            recorder.sample(now, &frame, Snapshot::default());
+        }
+        let latest = monitor.latest().unwrap();
+        assert_eq!(latest.delivery_rate, Some(Bitrate::from_mbps(20)));
+        assert_eq!(latest.latest_rtt, Some(Duration::from_millis(100)));
+        assert_eq!(latest.delivered_packets, 300);
+        assert_eq!(
+            (latest.bytes_in_flight, latest.app_limited),
+            (Bytes::new(7), true)
+        );
+    }
+
+    #[test]
+    fn a_frame_that_arrived_together_with_a_sampled_one_is_still_unsampled() {
+        let start = origin();
+        let mut recorder = Recorder::new(Arc::new(Monitor::default()), Arc::default(), start);
+        let arrived = start + Duration::from_millis(50);
+        let frame = LastAckFrame {
+            ended: Some(arrived),
+            ..LastAckFrame::default()
+        };
+        recorder.acked(1_200, 1);
+        recorder.sample(arrived, &frame, Snapshot::default());
+        assert_eq!(recorder.unsampled(&frame), None);
+        recorder.acked(1_200, 1);
+        assert!(!recorder.is_due(arrived));
+        assert_eq!(recorder.unsampled(&frame), Some(arrived));
+    }
+
+    #[test]
+    fn totals_survive_a_controller_that_is_built_anew() {
+        let start = origin();
+        let monitor = Arc::new(Monitor::new(Duration::ZERO));
+        let mut first = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
+        first.sent(5_000);
+        first.acked(1_200, 1);
+        first.sample(start, &LastAckFrame::default(), Snapshot::default());
+        let later = start + Duration::from_secs(9);
+        let mut second = Recorder::new(Arc::clone(&monitor), Arc::default(), later);
+        second.acked(1_200, 1);
+        second.sample(later, &LastAckFrame::default(), Snapshot::default());
+        let latest = monitor.latest().unwrap();
+        assert_eq!(latest.at, Duration::from_secs(9));
+        assert_eq!(
+            (latest.sent, latest.delivered),
+            (Bytes::new(5_000), Bytes::new(2_400))
+        );
+    }
+}

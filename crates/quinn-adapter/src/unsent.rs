@@ -1,0 +1,245 @@
+//! [`UnsentBytes`]: an estimate of what was written to quinn and not sent yet, so that a body is read and written when
+//! it is needed and not long before.
+//!
+//! quinn 0.11 does not report how many bytes of a connection wait to be sent. The estimate relies on three facts of
+//! quinn-proto 0.11: the controller is called under the connection's lock (so no atomic operation here needs to be more
+//! than a load and a store), `on_sent` reports every byte that leaves, and the `app_limited` of `on_end_acks` means
+//! that nothing is left to send. A test of this crate compares the estimate with what quinn really sends.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Unsent bytes at most, beside one chunk for every body: some milliseconds of a fast path. More would occupy memory
+/// without any use, and be evicted from the processor's caches by the time it is sent.
+const LIMIT: u64 = 256 << 10;
+/// Least bytes of a packet beside a body's: flags, packet number, AEAD tag, STREAM frame header.
+const PACKET_OVERHEAD: u64 = 22;
+/// The value of [`UnsentBytes::awaited`] while no writer waits.
+const NONE_AWAITED: u64 = u64::MAX;
+
+/// Estimate of one connection's unsent bytes: what was written, less what was acknowledged or is in flight.
+///
+/// It is too low by what packets carry beside bodies, about a hundredth of what was written since everything was
+/// acknowledged last; then it is exact again. For a body without end quinn's send window bounds the error.
+#[derive(Debug)]
+pub struct UnsentBytes {
+    /// Bytes that have been sent and not lost. Only written while quinn holds the connection's lock.
+    sent: AtomicU64,
+    /// The value of `sent` at which waiting writers are woken.
+    awaited: AtomicU64,
+    /// Bytes written, on the scale of `sent`.
+    written: Mutex<u64>,
+    room: Notify,
+}
+
+impl Default for UnsentBytes {
+    fn default() -> Self {
+        Self {
+            sent: AtomicU64::new(0),
+            awaited: AtomicU64::new(NONE_AWAITED),
+            written: Mutex::new(0),
+            room: Notify::new(),
+        }
+    }
+}
+
+impl UnsentBytes {
+    /// Counts `bytes` that left.
+    #[inline]
+    pub(crate) fn sent(&self, bytes: u64) {
+        let sent = self.sent.load(Relaxed).saturating_add(bytes);
+        self.sent.store(sent, Relaxed);
+        if sent >= self.awaited.load(Relaxed) {
+            self.wake();
+        }
+    }
+
+    /// Bytes of bodies in `packets` packets of `bytes` in all.
+    #[inline]
+    pub(crate) fn content(bytes: u64, packets: u64) -> u64 {
+        bytes.saturating_sub(packets.saturating_mul(PACKET_OVERHEAD))
+    }
+
+    /// Corrects the count after an ACK frame: `sent` is the acknowledged content and what is in flight. `idle` means
+    /// that there is nothing to send.
+    #[inline]
+    pub(crate) fn acked(&self, sent: u64, idle: bool) {
+        self.sent.store(sent, Relaxed);
+        let awaited = self.awaited.load(Relaxed);
+        if awaited == NONE_AWAITED {
+            return;
+        }
+        if idle {
+            *self.written() = sent;
+            self.wake();
+        } else if sent >= awaited {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        self.awaited.store(NONE_AWAITED, Relaxed);
+        self.room.notify_waiters();
+    }
+
+    /// Counts `bytes` of a body that were handed to quinn.
+    pub fn wrote(&self, bytes: u64) {
+        let mut written = self.written();
+        *written = (*written).max(self.sent.load(Relaxed)).saturating_add(bytes);
+    }
+
+    /// Counts everything as sent, because a body was reset and its unsent bytes with it. Other bodies may write a
+    /// little more for that.
+    pub fn discarded(&self) {
+        *self.written() = self.sent.load(Relaxed);
+        self.wake();
+    }
+
+    /// Waits until so little is unsent on `connection` that one more chunk should be written. Every waiting writer may
+    /// then write one chunk, whatever the others have written meanwhile, so that all bodies make progress.
+    pub async fn wait_for_room(&self, connection: &quinn::Connection) {
+        self.room(|| {
+            // Takes and releases the connection's lock.
+            connection.rtt();
+        })
+        .await;
+    }
+
+    /// [`wait_for_room`](Self::wait_for_room), where `synchronize` takes and releases the connection's lock.
+    async fn room(&self, synchronize: impl Fn()) {
+        let room = self.room.notified();
+        tokio::pin!(room);
+        room.as_mut().enable();
+        let awaited = self.written().saturating_sub(LIMIT);
+        if awaited <= self.sent.load(Relaxed) {
+            return;
+        }
+        self.awaited.fetch_min(awaited, Relaxed);
+        // Either the next packet that leaves sees that a writer waits, or the last one that left is seen here.
+        synchronize();
+        if awaited > self.sent.load(Relaxed) {
+            room.await;
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn estimate(&self) -> u64 {
+        self.written().saturating_sub(self.sent.load(Relaxed))
+    }
+
+    fn written(&self) -> MutexGuard<'_, u64> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    const CHUNK: u64 = 64 << 10;
+
+    /// Writes chunks until no more are taken.
+    fn fill(unsent: &UnsentBytes) -> u64 {
+        let mut chunks = 0;
+        while unsent.room(|| {}).now_or_never().is_some() {
+            unsent.wrote(CHUNK);
+            chunks += 1;
+        }
+        chunks * CHUNK
+    }
+
+    #[test]
+    fn unsent_bytes_stay_between_the_limit_and_one_chunk_more() {
+        let unsent = UnsentBytes::default();
+        assert_eq!(fill(&unsent), LIMIT + CHUNK);
+        for _ in 0..100 {
+            for _ in 0..CHUNK / 1_024 {
+                unsent.sent(1_024);
+            }
+            assert_eq!(fill(&unsent), CHUNK);
+        }
+    }
+
+    #[test]
+    fn a_waiting_writer_is_woken_once_a_chunk_has_left_and_not_before() {
+        let unsent = UnsentBytes::default();
+        fill(&unsent);
+        let mut room = Box::pin(unsent.room(|| {}));
+        assert!(room.as_mut().now_or_never().is_none());
+        unsent.sent(CHUNK - 1);
+        assert!(room.as_mut().now_or_never().is_none());
+        unsent.sent(1);
+        assert!(room.as_mut().now_or_never().is_some());
+    }
+
+    #[test]
+    fn lost_bytes_count_as_unsent_again() {
+        let unsent = UnsentBytes::default();
+        fill(&unsent);
+        unsent.sent(CHUNK);
+        // All but a tenth of it was lost.
+        unsent.acked(CHUNK / 10 + 1, false);
+        assert_eq!(fill(&unsent), 0);
+        unsent.sent(CHUNK);
+        assert_eq!(fill(&unsent), CHUNK);
+    }
+
+    #[test]
+    fn a_packet_that_leaves_between_the_check_and_the_wait_is_not_missed() {
+        let unsent = UnsentBytes::default();
+        fill(&unsent);
+        assert!(unsent.room(|| unsent.sent(CHUNK)).now_or_never().is_some());
+    }
+
+    #[test]
+    fn every_waiting_writer_may_write_one_chunk() {
+        let unsent = UnsentBytes::default();
+        fill(&unsent);
+        let mut rooms: Vec<_> = (0..3).map(|_| Box::pin(unsent.room(|| {}))).collect();
+        for room in &mut rooms {
+            assert!(room.as_mut().now_or_never().is_none());
+        }
+        unsent.sent(CHUNK);
+        for room in &mut rooms {
+            assert!(room.as_mut().now_or_never().is_some());
+            unsent.wrote(CHUNK);
+        }
+        assert_eq!(fill(&unsent), 0);
+    }
+
+    #[test]
+    fn discarded_bytes_do_not_count_as_unsent() {
+        let unsent = UnsentBytes::default();
+        fill(&unsent);
+        let mut room = Box::pin(unsent.room(|| {}));
+        assert!(room.as_mut().now_or_never().is_none());
+        unsent.discarded();
+        assert!(
+            room.as_mut().now_or_never().is_some(),
+            "nothing else would wake it"
+        );
+        drop(room);
+        assert_eq!(fill(&unsent), LIMIT + CHUNK);
+    }
+
+    /// On another path totals may begin lower than they were.
+    #[test]
+    fn an_idle_connection_wakes_its_writers_whatever_was_counted() {
+        let unsent = UnsentBytes::default();
+        unsent.sent(10_000_000);
+        fill(&unsent);
+        let mut room = Box::pin(unsent.room(|| {}));
+        assert!(room.as_mut().now_or_never().is_none());
+        // All that was in flight was acknowledged, but what was lost before it has yet to leave again.
+        unsent.acked(1_000_000, false);
+        assert!(room.as_mut().now_or_never().is_none());
+        unsent.acked(1_000_000, true);
+        assert!(room.as_mut().now_or_never().is_some());
+        drop(room);
+        assert_eq!(fill(&unsent), LIMIT + CHUNK);
+    }
+}

@@ -1,0 +1,143 @@
+//! The receiving direction of a stream: [`RecvStream`] for `h3`, [`ReadGate`] for the reader of a body.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h3::error::Code;
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+
+use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
+
+/// Most bytes read at once. quinn would hand out megabytes to a reader that was slow, and extend the sender's flow
+/// control limit by as much before any of it was used.
+const CHUNK: usize = 64 << 10;
+
+/// Lets a reader have what `h3` has buffered before more is taken from QUIC.
+///
+/// `h3` 0.0.8 reads once from the stream for each piece of a body that it hands out, and a piece ends where a DATA
+/// frame or a read ends, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and
+/// QUIC's flow control, which follows what is read from the stream, would never hold the sender back.
+#[derive(Debug, Default)]
+pub(crate) struct ReadGate {
+    shut: AtomicBool,
+    /// True if a read found the gate shut.
+    tried: AtomicBool,
+}
+
+impl ReadGate {
+    /// Polls `read` with what is buffered alone, and only if that is not enough with the stream.
+    pub(crate) fn poll<T>(&self, mut read: impl FnMut() -> Poll<T>) -> Poll<T> {
+        self.tried.store(false, Relaxed);
+        self.shut.store(true, Relaxed);
+        let buffered = read();
+        self.shut.store(false, Relaxed);
+        if buffered.is_pending() && self.tried.load(Relaxed) {
+            return read();
+        }
+        buffered
+    }
+
+    /// Returns true if the stream is not to be read now.
+    fn is_shut(&self) -> bool {
+        let shut = self.shut.load(Relaxed);
+        if shut {
+            self.tried.store(true, Relaxed);
+        }
+        shut
+    }
+}
+
+/// The error of a stream on which the peer sent more than is accepted.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("more than {limit} bytes on one stream")]
+pub(crate) struct TooManyBytes {
+    limit: u64,
+}
+
+/// The receiving direction as `h3` uses it.
+pub(crate) struct RecvStream {
+    stream: quinn::RecvStream,
+    id: StreamId,
+    limit: u64,
+    received: u64,
+    /// Error code of the `STOP_SENDING` if this is dropped before the end.
+    stop_code: Code,
+    gate: Arc<ReadGate>,
+    /// Keeps the gate in its table.
+    entry: Option<TableEntry<Arc<ReadGate>>>,
+}
+
+impl RecvStream {
+    pub(super) fn new(
+        stream: quinn::RecvStream,
+        limit: u64,
+        stop_code: Code,
+    ) -> Result<Self, ConnectionErrorIncoming> {
+        Ok(Self {
+            id: stream_id(stream.id())?,
+            stream,
+            limit,
+            received: 0,
+            stop_code,
+            gate: Arc::default(),
+            entry: None,
+        })
+    }
+
+    /// The same stream, its gate among `gates` for as long as it lives.
+    pub(super) fn gated(mut self, gates: &StreamTable<Arc<ReadGate>>) -> Self {
+        self.entry = Some(gates.enter(self.id, Arc::clone(&self.gate)));
+        self
+    }
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        // Fails on a stream that has been read to its end, and then there is nothing to stop.
+        let _ = self.stream.stop(var_int(self.stop_code.value()));
+    }
+}
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        use quinn::ReadError;
+        if self.gate.is_shut() {
+            return Poll::Pending;
+        }
+        // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
+        let chunk = ready!(pin!(self.stream.read_chunk(CHUNK, true)).poll(cx));
+        match chunk {
+            Ok(None) => Poll::Ready(Ok(None)),
+            Ok(Some(chunk)) => {
+                self.received = self.received.saturating_add(chunk.bytes.len() as u64);
+                if self.received > self.limit {
+                    self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
+                    return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(TooManyBytes {
+                        limit: self.limit,
+                    }))));
+                }
+                Poll::Ready(Ok(Some(chunk.bytes)))
+            }
+            Err(ReadError::Reset(code)) => Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
+                error_code: code.into_inner(),
+            })),
+            Err(ReadError::ConnectionLost(error)) => Poll::Ready(Err(stream_lost(error))),
+            Err(error) => Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error)))),
+        }
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        // An error says that the stream has ended already.
+        let _ = self.stream.stop(var_int(error_code));
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.id
+    }
+}

@@ -1,0 +1,201 @@
+//! The sending direction of a stream: [`SendStream`] for `h3`, [`ResponseStream`] for the owner of an exchange.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use h3::error::Code;
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use quinn::{StoppedError, VarInt, WriteError};
+
+use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
+
+/// A stream and the bytes still to be written to it, shared by [`SendStream`] and [`ResponseStream`].
+#[derive(Debug)]
+struct SharedStream {
+    quinn: quinn::SendStream,
+    /// Frames that were begun and not taken over by quinn.
+    unwritten: VecDeque<Bytes>,
+}
+
+impl SharedStream {
+    /// Hands everything unwritten to quinn, without copying it.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        while !self.unwritten.is_empty() {
+            let chunks = self.unwritten.make_contiguous();
+            // Nothing is lost by dropping the future: what it does not take stays in `unwritten`.
+            let written = ready!(pin!(self.quinn.write_chunks(chunks)).poll(cx));
+            match written {
+                Ok(written) => drop(self.unwritten.drain(..written.chunks)),
+                Err(error) => {
+                    self.unwritten.clear();
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn lock(stream: &Mutex<SharedStream>) -> MutexGuard<'_, SharedStream> {
+    stream.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The sending direction as `h3` uses it: for the header section and the end of a message.
+pub(crate) struct SendStream {
+    stream: Arc<Mutex<SharedStream>>,
+    id: StreamId,
+    /// Error code of the reset if this is dropped before the end.
+    reset_code: Code,
+    finished: bool,
+    /// Keeps the response in its table.
+    entry: Option<TableEntry<ResponseStream>>,
+}
+
+impl SendStream {
+    pub(super) fn new(quinn: quinn::SendStream, reset_code: Code) -> Result<Self, ConnectionErrorIncoming> {
+        Ok(Self {
+            id: stream_id(quinn.id())?,
+            stream: Arc::new(Mutex::new(SharedStream {
+                quinn,
+                unwritten: VecDeque::new(),
+            })),
+            reset_code,
+            finished: false,
+            entry: None,
+        })
+    }
+
+    /// The same stream, its [`ResponseStream`] among `responses` for as long as it lives.
+    pub(super) fn with_response(mut self, responses: &StreamTable<ResponseStream>) -> Self {
+        let stopped = lock(&self.stream).quinn.stopped();
+        let response = ResponseStream {
+            stream: Arc::clone(&self.stream),
+            stopping: Box::pin(stopped),
+            stopped: None,
+        };
+        self.entry = Some(responses.enter(self.id, response));
+        self
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Fails on a stream that was reset already.
+            let _ = lock(&self.stream).quinn.reset(var_int(self.reset_code.value()));
+        }
+    }
+}
+
+impl quic::SendStream<Bytes> for SendStream {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        lock(&self.stream).poll_write(cx).map_err(|error| match error {
+            WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated {
+                error_code: code.into_inner(),
+            },
+            WriteError::ConnectionLost(error) => stream_lost(error),
+            other => StreamErrorIncoming::Unknown(Box::new(other)),
+        })
+    }
+
+    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        let mut frame = data.into();
+        let frame = frame.copy_to_bytes(frame.remaining());
+        lock(&self.stream).unwritten.push_back(frame);
+        Ok(())
+    }
+
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        ready!(self.poll_ready(cx))?;
+        self.finished = true;
+        let finished = lock(&self.stream).quinn.finish();
+        Poll::Ready(finished.map_err(|error| StreamErrorIncoming::Unknown(Box::new(error))))
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        // An error says that the stream has ended already.
+        let _ = lock(&self.stream).quinn.reset(var_int(reset_code));
+    }
+
+    fn send_id(&self) -> StreamId {
+        self.id
+    }
+}
+
+type StoppedFuture = Pin<Box<dyn Future<Output = Result<Option<VarInt>, StoppedError>> + Send + Sync>>;
+
+/// The sending direction as the owner of an exchange uses it: for priority, the response's body and its delivery.
+pub(crate) struct ResponseStream {
+    stream: Arc<Mutex<SharedStream>>,
+    stopping: StoppedFuture,
+    /// The result of `stopping`, which must not be polled again after it.
+    stopped: Option<Result<Option<u64>, StoppedError>>,
+}
+
+impl ResponseStream {
+    /// Sends this stream's bytes before those of streams with a lower priority. All start at 0.
+    pub(crate) fn set_priority(&self, priority: i32) {
+        // Fails only on a stream that has ended, which the next write reports.
+        let _ = lock(&self.stream).quinn.set_priority(priority);
+    }
+
+    /// Writes `payload` as one DATA frame. Returns when quinn has taken all of it over. If the future is dropped, the
+    /// next write completes the frame.
+    pub(crate) async fn write(&self, payload: Bytes) -> Result<(), WriteError> {
+        let header = data_frame_header(payload.len());
+        lock(&self.stream).unwritten.extend([header, payload]);
+        poll_fn(|cx| lock(&self.stream).poll_write(cx)).await
+    }
+
+    /// Waits until the peer has acknowledged everything up to the end (`None`), or wants no more of it (its error
+    /// code), or the connection is lost. Later calls return the same at once.
+    pub(crate) async fn stopped(&mut self) -> Result<Option<u64>, StoppedError> {
+        if let Some(stopped) = &self.stopped {
+            return stopped.clone();
+        }
+        let stopped = self.stopping.as_mut().await;
+        let stopped = stopped.map(|code| code.map(VarInt::into_inner));
+        self.stopped = Some(stopped.clone());
+        stopped
+    }
+}
+
+/// Type and length of a DATA frame (RFC 9114 §7.2.1), as variable-length integers (RFC 9000 §16).
+fn data_frame_header(length: usize) -> Bytes {
+    const DATA: u8 = 0x00;
+    let length = length as u64;
+    let mut header = vec![DATA];
+    let encoded = length.to_be_bytes();
+    let (size, prefix) = match length {
+        0..0x40 => (1, 0x00),
+        0x40..0x4000 => (2, 0x40),
+        0x4000..0x4000_0000 => (4, 0x80),
+        _ => (8, 0xC0),
+    };
+    header.extend_from_slice(&encoded[encoded.len() - size..]);
+    header[1] |= prefix;
+    header.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    /// The length's encodings at the bounds of their sizes (RFC 9000 §16, table 4).
+    #[rstest]
+    #[case(0, &[0x00, 0x00])]
+    #[case(63, &[0x00, 0x3F])]
+    #[case(64, &[0x00, 0x40, 0x40])]
+    #[case(16_383, &[0x00, 0x7F, 0xFF])]
+    #[case(16_384, &[0x00, 0x80, 0x00, 0x40, 0x00])]
+    #[case((1 << 30) - 1, &[0x00, 0xBF, 0xFF, 0xFF, 0xFF])]
+    #[case(1 << 30, &[0x00, 0xC0, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00])]
+    fn a_data_frame_begins_with_its_type_and_length(#[case] length: usize, #[case] expected: &[u8]) {
+        assert_eq!(data_frame_header(length), expected);
+    }
+}

@@ -1,0 +1,91 @@
+//! [`ProgressiveSource`]: a title of one file, in one response.
+
+use std::time::Duration;
+
+use playrate_media::cmcd::Cmcd;
+use playrate_units::Bytes;
+
+use super::{Link, NextStep, PlayOptions, Request, TitleSource};
+use crate::error::PlayError;
+use crate::frames::FrameParser;
+use crate::observer::{Observer, Progress};
+use crate::playout::{ConfigError, Playout};
+use crate::report::QualityReport;
+use crate::sink::Sink;
+use crate::transfer::Transfer;
+
+pub(super) struct ProgressiveSource {
+    player: Playout,
+    parser: FrameParser,
+    /// Taken when it is sent.
+    request: Option<Request>,
+    /// Length of the title as the server declared it.
+    declared: Option<Bytes>,
+}
+
+impl ProgressiveSource {
+    pub(super) fn new(options: &PlayOptions, path: &str) -> Result<Self, ConfigError> {
+        let mut cmcd = Cmcd::default();
+        cmcd.content = Some(path.to_owned());
+        cmcd.streaming_format = Some('o');
+        Ok(Self {
+            player: Playout::new(options.playout.clone())?,
+            parser: FrameParser::new(&options.frames, options.limits),
+            request: Some(Request {
+                path: path.to_owned(),
+                bytes: None,
+                cmcd,
+            }),
+            declared: None,
+        })
+    }
+}
+
+impl TitleSource for ProgressiveSource {
+    fn playout(&self) -> &Playout {
+        &self.player
+    }
+
+    fn playout_mut(&mut self) -> Option<&mut Playout> {
+        Some(&mut self.player)
+    }
+
+    fn reading_paused(&self) -> bool {
+        self.player.reading_paused()
+    }
+
+    async fn next<O: Observer, S: Sink>(
+        &mut self,
+        _link: &mut Link<'_, '_, O>,
+        _sink: &mut S,
+    ) -> Result<NextStep, PlayError> {
+        let request = self.request.take().map(Box::new);
+        Ok(request.map_or(NextStep::Done, NextStep::Fetch))
+    }
+
+    fn on_response(&mut self, length: Option<Bytes>) {
+        self.declared = length;
+    }
+
+    /// Adds the frames that the bytes describe, then the bytes.
+    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
+        let player = &mut self.player;
+        let parsed = self.parser.push(bytes, |frames| player.add_frames(now, frames));
+        player.deliver(now, Bytes::from(bytes.len()));
+        Ok(parsed?)
+    }
+
+    fn on_end(&mut self, _transfer: Transfer) -> Result<(), PlayError> {
+        Ok(self.parser.finish()?)
+    }
+
+    fn describe_progress(&self, progress: &mut Progress) {
+        progress.promised = self.declared;
+    }
+
+    fn describe_report(&self, report: &mut QualityReport) {
+        report.title = self.parser.info().cloned();
+        report.average_rate = self.parser.average_rate();
+        report.network.promised = self.declared;
+    }
+}

@@ -1,0 +1,61 @@
+//! [`TitleSource`]: what the session loop asks a kind of title.
+
+use std::time::Duration;
+
+use playrate_units::Bytes;
+
+use super::{Link, Request};
+use crate::error::PlayError;
+use crate::observer::{Observer, Progress};
+use crate::playout::Playout;
+use crate::report::QualityReport;
+use crate::sink::Sink;
+use crate::transfer::Transfer;
+
+/// The next step of a session.
+pub(crate) enum NextStep {
+    /// Send this request; pass its body to the source and the sink.
+    Fetch(Box<Request>),
+    /// Request nothing before this time.
+    WaitUntil(Duration),
+    /// Everything has been fetched.
+    Done,
+}
+
+/// A kind of title: it decides what to request and feeds the modelled player.
+pub(crate) trait TitleSource: Send {
+    fn playout(&self) -> &Playout;
+
+    /// The player if there is one already: of a title with a manifest, once the manifest has been read.
+    fn playout_mut(&mut self) -> Option<&mut Playout>;
+
+    /// Called on every turn of the loop, before the observer.
+    fn on_turn(&mut self, _now: Duration) {}
+
+    /// Returns true while bytes must not be read because the player's buffers are full.
+    fn reading_paused(&self) -> bool {
+        false
+    }
+
+    /// Decides on the next step. May fetch what describes the title over `link`, and write it to `sink`.
+    fn next<O: Observer, S: Sink>(
+        &mut self,
+        link: &mut Link<'_, '_, O>,
+        sink: &mut S,
+    ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
+
+    /// A response of this length, if the server declared one, has begun.
+    fn on_response(&mut self, _length: Option<Bytes>) {}
+
+    /// More bytes of the body of the last [`NextStep::Fetch`] have arrived.
+    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError>;
+
+    /// That body is complete.
+    fn on_end(&mut self, transfer: Transfer) -> Result<(), PlayError>;
+
+    /// Adds to `progress` what only the source knows.
+    fn describe_progress(&self, progress: &mut Progress);
+
+    /// Adds to `report` what only the source knows.
+    fn describe_report(&self, report: &mut QualityReport);
+}

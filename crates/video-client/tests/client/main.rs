@@ -1,0 +1,12 @@
+//! The client against servers of the test and of the product, over loopback UDP, and its command line.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "these tests run on tokio and in real time"
+)]
+#![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
+
+mod cli;
+mod common;
+mod frames;
+mod manifest;
+mod session;

@@ -1,0 +1,407 @@
+//! Packaged titles over loopback UDP from the product's own server: manifests, representations, and what both sides
+//! tell each other.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use playrate_cc::registry::Entry;
+use playrate_cc::{Playback, VideoKnowledge};
+use playrate_transport::{
+    Client, ClientOptions, ControllerChoice, Identity, Server, ServerOptions, Target, Trust,
+};
+use playrate_units::{Bitrate, Bytes};
+use quinn::{Runtime, TokioRuntime};
+use rstest::rstest;
+use tempfile::TempDir;
+use video_client::cmcd::{CmcdMode, CmcdOptions};
+use video_client::dash::{Abr, DashOptions, DashSession};
+use video_client::report::Outcome;
+use video_client::{Observer, Played, Progress};
+use video_server::library::Library;
+use video_server::serve::{Settings, VideoServer};
+
+/// Numbers of frames of the four segments.
+const FRAMES: [u64; 4] = [90, 90, 88, 90];
+
+/// The boxes of a file, by type and bytes.
+fn boxes(file: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut rest = file;
+    let mut found = Vec::new();
+    while let Some(size) = rest.first_chunk::<4>() {
+        let (one, after) = rest.split_at(u32::from_be_bytes(*size) as usize);
+        found.push((&one[4..8], one));
+        rest = after;
+    }
+    found
+}
+
+fn boxed(name: [u8; 4], body: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(8 + body.len()).unwrap();
+    [&size.to_be_bytes()[..], &name, body].concat()
+}
+
+/// The files of one representation.
+struct Packaged {
+    initialization: Vec<u8>,
+    segments: Vec<Vec<u8>>,
+}
+
+impl Packaged {
+    /// The four segments of the fixture (the last is its first once more), each with `padding` bytes that no player
+    /// looks at.
+    fn new(padding: usize) -> Self {
+        let fixture = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../assets/fixtures/fragmented-dash.mp4"
+        );
+        let file = fs::read(fixture).unwrap();
+        let boxes = boxes(&file);
+        let of = |wanted: &[u8; 4]| -> Vec<&[u8]> {
+            let all = boxes.iter().filter(|(name, _)| name == wanted);
+            all.map(|(_, bytes)| *bytes).collect()
+        };
+        let free = boxed(*b"free", &vec![0; padding]);
+        let mut segments: Vec<_> = of(b"moof")
+            .iter()
+            .zip(of(b"mdat"))
+            .map(|(moof, mdat)| [&free[..], moof, mdat].concat())
+            .collect();
+        segments.push(segments[0].clone());
+        Self {
+            initialization: [of(b"ftyp")[0], of(b"moov")[0]].concat(),
+            segments,
+        }
+    }
+
+    fn whole(&self) -> Vec<u8> {
+        [&self.initialization[..], &self.segments.concat()].concat()
+    }
+
+    /// One file with a segment index; where that lies.
+    fn indexed(&self) -> (Vec<u8>, std::ops::Range<usize>) {
+        let words = |words: &[u32]| {
+            words
+                .iter()
+                .flat_map(|word| word.to_be_bytes())
+                .collect::<Vec<u8>>()
+        };
+        // Version 0, track 1, 1000 ticks a second, from time 0, the first right behind, four of them.
+        let mut body = words(&[0, 1, 1_000, 0, 0, 4]);
+        for segment in &self.segments {
+            body.extend(words(&[
+                u32::try_from(segment.len()).unwrap(),
+                3_000,
+                0x9000_0000,
+            ]));
+        }
+        let index = boxed(*b"sidx", &body);
+        let begins = self.initialization.len();
+        let file = [&self.initialization[..], &index, &self.segments.concat()].concat();
+        (file, begins..begins + index.len())
+    }
+}
+
+/// Padding of `high`: 1.2 Mbit/s.
+const PADDING: usize = 450_000;
+
+/// `low` of 14 kbit/s and `high` with so much padding, 12 s, as DASH, as HLS, and as DASH in one file each.
+fn package(root: &Path, padding: usize) {
+    let mut representations = String::new();
+    let mut single = String::new();
+    let mut main = "#EXTM3U\n".to_owned();
+    for (name, padding, rate) in [("low", 0, 20_000), ("high", padding, padding / 3 * 8)] {
+        let packaged = Packaged::new(padding);
+        let directory = root.join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("init.mp4"), &packaged.initialization).unwrap();
+        let mut playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"init.mp4\"\n".to_owned();
+        for (number, segment) in packaged.segments.iter().enumerate() {
+            fs::write(directory.join(format!("{number}.m4s")), segment).unwrap();
+            playlist.extend([format!("#EXTINF:3,\n{number}.m4s\n")]);
+        }
+        fs::write(directory.join("index.m3u8"), playlist + "#EXT-X-ENDLIST\n").unwrap();
+        main.extend([format!(
+            "#EXT-X-STREAM-INF:BANDWIDTH={rate},CODECS=\"avc1.64000a\"\n{name}/index.m3u8\n"
+        )]);
+        let (file, index) = packaged.indexed();
+        fs::write(root.join(format!("{name}.mp4")), file).unwrap();
+        let head = format!("<Representation id=\"{name}\" codecs=\"avc1.64000a\" bandwidth=\"{rate}\"");
+        representations.extend([format!("{head}/>")]);
+        single.extend([format!(
+            "{head}><BaseURL>{name}.mp4</BaseURL><SegmentBase indexRange=\"{}-{}\"><Initialization range=\"0-{}\"/>\
+             </SegmentBase></Representation>",
+            index.start,
+            index.end - 1,
+            index.start - 1
+        )]);
+    }
+    let mpd = |set: &str| {
+        format!(
+            "<MPD mediaPresentationDuration=\"PT12S\">\
+             <Period>\n<AdaptationSet contentType=\"video\">{set}</AdaptationSet>\n\
+             <AdaptationSet contentType=\"audio\"><Representation id=\"sound\" codecs=\"mp4a.40.2\" bandwidth=\"8000\">\
+             <SegmentTemplate media=\"sound-$Number$.m4s\" duration=\"3\"/></Representation>\
+              </AdaptationSet></Period></MPD>"
+        )
+    };
+    let template = "<SegmentTemplate media=\"$RepresentationID$/$Number$.m4s\" \
+        initialization=\"$RepresentationID$/init.mp4\" \
+        duration=\"3\" startNumber=\"0\"/>";
+    fs::write(
+        root.join("film.mpd"),
+        mpd(&format!("{template}{representations}")),
+    )
+    .unwrap();
+    fs::write(root.join("single.mpd"), mpd(&single)).unwrap();
+    fs::write(root.join("film.m3u8"), main).unwrap();
+    // What cannot be played.
+    fs::write(
+        root.join("broken.mpd"),
+        mpd(template).replace("<Period>", "<Period>\n<"),
+    )
+    .unwrap();
+    fs::write(
+        root.join("hevc.mpd"),
+        mpd(&format!("{template}{representations}")).replace("avc1.64000a", "hvc1.1"),
+    )
+    .unwrap();
+    let zeros = template.replace("$Number$.m4s", "zeros-$Number$");
+    fs::write(root.join("low/zeros-0"), vec![0; 100]).unwrap();
+    let representation = "<Representation id=\"low\" bandwidth=\"20000\"/>";
+    fs::write(root.join("zeros.mpd"), mpd(&format!("{zeros}{representation}"))).unwrap();
+}
+
+/// A server over a packaged title, and what each of its connections' controllers knows.
+struct Running {
+    server: VideoServer,
+    _directory: TempDir,
+    identity: Identity,
+    known: Arc<Mutex<Vec<Arc<VideoKnowledge>>>>,
+}
+
+impl Running {
+    fn start() -> Self {
+        Self::with(PADDING)
+    }
+
+    fn with(padding: usize) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        package(directory.path(), padding);
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+        let identity = Identity::development(&[]).unwrap();
+        let options = ServerOptions::new(identity.clone());
+        let transport = Server::bind(([127, 0, 0, 1], 0).into(), Arc::clone(&runtime), options).unwrap();
+        let known = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&known);
+        let cubic: playrate_cc::ControllerSpec = "cubic".parse().unwrap();
+        let mut registry = playrate_cc::Registry::builtin();
+        let watched = Entry::custom("watched", move |path, _, known| {
+            keep.lock().unwrap().push(Arc::clone(&known));
+            cubic.build(path, known)
+        });
+        registry.register(watched).unwrap();
+        let settings = Settings::new(ControllerChoice::from_registry(&registry, "watched").unwrap());
+        let library = Library::scan(directory.path()).unwrap();
+        Self {
+            server: VideoServer::start(transport, runtime, library, settings),
+            _directory: directory,
+            identity,
+            known,
+        }
+    }
+
+    async fn play(
+        &self,
+        path: &str,
+        options: DashOptions,
+        observer: &mut impl Observer,
+    ) -> (Played, Vec<u8>) {
+        let trust = ClientOptions::new(Trust::Pin(self.identity.pin()));
+        let client = Client::bind(Arc::new(TokioRuntime), trust).unwrap();
+        let target = Target::at("localhost", self.server.local_addr().unwrap());
+        let session = DashSession::new(client, target, path, options);
+        let mut bytes = Vec::new();
+        let never = std::future::pending();
+        let played = session.play(&mut bytes, observer, never).await.unwrap();
+        (played, bytes)
+    }
+
+    async fn run(&self, name: &str, more: &[&str]) -> Output {
+        let url = format!(
+            "https://localhost:{}/{name}",
+            self.server.local_addr().unwrap().port()
+        );
+        let mut command = Command::new(env!("CARGO_BIN_EXE_video-client"));
+        command.args(["play", &url, "--pin", &self.identity.pin().to_string()]);
+        command.args(more);
+        let output = tokio::task::spawn_blocking(move || command.output());
+        output.await.unwrap().unwrap()
+    }
+}
+
+fn fixed(name: &str, cmcd: CmcdMode) -> DashOptions {
+    let mut options = DashOptions::default();
+    options.abr = Abr::Fixed(name.to_owned());
+    options.session.cmcd = CmcdOptions {
+        mode: cmcd,
+        session: "6e2fb550-c457-11e9-bb97-0800200c9a66".to_owned(),
+    };
+    options
+}
+
+#[rstest]
+#[case::dash("/film.mpd", "low")]
+#[case::dash_in_one_file("/single.mpd", "low")]
+#[case::hls("/film.m3u8", "low/index.m3u8")]
+#[case::one_playlist("/low/index.m3u8?token=1", "index.m3u8")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_title_plays_from_its_manifest(#[case] path: &str, #[case] name: &str) {
+    let running = Running::start();
+    let (played, bytes) = running.play(path, fixed(name, CmcdMode::Off), &mut ()).await;
+    played.result.unwrap();
+    assert!(
+        bytes == Packaged::new(0).whole(),
+        "initialisation and segments, in order"
+    );
+    let report = played.report;
+    assert_eq!(report.outcome, Outcome::Complete);
+    assert_eq!(
+        report.playback.frames_shown,
+        FRAMES.iter().sum::<u64>(),
+        "as the boxes say"
+    );
+    assert_eq!(report.title.unwrap().duration, Some(Duration::from_secs(12)));
+    assert!(
+        report.network.received > Bytes::from(bytes.len()),
+        "the manifest counts"
+    );
+    assert_eq!(report.dash.unwrap().segments.len(), 4);
+    assert_eq!(report.cmsd.samples, [], "no CMSD without CMCD");
+    let notes = if path.ends_with("mpd") {
+        vec!["not fetched: 1 representation of sound (mp4a.40.2)"]
+    } else {
+        vec![]
+    };
+    assert_eq!(report.notes, notes);
+}
+
+/// A controller's knowledge: the player's state, the rate, the buffer.
+type Known = (Option<Playback>, Option<Bitrate>, Option<Duration>);
+
+/// Sees what the server's controller knows, as it changes.
+struct Watcher {
+    known: Arc<Mutex<Vec<Arc<VideoKnowledge>>>>,
+    seen: Vec<Known>,
+}
+
+impl Observer for Watcher {
+    fn progress(&mut self, _: &Progress) {
+        let known = self.known.lock().unwrap().last().map(Arc::clone);
+        let Some(known) = known else { return };
+        let now = (known.playback(), known.average_rate(), known.buffered());
+        if self.seen.last() != Some(&now) {
+            self.seen.push(now);
+        }
+    }
+}
+
+#[rstest]
+#[case::header(CmcdMode::Header)]
+#[case::query(CmcdMode::Query)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[case] mode: CmcdMode) {
+    // Long enough for the server to take the path's measure before the last of them is asked for.
+    const PADDING: usize = 3_000_000;
+    let running = Running::with(PADDING);
+    let mut watcher = Watcher {
+        known: Arc::clone(&running.known),
+        seen: Vec::new(),
+    };
+    let mut options = fixed("high", mode);
+    // Looks whenever bytes come.
+    options.session.progress_interval = Duration::ZERO;
+    let (played, bytes) = running.play("/film.mpd", options, &mut watcher).await;
+    played.result.unwrap();
+    assert!(bytes == Packaged::new(PADDING).whole());
+    let declared = Some(Bitrate::from_mbps(8));
+    let seen = &watcher.seen;
+    let index = |wanted: &dyn Fn(&Known) -> bool| {
+        seen.iter()
+            .position(wanted)
+            .unwrap_or_else(|| panic!("never so: {seen:?}"))
+    };
+    let starting = index(&|it| *it == (Some(Playback::Starting), declared, Some(Duration::ZERO)));
+    let half = index(&|it| *it == (Some(Playback::Starting), declared, Some(Duration::from_secs(3))));
+    let playing = index(&|&(playback, rate, buffered)| {
+        let enough = buffered.is_some_and(|time| time > Duration::from_secs(3));
+        playback == Some(Playback::Playing) && rate == declared && enough
+    });
+    assert!(starting < half && half < playing, "{seen:?}");
+    let samples = played.report.cmsd.samples;
+    let rtt = samples.last().and_then(|last| last.path.rtt);
+    assert!(
+        rtt.is_some_and(|rtt| rtt < Duration::from_secs(10)),
+        "{samples:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn playback_begins_where_it_should() {
+    let running = Running::start();
+    let mut options = fixed("low", CmcdMode::Header);
+    options.start_at = Duration::from_millis(4_500);
+    let (played, bytes) = running.play("/film.mpd", options, &mut ()).await;
+    played.result.unwrap();
+    let packaged = Packaged::new(0);
+    assert!(bytes == [packaged.initialization, packaged.segments[1..].concat()].concat());
+    assert_eq!(
+        played.report.playback.frames_shown,
+        FRAMES[1] / 2 + FRAMES[2] + FRAMES[3]
+    );
+    assert_eq!(played.report.dash.unwrap().first_segment, 1);
+}
+
+#[rstest]
+#[case::broken("/broken.mpd", "/broken.mpd cannot be read: line 2")]
+#[case::no_h264("/hevc.mpd", "no H.264 video, only sound (mp4a.40.2), video (hvc1.1)")]
+#[case::no_media("/zeros.mpd", "/low/zeros-0 cannot be played: ")]
+#[case::not_there("/none.mpd", "404 Not Found to /none.mpd")]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_played_is_named(#[case] path: &str, #[case] words: &str) {
+    let running = Running::start();
+    let (played, _) = running.play(path, fixed("low", CmcdMode::Header), &mut ()).await;
+    let error = played.result.unwrap_err().to_string();
+    assert!(error.contains(words), "{error}");
+    assert_eq!(played.report.outcome, Outcome::Failed(error));
+    assert_eq!(played.report.playback.startup_delay, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_plays_a_manifest_adaptively() {
+    let running = Running::start();
+    let output = running.run("film.mpd", &["--json"]).await;
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["outcome"], "complete");
+    assert_eq!(json["dash"]["segments_fetched"], 4);
+    assert_eq!(
+        json["dash"]["series"]["representation"][0], 0,
+        "1 Mbit/s is assumed at first"
+    );
+    assert_eq!(json["dash"]["representations"][1]["rate_bps"], 1_200_000);
+
+    for (more, fix) in [
+        (["--abr", "fixed:4k"], "expected one of: low, high"),
+        (["--start-at", "1h"], "duration (12s)"),
+        (["--clock", "catch-up"], "leave --clock out"),
+    ] {
+        let output = running.run("film.mpd", &more).await;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains(fix), "{errors}");
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+    }
+}

@@ -1,0 +1,317 @@
+//! Whole sessions over loopback UDP, with servers that behave and servers that do not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{Manner, client, client_of, media, serve};
+use playrate_media::{Limits, StreamParser};
+use playrate_transport::Target;
+use playrate_units::{Bitrate, Bytes};
+use rstest::rstest;
+use video_client::dash::{DashOptions, DashSession, MediaSegment, Presentation, Representation};
+use video_client::playout::{PLAYOUT_BUFFER_448, PlayoutEventKind, Start};
+use video_client::report::Outcome;
+use video_client::{Observer, PlayError, PlayOptions, Played, Progress, Session};
+
+const TITLE: &str = "title-720p.mp4";
+
+/// A session with `file` on a server of this `manner`.
+fn session(file: &bytes::Bytes, manner: Manner, options: PlayOptions) -> Session {
+    let (client, target) = client_of(file, manner);
+    Session::new(client, target, "/title.mp4", options)
+}
+
+/// Plays `file` from a server of this `manner` into memory.
+async fn play(file: &bytes::Bytes, manner: Manner, options: PlayOptions) -> (Played, Vec<u8>) {
+    let (mut bytes, never) = (Vec::new(), std::future::pending());
+    let session = session(file, manner, options);
+    let played = session.play(&mut bytes, &mut (), never).await.unwrap();
+    (played, bytes)
+}
+
+async fn play_whole(file: &bytes::Bytes, manner: Manner) -> (Played, Vec<u8>) {
+    play(file, manner, PlayOptions::default()).await
+}
+
+fn frames_of(file: &[u8]) -> u64 {
+    let mut parser = StreamParser::new(Limits::default());
+    parser.push(file).unwrap();
+    parser.drain_frames().count() as u64
+}
+
+#[derive(Default)]
+struct Watcher {
+    progress: Vec<Progress>,
+    shown: u64,
+}
+
+impl Observer for Watcher {
+    fn event(&mut self, event: &video_client::playout::PlayoutEvent) {
+        self.shown += u64::from(matches!(event.kind, PlayoutEventKind::Shown { .. }));
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.progress.push(progress.clone());
+    }
+}
+
+#[rstest]
+#[case::progressive(TITLE)]
+#[case::moov_first("fixtures/progressive-moov-first.mp4")]
+#[case::moov_last("fixtures/progressive-moov-last.mp4")]
+#[case::fragmented("fixtures/fragmented.mp4")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_title_of_any_layout_comes_whole_and_every_frame_is_seen(#[case] name: &str) {
+    let file = media(name);
+    let (mut watcher, mut bytes) = (Watcher::default(), Vec::new());
+    let session = session(&file, Manner::Good, PlayOptions::default());
+    let never = std::future::pending();
+    let played = session.play(&mut bytes, &mut watcher, never).await.unwrap();
+    played.result.unwrap();
+    assert!(bytes == file, "the bytes are the title's");
+    let report = &played.report;
+    let frames = frames_of(&file);
+    assert_eq!(report.outcome, Outcome::Complete);
+    assert_eq!(
+        (report.playback.frames, report.playback.frames_remaining()),
+        (frames, 0)
+    );
+    assert_eq!(
+        report.playback.frames_shown + report.playback.frames_discarded,
+        frames
+    );
+    assert_eq!(
+        watcher.shown, report.playback.frames_shown,
+        "the observer receives every frame"
+    );
+    assert!(
+        report.playback.ended.unwrap() > report.network.ended,
+        "the report runs to the end of the title"
+    );
+    assert_eq!(report.network.received, Bytes::from(file.len()));
+    assert_eq!(report.network.promised, Some(Bytes::from(file.len())));
+    assert!(report.title.as_ref().unwrap().codecs.starts_with("avc1."));
+    assert!(!report.series.is_empty() && !watcher.progress.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_leaves_mid_stream_leaves_a_report_of_what_came() {
+    let file = media(TITLE);
+    let (played, bytes) = play_whole(&file, Manner::LeavesAfter(3_000_000)).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::Exchange(_)), "{error}");
+    let report = &played.report;
+    assert!(matches!(&report.outcome, Outcome::Failed(reason) if *reason == error.to_string()));
+    assert!(
+        bytes == file[..bytes.len()],
+        "what came is the beginning of the title"
+    );
+    assert_eq!(report.network.received, Bytes::from(bytes.len()));
+    assert!(
+        report.network.received >= PLAYOUT_BUFFER_448,
+        "{}",
+        report.network.received
+    );
+    assert!(report.playback.startup_delay.is_some());
+    assert!(report.playback.frames_remaining() > 0);
+    assert_eq!(report.playback.ended, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_no_title_is_an_error_with_its_status() {
+    let (played, bytes) = play_whole(&media("fixtures/fragmented.mp4"), Manner::NotFound).await;
+    let error = played.result.unwrap_err().to_string();
+    assert!(
+        error.contains("404") && error.contains("/title.mp4") && error.contains("check the path"),
+        "{error}"
+    );
+    assert!(bytes.is_empty(), "the body of an error is not the title");
+    assert!(played.report.network.connected.is_some());
+    assert_eq!(played.report.network.first_byte, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_no_mp4_is_refused_as_soon_as_that_is_known() {
+    let file: bytes::Bytes = b"this is a text about films\n".repeat(100_000).into();
+    let (played, bytes) = play_whole(&file, Manner::Good).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::Media(_)), "{error}");
+    assert!(bytes.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_cut_short_is_an_error_at_its_end() {
+    let file = media("fixtures/progressive-moov-first.mp4");
+    let (played, _) = play_whole(&file.slice(..file.len() - 2_000), Manner::Good).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::Media(_)), "{error}");
+    assert!(played.report.playback.frames > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_falls_silent_is_given_up_after_the_timeout() {
+    let mut options = PlayOptions::default();
+    options.session.timeout = Duration::from_secs(1);
+    let (played, bytes) = play(&media(TITLE), Manner::FallsSilentAfter(100_000), options).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::Silent(_)), "{error}");
+    assert_eq!(bytes.len(), 100_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_receive_buffer_pauses_reading_until_frames_are_shown() {
+    let mut options = PlayOptions::default();
+    options.playout.receive_buffer = options.playout.playout_buffer;
+    let receive_buffer = options.playout.receive_buffer;
+    let stop = tokio::time::sleep(Duration::from_secs(2));
+    let (mut watcher, mut bytes) = (Watcher::default(), Vec::new());
+    let session = session(&media(TITLE), Manner::Good, options);
+    let played = session.play(&mut bytes, &mut watcher, stop).await.unwrap();
+    assert!(matches!(played.result, Err(PlayError::Stopped)));
+    assert_eq!(played.report.outcome, Outcome::Stopped);
+    assert!(played.report.playback.frames_shown > 0);
+    // The piece that fills it may go beyond.
+    let slack = Bytes::new(16 << 10);
+    for progress in &watcher.progress {
+        assert!(progress.held <= receive_buffer + slack, "{progress:?}");
+        assert!(progress.playout_buffer_fill <= progress.playout_buffer);
+    }
+    assert!(watcher.progress.iter().any(|progress| progress.reading_paused));
+    assert!(
+        bytes.len() < 3_000_000,
+        "{} bytes were read in 2 s of a 2.8 Mbit/s title",
+        bytes.len()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_works_while_the_sink_is_stuck() {
+    struct Stuck;
+    impl video_client::Sink for Stuck {
+        async fn write(&mut self, _: bytes::Bytes) -> std::io::Result<()> {
+            std::future::pending().await
+        }
+        async fn finish(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let file = media("fixtures/fragmented.mp4");
+    let session = session(&file, Manner::Good, PlayOptions::default());
+    let stop = tokio::time::sleep(Duration::from_millis(300));
+    let played = session.play(&mut Stuck, &mut (), stop).await.unwrap();
+    assert!(matches!(played.result, Err(PlayError::Stopped)));
+    assert!(played.report.network.received > Bytes::ZERO);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_player_counts_only_what_a_slow_sink_has_been_offered() {
+    /// Takes 50 kB and then 16 kB every 50 ms.
+    struct Slow(usize);
+    impl video_client::Sink for Slow {
+        async fn write(&mut self, bytes: bytes::Bytes) -> std::io::Result<()> {
+            self.0 += bytes.len();
+            if self.0 > 50_000 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Ok(())
+        }
+        async fn finish(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let session = session(&media(TITLE), Manner::Good, PlayOptions::default());
+    let stop = tokio::time::sleep(Duration::from_secs(1));
+    let mut sink = Slow(0);
+    let played = session.play(&mut sink, &mut (), stop).await.unwrap();
+    assert!(matches!(played.result, Err(PlayError::Stopped)));
+    assert_eq!(played.report.network.received, Bytes::from(sink.0));
+    assert!(sink.0 < 50_000 + 22 * (16 << 10), "{} bytes in 1 s", sink.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_servers_key_is_refused_and_nothing_is_fetched() {
+    let (address, _) = serve(media("fixtures/fragmented.mp4"), Manner::Good);
+    let (_, other) = serve(bytes::Bytes::new(), Manner::Good);
+    let mut options = PlayOptions::default();
+    options.playout.start = Start::After(Duration::from_secs(1));
+    let target = Target::at("localhost", address);
+    let session = Session::new(client(other), target, "/t.mp4", options);
+    // As a task of its own, as a lab runs many of them.
+    let task = async move {
+        session
+            .play(&mut Vec::new(), &mut (), std::future::pending())
+            .await
+    };
+    let played = tokio::spawn(task).await.unwrap().unwrap();
+    let error = played.result.unwrap_err();
+    assert!(error.to_string().contains(&other.to_string()), "{error}");
+    assert_eq!(played.report.network.connected, None);
+}
+
+/// A title of three segments in two representations, all of them this very file.
+fn ladder(segments: usize) -> Arc<Presentation> {
+    let representation = |name: &str, kbps| Representation {
+        name: name.to_owned(),
+        rate: Bitrate::from_kbps(kbps),
+        initialization: None,
+        segments: (0..segments)
+            .map(|number| MediaSegment {
+                path: format!("/{name}/{number}.m4s"),
+                bytes: None,
+                duration: Duration::from_secs(3),
+                frames: 90,
+            })
+            .collect(),
+    };
+    Arc::new(Presentation::new(vec![representation("low", 100), representation("high", 200)]).unwrap())
+}
+
+async fn play_ladder(manner: Manner) -> (Played, Vec<u8>) {
+    let (client, target) = client_of(&media("fixtures/fragmented.mp4"), manner);
+    let mut options = DashOptions::default();
+    options.session.timeout = Duration::from_millis(300);
+    let session = DashSession::new(client, target, "/film.mpd", options).with_presentation(ladder(3));
+    let mut bytes = Vec::new();
+    let never = std::future::pending();
+    let played = session.play(&mut bytes, &mut (), never).await.unwrap();
+    (played, bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adaptive_title_comes_segment_by_segment() {
+    let (played, bytes) = play_ladder(Manner::Good).await;
+    played.result.unwrap();
+    assert_eq!(bytes.len(), 3 * media("fixtures/fragmented.mp4").len());
+    let report = played.report;
+    assert!(report.url.ends_with("/film.mpd"));
+    assert_eq!(
+        (report.playback.frames_shown, report.playback.underflow_events),
+        (270, 0)
+    );
+    assert_eq!(report.cmsd.samples.len(), 3, "one for each response");
+    let dash = report.dash.unwrap();
+    assert_eq!(dash.segments.len(), 3);
+    let transfers: Vec<_> = dash.segments.iter().map(|it| it.transfer).collect();
+    let in_order = transfers
+        .windows(2)
+        .all(|pair| pair[0].finished <= pair[1].requested);
+    assert!(in_order, "one request at a time");
+}
+
+#[rstest]
+#[case::not_found(Manner::NotFound, "404", 0)]
+#[case::silent(Manner::FallsSilentAfter(5_000), "no data from the server for 300ms", 1)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adaptive_title_that_breaks_off_says_why(
+    #[case] manner: Manner,
+    #[case] words: &str,
+    #[case] successful: usize,
+) {
+    let (played, _) = play_ladder(manner).await;
+    let error = played.result.unwrap_err().to_string();
+    assert!(error.contains(words), "{error}");
+    assert_eq!(played.report.playback.startup_delay, None);
+    let cmsd = played.report.cmsd.samples.len();
+    assert_eq!(cmsd, successful, "the CMSD of an error does not count");
+    assert!(matches!(played.report.outcome, Outcome::Failed(_)));
+}

@@ -1,0 +1,263 @@
+//! [`Metrics`]: counters and histograms for Prometheus.
+//!
+//! Counters of the paths grow with the samples of the connections' congestion control. Values of whole
+//! sessions go into histograms by arm when the session ends. Gauges and totals of the server are read at each
+//! scrape.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use playrate_transport::telemetry::{Sample, Sink};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use quinn::{Runtime, TokioRuntime};
+use video_server::serve::{ConnectionInfo, Observer, SessionSummary, VideoServer};
+
+use super::arm_totals::ArmTotals;
+use super::connections;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ArmLabels {
+    arm: String,
+    controller: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabel {
+    phase: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PlayerLabel {
+    state: &'static str,
+}
+
+type Histograms = Family<ArmLabels, Histogram, fn() -> Histogram>;
+
+/// Metrics of a server's connections over HTTP/3.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    began: Instant,
+    path: Arc<PathCounters>,
+    sessions: Family<ArmLabels, Counter>,
+    stalls: Family<ArmLabels, Counter>,
+    durations: Histograms,
+    rates: Histograms,
+    rtts: Histograms,
+    arm_totals: ArmTotals,
+}
+
+/// Totals over all connections' paths: bytes sent, delivered and lost, and congestion events.
+#[derive(Debug, Default)]
+struct PathCounters([Counter; 4]);
+
+/// Adds the growth of one connection's samples to [`PathCounters`].
+#[derive(Debug)]
+struct PathGrowth {
+    totals: Arc<PathCounters>,
+    counted: [AtomicU64; 4],
+}
+
+impl Sink for PathGrowth {
+    fn take(&self, sample: &Sample) {
+        let now = [
+            sample.sent.as_u64(),
+            sample.delivered.as_u64(),
+            sample.lost.as_u64(),
+            sample.congestion_events,
+        ];
+        for ((counter, counted), now) in self.totals.0.iter().zip(&self.counted).zip(now) {
+            counter.inc_by(now.saturating_sub(counted.fetch_max(now, Relaxed)));
+        }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            began: TokioRuntime.now(),
+            path: Arc::default(),
+            sessions: Family::default(),
+            stalls: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 14))),
+            rates: Family::new_with_constructor(|| Histogram::new(exponential_buckets(250_000.0, 2.0, 14))),
+            rtts: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 12))),
+            arm_totals: ArmTotals::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Registry of everything that is exported of `server`, whose observer these metrics are.
+    pub(super) fn registry(&self, server: VideoServer) -> Registry {
+        let mut registry = Registry::with_prefix("playrate");
+        registry.register_collector(Box::new(ServerCollector { server }));
+        let PathCounters([sent, delivered, lost, congestion]) = &*self.path;
+        for (name, help, counter) in [
+            ("sent", "In packets, without UDP and IP headers", sent),
+            ("delivered", "Of packets that were acknowledged", delivered),
+            ("lost", "Of packets declared lost", lost),
+        ] {
+            registry.register_with_unit(name, help, Unit::Bytes, counter.clone());
+        }
+        registry.register(
+            "congestion_events",
+            "Congestion events of all paths",
+            congestion.clone(),
+        );
+        registry.register("sessions", "Sessions that have ended", self.sessions.clone());
+        registry.register(
+            "player_starvations",
+            "Requests that report an empty buffer (CMCD bs), of sessions that have ended",
+            self.stalls.clone(),
+        );
+        registry.register_with_unit(
+            "session_duration",
+            "Duration of sessions that have ended",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        registry.register(
+            "session_delivery_rate",
+            "Delivery rate, bit/s, while there was enough to send, at the end of sessions",
+            self.rates.clone(),
+        );
+        registry.register_with_unit(
+            "session_smoothed_rtt",
+            "Smoothed RTT at the end of sessions",
+            Unit::Seconds,
+            self.rtts.clone(),
+        );
+        registry
+    }
+
+    /// Time since these metrics were created.
+    pub(super) fn age(&self) -> Duration {
+        TokioRuntime.now().saturating_duration_since(self.began)
+    }
+
+    pub(super) fn arm_totals(&self) -> &ArmTotals {
+        &self.arm_totals
+    }
+}
+
+impl Observer for Metrics {
+    fn connecting(&self, _: &ConnectionInfo) -> Vec<Arc<dyn Sink>> {
+        vec![Arc::new(PathGrowth {
+            totals: Arc::clone(&self.path),
+            counted: Default::default(),
+        })]
+    }
+
+    fn finished(&self, session: &SessionSummary) {
+        self.arm_totals.add(session);
+        let state = &session.state;
+        let arm = ArmLabels {
+            arm: state.arm.clone().unwrap_or_default(),
+            controller: state.controller.clone(),
+        };
+        self.sessions.get_or_create(&arm).inc();
+        let stalls = state.player.as_ref().map_or(0, |player| player.stalls);
+        self.stalls.get_or_create(&arm).inc_by(stalls);
+        self.durations
+            .get_or_create(&arm)
+            .observe(state.age.as_secs_f64());
+        self.rtts
+            .get_or_create(&arm)
+            .observe(session.totals.smoothed_rtt.as_secs_f64());
+        if let Some(rate) = state.delivery_rate {
+            self.rates
+                .get_or_create(&arm)
+                .observe(rate.as_bits_per_second() as f64);
+        }
+    }
+}
+
+/// Reads the state of a server at each scrape.
+#[derive(Debug)]
+struct ServerCollector {
+    server: VideoServer,
+}
+
+impl Collector for ServerCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let live = self.server.connections();
+        let (phases, players) = (Family::<PhaseLabel, Gauge>::default(), Family::default());
+        for connection in &live {
+            if let Some(sample) = &connection.sample {
+                let phase = sample.snapshot.phase.to_string();
+                phases.get_or_create(&PhaseLabel { phase }).inc();
+            }
+            let state = connection.playback.and_then(connections::name);
+            let state = state.unwrap_or("silent");
+            let player: &Family<PlayerLabel, Gauge> = &players;
+            player.get_or_create(&PlayerLabel { state }).inc();
+        }
+        let (totals, load) = (self.server.totals(), self.server.admission().load());
+        let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
+        let mut put = |name, help, unit: Option<&Unit>, metric: &dyn EncodeMetric| {
+            metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
+        };
+        put(
+            "connections",
+            "Connections over HTTP/3 now.",
+            None,
+            &gauge(live.len()),
+        )?;
+        put(
+            "phases",
+            "Connections by phase of their controller.",
+            None,
+            &phases,
+        )?;
+        put(
+            "players",
+            "Connections by the last report (CMCD) of the player that is worst off.",
+            None,
+            &players,
+        )?;
+        put(
+            "admitted_sessions",
+            "Connections admitted to media, over TCP as well.",
+            None,
+            &gauge(load.sessions),
+        )?;
+        put(
+            "refused_requests",
+            "Requests of new sessions that were answered with 503.",
+            None,
+            &ConstCounter::new(load.refused),
+        )?;
+        put(
+            "timer_lag",
+            "Lateness that one timer in ten exceeds; 0 unless --max-lag or --max-cpu is given.",
+            Some(&Unit::Seconds),
+            &ConstGauge::new(load.lag.unwrap_or_default().as_secs_f64()),
+        )?;
+        put(
+            "processor_time",
+            "Share of all processors' time; 0 unless --max-lag or --max-cpu is given.",
+            Some(&Unit::Ratios),
+            &ConstGauge::new(load.cpu.unwrap_or_default()),
+        )?;
+        put(
+            "responses",
+            "Responses that were acknowledged whole.",
+            None,
+            &ConstCounter::new(totals.responses),
+        )?;
+        put(
+            "content",
+            "Of responses that have ended.",
+            Some(&Unit::Bytes),
+            &ConstCounter::new(totals.bytes.as_u64()),
+        )
+    }
+}

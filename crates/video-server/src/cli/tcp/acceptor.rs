@@ -1,0 +1,123 @@
+//! TCP sockets to listen on, and [`Acceptor`], which accepts a bounded number of connections.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use playrate_transport::time;
+use quinn::TokioRuntime;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// Maximum number of connections that wait to be accepted; Linux allows no more by default.
+const BACKLOG: i32 = 4096;
+/// Pause after a failure to accept, which as a rule is a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A TCP address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListenError {
+    /// The port is taken.
+    #[error(
+        "TCP port {} of {} is in use by another program: choose another port with --listen, stop that program, \
+         or serve HTTP/3 alone with --no-tcp", .address.port(), .address.ip()
+    )]
+    InUse {
+        /// Address that was requested.
+        address: SocketAddr,
+    },
+    /// Any other error of the system.
+    #[error("cannot listen on TCP {address}: {source}; --no-tcp serves HTTP/3 alone")]
+    Other {
+        /// Address that was requested.
+        address: SocketAddr,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// Listens on `address`. An IPv6 socket takes IPv4 as well where the system can do that.
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    open(address).map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => ListenError::InUse { address },
+        _ => ListenError::Other { address, source },
+    })
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6()
+        && let Err(error) = socket.set_only_v6(false)
+    {
+        tracing::debug!(%error, "the TCP socket takes IPv6 only");
+    }
+    // Lets a restarted server bind at once, although old connections linger in the kernel. Elsewhere than on
+    // Unix it would let two programs have one port.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(StdListener::from(socket))
+}
+
+/// Accepts connections on a socket, a limited number at once.
+pub(crate) struct Acceptor {
+    listener: TcpListener,
+    /// Purpose of the connections, for the log.
+    purpose: &'static str,
+    limit: usize,
+    places: Arc<Semaphore>,
+    connections: JoinSet<()>,
+}
+
+impl Acceptor {
+    pub(crate) fn new(listener: TcpListener, purpose: &'static str, limit: usize) -> Self {
+        Self {
+            listener,
+            purpose,
+            limit,
+            places: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+            connections: JoinSet::new(),
+        }
+    }
+
+    /// Accepts connections until this future is dropped, and runs `serve` for each as a task of its own.
+    pub(crate) async fn run<F>(&mut self, serve: impl Fn(TcpStream, SocketAddr) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                Some(_) = self.connections.join_next(), if !self.connections.is_empty() => continue,
+                accepted = self.listener.accept() => accepted,
+            };
+            match (accepted, Arc::clone(&self.places).try_acquire_owned()) {
+                (Ok((stream, peer)), Ok(place)) => {
+                    let serving = serve(stream, peer);
+                    self.connections.spawn(async move {
+                        serving.await;
+                        drop(place);
+                    });
+                }
+                (Ok((_, peer)), Err(_)) => {
+                    let (purpose, limit) = (self.purpose, self.limit);
+                    tracing::warn!(%peer, limit, "refused a TCP connection for {purpose}: too many are open");
+                }
+                (Err(error), _) => {
+                    tracing::warn!(%error, "cannot accept TCP connections for {}", self.purpose);
+                    time::sleep(&TokioRuntime, ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Closes the listening socket; returns the tasks of the connections that are still open.
+    pub(crate) fn into_connections(self) -> JoinSet<()> {
+        self.connections
+    }
+}

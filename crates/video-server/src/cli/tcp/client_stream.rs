@@ -1,0 +1,229 @@
+//! [`ClientStream`]: a byte stream with time limits on its idleness and on its close.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use quinn::{AsyncTimer, Runtime};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Time limits of a [`ClientStream`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamLimits {
+    /// Time without a byte read or written after which reads and writes fail with `TimedOut`. A client that
+    /// has stopped reading holds the data prepared for it, and an idle one holds a place.
+    pub(super) idle: Duration,
+    /// Time that the client has to end its side after the server has ended its own (RFC 9112 §9.6).
+    pub(super) linger: Duration,
+}
+
+/// A stream whose shutdown, after sending the end of its own side, reads and discards until the client ends
+/// its side.
+///
+/// A TCP socket that is closed with unread bytes in it resets its connection, and a reset makes the client's
+/// kernel drop data that the client has not read yet: the end of a response. HTTP/2's acknowledgements are
+/// such unread bytes.
+pub(super) struct ClientStream<S> {
+    stream: S,
+    runtime: Arc<dyn Runtime>,
+    limits: StreamLimits,
+    last_activity: Instant,
+    idle_timer: Pin<Box<dyn AsyncTimer>>,
+    /// `None` until the end of the own side has been sent.
+    linger_timer: Option<Pin<Box<dyn AsyncTimer>>>,
+}
+
+impl<S> ClientStream<S> {
+    pub(super) fn new(stream: S, runtime: Arc<dyn Runtime>, limits: StreamLimits) -> Self {
+        let now = runtime.now();
+        Self {
+            stream,
+            limits,
+            last_activity: now,
+            idle_timer: runtime.new_timer(now + limits.idle),
+            linger_timer: None,
+            runtime,
+        }
+    }
+
+    /// Returns `outcome`, or `TimedOut` if it is pending and the stream was idle for too long.
+    fn limit_idle<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.last_activity = self.runtime.now();
+            return outcome;
+        }
+        // The timer is reset only when it fires, not with every byte.
+        loop {
+            ready!(self.idle_timer.as_mut().poll(context));
+            let due = self.last_activity + self.limits.idle;
+            if due <= self.runtime.now() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.idle_timer.as_mut().reset(due);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.limit_idle(context, outcome)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limit_idle(context, outcome)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // An empty flush moves no bytes, so it is not activity; waiting for one is limited.
+        match Pin::new(&mut self.stream).poll_flush(context) {
+            Poll::Pending => self.limit_idle(context, Poll::Pending),
+            flushed @ Poll::Ready(_) => flushed,
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.linger_timer.is_none() {
+            let outcome = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.limit_idle(context, outcome))?;
+        }
+        let timer = this
+            .linger_timer
+            .get_or_insert_with(|| this.runtime.new_timer(this.runtime.now() + this.limits.linger));
+        // Checked before reading, so that a client that never stops sending is not read for ever.
+        if timer.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut scratch = [0; 4_096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match ready!(Pin::new(&mut this.stream).poll_read(context, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {}
+                // The client has ended its side or is gone.
+                Ok(()) | Err(_) => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.limit_idle(context, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quinn::TokioRuntime;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+    const SHORT: Duration = Duration::from_millis(200);
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn limited<S>(stream: S, idle: Duration, linger: Duration) -> ClientStream<S> {
+        ClientStream::new(stream, Arc::new(TokioRuntime), StreamLimits { idle, linger })
+    }
+
+    fn duplex(idle: Duration) -> (ClientStream<DuplexStream>, DuplexStream) {
+        let (near, far) = tokio::io::duplex(1_000);
+        (limited(near, idle, LONG), far)
+    }
+
+    async fn tcp(linger: Duration) -> (ClientStream<TcpStream>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        // Most sent bytes wait in the near socket for the peer to read.
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let peer = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        (limited(stream, LONG, linger), peer)
+    }
+
+    #[tokio::test]
+    async fn an_idle_stream_times_out() {
+        let (mut near, mut far) = duplex(SHORT);
+        far.write_all(b"hello").await.unwrap();
+        let mut buffer = [0; 5];
+        near.read_exact(&mut buffer).await.unwrap();
+        let error = near.read_exact(&mut buffer).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_does_not_read_times_out() {
+        let (mut near, _far) = duplex(SHORT);
+        let error = near.write_all(&[0; 5_000]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_slow_peer_does_not() {
+        let (mut near, mut far) = duplex(Duration::from_secs(2));
+        let reading = async {
+            let mut buffer = [0; 500];
+            // Longer in total than the limit, with shorter gaps.
+            for _ in 0..10 {
+                playrate_transport::time::sleep(&TokioRuntime, Duration::from_millis(300)).await;
+                far.read_exact(&mut buffer).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(near.write_all(&[0; 5_000]), reading);
+        written.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_peer_reads_the_last_byte_although_it_still_sends() {
+        let (mut stream, mut peer) = tcp(LONG).await;
+        let serving = async {
+            stream.write_all(&vec![7; 100_000]).await.unwrap();
+            stream.shutdown().await.unwrap();
+            drop(stream);
+        };
+        let receiving = async {
+            peer.write_all(b"got some").await.unwrap();
+            playrate_transport::time::sleep(&TokioRuntime, Duration::from_millis(100)).await;
+            peer.write_all(b"got more").await.unwrap();
+            let mut all = Vec::new();
+            peer.read_to_end(&mut all).await.unwrap();
+            drop(peer);
+            all.len()
+        };
+        let ((), received) = tokio::join!(serving, receiving);
+        assert_eq!(received, 100_000);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_does_not_end_its_side_is_closed_after_the_limit() {
+        let (mut stream, _peer) = tcp(SHORT).await;
+        let began = TokioRuntime.now();
+        stream.shutdown().await.unwrap();
+        assert!(TokioRuntime.now() - began >= SHORT);
+    }
+}
