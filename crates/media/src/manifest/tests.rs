@@ -181,7 +181,7 @@ fn a_live_presentation_without_a_list_has_no_pieces() {
 #[case::no_media(
     "<MPD><Period><AdaptationSet>\n<Representation><SegmentTemplate/></Representation></AdaptationSet></Period></MPD>",
     2,
-    "no @media"
+    "@media is missing"
 )]
 #[case::one_file(
     "<MPD mediaPresentationDuration=\"PT9S\"><Period>\
