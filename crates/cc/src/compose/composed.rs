@@ -29,6 +29,7 @@ impl Composed {
             components.needs(),
             known,
         );
+        core.set_opening(components.opening);
         core.set_growth(components.growth);
         let mut controller = Self {
             pipeline: components.pipeline(),
@@ -156,8 +157,11 @@ impl Composed {
             self.end_recovery(batch.now);
         }
         let growth_only = self.pipeline == Pipeline::Growth;
-        if !growth_only && self.components.idle.on_batch(&mut self.core, &mut batch) {
-            self.restarted(batch.now);
+        if !growth_only {
+            if self.components.idle.on_batch(&mut self.core, &mut batch) {
+                self.restarted(batch.now);
+            }
+            self.core.count_frame(&mut batch);
         }
         let before = self.core.window();
         if self.core.phase == Phase::Avoidance {

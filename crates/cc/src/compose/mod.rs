@@ -24,6 +24,7 @@
 //!   core        RTT sample, round, limited time                    -> Batch
 //!   recovery    ends if a packet sent after its start was acked    -> idle.on_recovery_end, enter(Avoidance)
 //!   idle        on_batch: may withhold the allowance, may lower the window
+//!   core        leaves one packet of the allowance, if ACK frames are counted
 //!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the algorithm at once
 //!   algorithm   on_batch, in avoidance; watch_startup, in slow start
 //!   core        bounds growth of a window that is not used in full
@@ -57,7 +58,7 @@ use crate::idle::{AnyIdlePolicy, keep::Keep};
 use crate::loss::{AnyLossPolicy, Standard as StandardLoss};
 use crate::shaper::{AnyShaper, Unshaped};
 use crate::startup::{AnyStartup, standard::Standard};
-use crate::state::Growth;
+use crate::state::{Growth, Opening};
 
 /// One component of each kind.
 #[derive(Clone, Debug)]
@@ -70,6 +71,8 @@ pub(crate) struct Components {
     pub(crate) ceiling: AnyCeiling,
     /// The algorithm's, for the window that startup component and algorithm share.
     pub(crate) growth: Growth,
+    /// The algorithm's, too: window and threshold at the beginning.
+    pub(crate) opening: Opening,
 }
 
 impl Default for Components {
@@ -83,6 +86,7 @@ impl Default for Components {
             loss: AnyLossPolicy::Standard(StandardLoss),
             ceiling: AnyCeiling::None(Unbounded),
             growth: Growth::default(),
+            opening: Opening::default(),
         }
     }
 }
@@ -101,9 +105,10 @@ impl Components {
         let published_as_it_is = matches!(self.shaper, AnyShaper::None(_))
             && matches!(self.loss, AnyLossPolicy::Standard(_) | AnyLossPolicy::Ignore(_))
             && matches!(self.ceiling, AnyCeiling::None(_));
+        let grows_by_bytes = !self.growth.is_rate_limited() && !self.growth.counts_acks();
         if !published_as_it_is {
             Pipeline::Full
-        } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && !self.growth.is_rate_limited() {
+        } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && grows_by_bytes {
             Pipeline::Growth
         } else {
             Pipeline::WithIdle
@@ -117,7 +122,8 @@ impl Components {
 enum Pipeline {
     /// Startup component or algorithm; the window is published as it is.
     Growth,
-    /// The idle policy and the bound of growth, too; the window is published as it is.
+    /// The idle policy, the counting of ACK frames and the bound of growth, too; the window is published as
+    /// it is.
     WithIdle,
     /// All steps of the order.
     Full,

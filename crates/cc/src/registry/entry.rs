@@ -13,7 +13,7 @@ use crate::loss::AnyLossPolicy;
 use crate::parameter::{Arguments, Parameter};
 use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
-use crate::state::{GROWTH, Growth};
+use crate::state::{COUNTING, GROWTH, Growth, INITIAL_WINDOW, Opening, SSTHRESH};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Declared in the order in which specs print them, and in
@@ -83,6 +83,9 @@ pub(crate) enum Make {
     Custom(Build),
 }
 
+/// Parameters that every algorithm has behind all others.
+pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 3] = [COUNTING, INITIAL_WINDOW, SSTHRESH];
+
 /// A controller or a component of one, as a spec names it.
 #[derive(Clone)]
 pub struct Entry {
@@ -107,16 +110,18 @@ impl Entry {
         }
     }
 
-    /// The entry of a component, which `wrap` makes of its kind's maker. Every window-based algorithm has the
-    /// parameter [`GROWTH`] after its own.
+    /// The entry of a component, which `wrap` makes of its kind's maker. Every algorithm has, after its own
+    /// parameters, [`GROWTH`] if it is window-based, and those of [`OF_ALL_ALGORITHMS`].
     pub(crate) fn of<T>(component: Component<T>, wrap: fn(fn(&Arguments) -> T) -> Make) -> Self {
         let Component {
             mut description,
             make,
         } = component;
         let make = wrap(make);
-        if matches!(make, Make::Algorithm(_)) && !description.absolute {
-            description.parameters.push(GROWTH);
+        if matches!(make, Make::Algorithm(_)) {
+            let growth = (!description.absolute).then_some(GROWTH);
+            let shared = growth.into_iter().chain(OF_ALL_ALGORITHMS);
+            description.parameters.extend(shared);
         }
         Self { description, make }
     }
@@ -211,6 +216,7 @@ impl Entry {
             Make::Algorithm(make) => {
                 components.algorithm = make(arguments);
                 components.growth = Growth::from_arguments(arguments);
+                components.opening = Opening::from_arguments(arguments);
             }
             Make::Startup(make) => components.startup = make(arguments),
             Make::Shaper(make) => components.shaper = make(arguments),

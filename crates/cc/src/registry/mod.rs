@@ -15,9 +15,9 @@ use std::sync::{Arc, LazyLock};
 use thiserror::Error;
 
 pub use crate::parameter::{Arguments, Parameter, ParameterKind, Value};
-#[cfg(test)]
-pub(crate) use entry::Make;
 pub use entry::{Entry, Key, Kind};
+#[cfg(test)]
+pub(crate) use entry::{Make, OF_ALL_ALGORITHMS};
 pub use error::SpecError;
 pub use parse::split_list;
 pub use spec::ControllerSpec;

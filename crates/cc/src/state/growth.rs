@@ -1,9 +1,10 @@
-//! [`Growth`]: the growth of a window while the sender does not use all of it.
+//! [`Growth`]: the growth of a window by an ACK frame, and while the sender does not use all of it.
 
 use crate::parameter::{Arguments, Parameter, Value};
 
 const NAME: &str = "growth";
 const RATE_LIMITED: &str = "ratelimited";
+const ACKS: &str = "acks";
 
 /// The parameter of every window-based algorithm that chooses.
 pub(crate) const GROWTH: Parameter = Parameter::word(
@@ -15,23 +16,37 @@ pub(crate) const GROWTH: Parameter = Parameter::word(
      since the last reduction in slow start, one packet above it in avoidance (draft-ietf-ccwg-ratelimited-increase)",
 );
 
+/// The parameter of every algorithm that chooses what an ACK frame counts for.
+pub(crate) const COUNTING: Parameter = Parameter::word(
+    "counting",
+    "bytes",
+    &["bytes", ACKS],
+    "growth by an ACK frame: bytes counts all that it acknowledges (RFC 9002 §7.3.1); acks one packet at most \
+     (RFC 5681 §3.1, Linux before 3.13)",
+);
+
 /// Growth of a window while the application, flow control or a ceiling is the limit. Sizes are bytes.
 ///
 /// `credit` is RFC 9002 §7.8: not at all. `ratelimited` is draft-ietf-ccwg-ratelimited-increase: the bound on
 /// growth is `maxFS`, the largest flight since the window was last reduced. While the window is the limit
 /// both grow alike.
+///
+/// `counting` concerns a window that is used in full, too: with `acks` a frame counts for one packet,
+/// however many it acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Growth {
     rate_limited: bool,
+    counts_acks: bool,
     /// `maxFS` of the draft.
     max_flight: u64,
 }
 
 impl Growth {
-    /// As an algorithm's arguments say; `credit` for algorithms that do not have the parameter.
+    /// As an algorithm's arguments say; `credit` and `bytes` for algorithms that do not have the parameters.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             rate_limited: arguments.value(NAME) == Some(Value::Word(RATE_LIMITED)),
+            counts_acks: arguments.value(COUNTING.name) == Some(Value::Word(ACKS)),
             max_flight: 0,
         }
     }
@@ -46,6 +61,11 @@ impl Growth {
     #[inline]
     pub(crate) const fn is_rate_limited(self) -> bool {
         self.rate_limited
+    }
+
+    /// Returns true if an ACK frame counts for one packet at most.
+    pub(crate) const fn counts_acks(self) -> bool {
+        self.counts_acks
     }
 
     /// The flight before an ACK frame; kept for windows that [may grow](Self::is_rate_limited) all the same.
@@ -83,6 +103,7 @@ mod tests {
     ) {
         let mut growth = Growth {
             rate_limited: true,
+            counts_acks: false,
             max_flight: 0,
         }
         .starting_at(12_000);

@@ -2,6 +2,7 @@
 //! it.
 
 mod growth;
+mod opening;
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::estimator::{Capacity, LimitedTime, Rounds, Rtt};
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
-pub(crate) use growth::{GROWTH, Growth};
+pub(crate) use growth::{COUNTING, GROWTH, Growth};
+pub(crate) use opening::{INITIAL_WINDOW, Opening, SSTHRESH};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
@@ -61,6 +63,8 @@ pub(crate) struct Core {
     growth_bound: u64,
     /// Sums of the runs of the ACK frame that is being read, without the last one.
     runs: Runs,
+    /// Window and threshold that the connection begins with.
+    opening: Opening,
     /// Facts of the video.
     pub(crate) known: Arc<VideoKnowledge>,
 }
@@ -124,8 +128,9 @@ impl Core {
     pub(crate) fn new(path: &Path, minimum_packets: u64, needs: Needs, known: Arc<VideoKnowledge>) -> Self {
         let mtu = sane_mtu(path.mtu);
         let minimum = minimum_packets.saturating_mul(mtu);
+        let opening = Opening::default();
         Self {
-            window: initial_window(mtu).max(minimum),
+            window: opening.window(mtu).max(minimum),
             ssthresh: None,
             mtu,
             strict: path.strict,
@@ -146,6 +151,7 @@ impl Core {
             growth: Growth::default(),
             growth_bound: u64::MAX,
             runs: Runs::default(),
+            opening,
             known,
         }
     }
@@ -165,7 +171,14 @@ impl Core {
         self.growth.on_reduction();
     }
 
-    /// Sets how the window grows while it is not used in full.
+    /// Sets the window and the threshold that the connection begins with.
+    pub(crate) fn set_opening(&mut self, opening: Opening) {
+        self.opening = opening;
+        self.ssthresh = opening.ssthresh;
+        self.set_window(opening.window(self.mtu));
+    }
+
+    /// Sets how the window grows by an ACK frame, and while it is not used in full.
     pub(crate) fn set_growth(&mut self, growth: Growth) {
         self.growth = growth.starting_at(self.initial_window());
     }
@@ -200,9 +213,9 @@ impl Core {
         self.mtu
     }
 
-    /// The window that a connection starts with (RFC 9002 §7.2).
+    /// The window that a connection starts with: by default that of RFC 9002 §7.2.
     pub(crate) fn initial_window(&self) -> u64 {
-        self.bounded(initial_window(self.mtu))
+        self.bounded(self.opening.window(self.mtu))
     }
 
     /// Capacity of the path's narrowest link in bytes that count towards a window, after four packet trains.
@@ -356,6 +369,17 @@ impl Core {
         }
     }
 
+    /// Leaves an ACK frame one packet of its allowance where frames are counted instead of bytes.
+    ///
+    /// An algorithm that grows by time has that in slow start alone: Linux's CUBIC made up for delayed ACKs in
+    /// avoidance (`delayed_ack` of `tcp_cubic.c`, Linux 3.6).
+    pub(crate) fn count_frame(&self, batch: &mut Batch) {
+        let grows_by_time = self.needs.limited_time;
+        if self.growth.counts_acks() && (self.phase.is_slow_start() || !grows_by_time) {
+            batch.allowance = batch.allowance.min(self.mtu);
+        }
+    }
+
     /// Takes lost bytes out of what is in flight, after the components have seen the event.
     pub(crate) fn note_congestion(&mut self, event: &Congestion) {
         if let Some(capacity) = &mut self.capacity {
@@ -376,7 +400,7 @@ impl Core {
         self.minimum = self.minimum_packets.saturating_mul(mtu);
         let before = self.window;
         self.set_window(if untouched && shrinks {
-            initial_window(mtu)
+            self.opening.window(mtu)
         } else {
             before
         });
@@ -384,11 +408,6 @@ impl Core {
             self.reason = Reason::MtuChanged;
         }
     }
-}
-
-/// RFC 9002 §7.2: ten packets, at most max(14,720 B, two packets).
-fn initial_window(mtu: u64) -> u64 {
-    mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
 }
 
 /// A UDP payload is 1 to 65,535 bytes.

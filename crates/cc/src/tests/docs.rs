@@ -4,10 +4,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::SpecError;
-use crate::registry::{Entry, Registry};
+use crate::registry::{Entry, OF_ALL_ALGORITHMS, Parameter, Registry};
+use crate::state::GROWTH;
 use crate::testing::examples;
 
 const DOCS: &str = include_str!("../../../../docs/controllers.md");
+
+/// Parameters that [`Entry::of`] gives algorithms.
+const SHARED: [Parameter; 4] = {
+    let [counting, initial_window, ssthresh] = OF_ALL_ALGORITHMS;
+    [GROWTH, counting, initial_window, ssthresh]
+};
 
 /// The section of an algorithm or component: from its heading to the next.
 fn section(entry: &Entry) -> &'static str {
@@ -23,16 +30,34 @@ fn section(entry: &Entry) -> &'static str {
     rest.find("\n##").map_or(rest, |end| &rest[..end])
 }
 
+/// Rows of a text that describe parameters.
+fn rows(text: &str) -> usize {
+    text.lines().filter(|line| line.starts_with("| `")).count()
+}
+
+#[track_caller]
+fn has_row(text: &str, parameter: &Parameter) {
+    let row = format!("\n| `{}` | {} | ", parameter.name, parameter.default);
+    assert!(text.contains(&row), "no row {row}");
+}
+
 #[test]
 fn every_algorithm_and_component_has_a_section_with_its_parameters_and_their_defaults() {
     for entry in Registry::builtin().entries() {
         let text = section(entry);
-        let rows = text.lines().filter(|line| line.starts_with("| `")).count();
-        assert_eq!(rows, entry.parameters().len(), "rows of {}", entry.name());
-        for parameter in entry.parameters() {
-            let row = format!("\n| `{}` | {} | ", parameter.name, parameter.default);
-            assert!(text.contains(&row), "{} lacks {row}", entry.name());
-        }
+        let own = entry.parameters().iter().filter(|own| !SHARED.contains(own));
+        assert_eq!(rows(text), own.clone().count(), "rows of {}", entry.name());
+        own.for_each(|parameter| has_row(text, parameter));
+    }
+}
+
+#[test]
+fn one_section_has_the_parameters_that_algorithms_share() {
+    let text = DOCS.split_once("\n## What all share\n").expect("the section").1;
+    let text = text.split_once("\n## ").map_or(text, |(section, _)| section);
+    assert_eq!(rows(text), SHARED.len());
+    for parameter in &SHARED {
+        has_row(text, parameter);
     }
 }
 

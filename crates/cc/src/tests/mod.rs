@@ -4,6 +4,7 @@ mod allocations;
 mod ceiling;
 mod cubic;
 mod docs;
+mod earlier_tcp;
 mod golden;
 mod growth;
 mod hystartpp;

@@ -6,7 +6,7 @@ use rstest::rstest;
 
 use super::spec;
 use crate::component::{Description, Traits};
-use crate::registry::{Alias, Entry, Key, Kind, Make, Parameter, RegisterError, Registry};
+use crate::registry::{Alias, Entry, Key, Kind, Make, OF_ALL_ALGORITHMS, Parameter, RegisterError, Registry};
 use crate::startup::{AnyStartup, standard::Standard};
 use crate::{Bytes, Path, SpecError, VideoKnowledge};
 
@@ -208,6 +208,19 @@ fn every_window_based_algorithm_has_a_choice_of_growth() {
             .iter()
             .any(|parameter| parameter.name == "growth");
         assert_eq!(has, !entry.is_absolute(), "{}", entry.name());
+    }
+}
+
+#[test]
+fn every_algorithm_ends_with_the_parameters_that_all_share() {
+    for entry in Registry::builtin().controllers() {
+        let names: Vec<_> = entry
+            .parameters()
+            .iter()
+            .map(|parameter| parameter.name)
+            .collect();
+        let shared = OF_ALL_ALGORITHMS.map(|parameter| parameter.name);
+        assert!(names.ends_with(&shared), "{}: {names:?}", entry.name());
     }
 }
 

@@ -18,6 +18,12 @@ use rstest::rstest;
 #[case("cubic(on)", "cubic")]
 #[case("cubic(off)", "cubic(fast_convergence=off)")]
 #[case("cubic(growth=ratelimited)", "cubic(growth=ratelimited)")]
+#[case(
+    "cubic(on,credit,acks,3,64000)",
+    "cubic(counting=acks,initial_window=3,ssthresh=64kB)"
+)]
+#[case("reno(initial_window=0,ssthresh=0)", "reno")]
+#[case("ccp(1,rtt-max,2,500kB,off,bytes,0,0)", "ccp")]
 #[case("reno-cwv", "reno+idle=cwv")]
 #[case("reno-new-cwv(10s)", "reno+idle=new-cwv(nvp=10s)")]
 #[case("reno-new-cwv-p21", "reno+idle=new-cwv-restart")]
@@ -47,7 +53,12 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
     "unknown parameter `speed` of `cubic`; it takes fast_convergence"
 )]
 #[case("cubic(maybe)", "invalid value `fast_convergence=maybe`: write on or off")]
-#[case("cubic(on,credit,off)", "too many arguments for `cubic`: leave out `off`")]
+#[case("cubic(on,credit,off)", "invalid value `counting=off`: write bytes or acks")]
+#[case("cubic(ssthresh=-1)", "a size from 0B to 4GB")]
+#[case(
+    "cubic(on,credit,acks,3,64kB,off)",
+    "too many arguments for `cubic`: leave out `off`"
+)]
 #[case(
     "cubic(fast_convergence=on,fast_convergence=off)",
     "`fast_convergence` is given twice"
