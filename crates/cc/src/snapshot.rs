@@ -124,8 +124,10 @@ pub enum Reason {
     /// The first estimate of the path's capacity is there.
     CapacityKnown,
     /// The RTT rose far enough to end slow start: for the whole conservative phase of HyStart++ (RFC 9406
-    /// §4.2), or until Vegas counted more than γ queued segments.
+    /// §4.2), over a round trip of HyStart, or until Vegas counted more than γ queued segments.
     RttRose,
+    /// Closely spaced ACK frames lasted for long enough to fill the path (HyStart).
+    AckTrain,
     /// Packets were declared lost.
     Loss,
     /// The peer reported ECN-CE marks.
@@ -149,6 +151,7 @@ impl Reason {
             Self::VideoRateReached => "video-rate-reached",
             Self::CapacityKnown => "capacity-known",
             Self::RttRose => "rtt-rose",
+            Self::AckTrain => "ack-train",
             Self::Loss => "loss",
             Self::EcnCe => "ecn-ce",
             Self::PersistentCongestion => "persistent-congestion",
@@ -167,6 +170,7 @@ impl Reason {
             | Self::VideoRateReached
             | Self::CapacityKnown
             | Self::RttRose
+            | Self::AckTrain
             | Self::Loss
             | Self::EcnCe => true,
             Self::Began

@@ -5,6 +5,7 @@
 //! line, a variant of [`AnyStartup`] and a row of [`components`]. One that lacks a fact of the video grows as
 //! [`standard`] until the fact is known.
 
+mod hystart;
 mod hystartpp;
 mod short;
 pub(crate) mod standard;
@@ -13,6 +14,7 @@ mod video_rate;
 use crate::component::{Component, Needs, Step, dispatch};
 use crate::events::Sent;
 use crate::state::{Batch, Core};
+use hystart::HyStart;
 use hystartpp::HyStartPp;
 use short::Short;
 use standard::Standard;
@@ -40,13 +42,14 @@ pub(crate) trait Startup {
 pub(crate) enum AnyStartup {
     Standard(Standard),
     HyStartPp(HyStartPp),
+    HyStart(HyStart),
     Short(Short),
     VideoRate(VideoRate),
     VideoSsthresh(VideoSsthresh),
 }
 
 dispatch! {
-    impl AnyStartup { Standard, HyStartPp, Short, VideoRate, VideoSsthresh }
+    impl AnyStartup { Standard, HyStartPp, HyStart, Short, VideoRate, VideoSsthresh }
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
@@ -58,6 +61,7 @@ pub(crate) fn components() -> Vec<Component<AnyStartup>> {
     vec![
         standard::component(),
         hystartpp::component(),
+        hystart::component(),
         short::component(),
         video_rate::video_rate(),
         video_rate::video_ssthresh(),

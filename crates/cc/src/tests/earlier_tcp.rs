@@ -1,10 +1,12 @@
-//! Senders of 2010 to 2015: what an ACK frame counts for, the first window, a threshold that is remembered. mtu
-//! 1200.
+//! Senders of 2010 to 2015: what an ACK frame counts for, the first window, a threshold that is remembered, and
+//! HyStart as Linux had it. mtu 1200.
 
+use super::trace::{LINK, trace_losing};
 use super::{MS, WINDOW_BASED, busy, connection, flight, fly, ssthresh, state, with_mtu};
 use crate::registry::Registry;
-use crate::testing::Connection;
+use crate::testing::{Connection, Demand};
 use crate::{Bytes, Phase, Reason};
+use core::time::Duration;
 use rstest::rstest;
 
 /// Acknowledges all that is in flight, two packets by each frame.
@@ -165,5 +167,120 @@ fn nothing_remembered_leaves_the_threshold_infinite() {
     assert_eq!(
         super::spec("reno(ssthresh=0,initial_window=0,counting=bytes)").to_string(),
         "reno"
+    );
+}
+
+/// Two round trips of 100 ms with HyStart, the window large enough for it; `packets` more are in flight, and
+/// a round trip has passed since.
+fn hystart(text: &str, packets: usize, rtt: Duration) -> Connection {
+    let mut c = connection(text);
+    for _ in 0..2 {
+        c.send(10);
+        c.pass(MS * 100);
+        for _ in 0..10 {
+            c.ack(1);
+        }
+    }
+    assert_eq!((c.window(), c.snapshot().phase), (36_000, Phase::Startup));
+    c.send(packets);
+    c.pass(rtt);
+    c
+}
+
+/// Acknowledges one packet at a time, `every` apart; returns how many it took until slow start was over.
+fn left_after(c: &mut Connection, every: Duration) -> Option<usize> {
+    for acked in 1..=c.packets_in_flight() {
+        c.ack(1);
+        if c.snapshot().phase != Phase::Startup {
+            return Some(acked);
+        }
+        c.pass(every);
+    }
+    None
+}
+
+// Linux 3.6 `hystart_update`: ACKs no more than 2 ms apart, and now − round_start > delay_min/2 = 50 ms. The
+// first ACK begins the round, the 26th comes 50 ms after it and the 27th 52 ms.
+#[rstest]
+#[case("both", MS * 2, Some(27))]
+#[case("train", MS * 2, Some(27))]
+#[case("train", MS * 1, Some(52))]
+#[case("train", MS * 3, None)]
+#[case("train,spacing=3ms", MS * 3, Some(18))]
+fn a_train_of_half_the_smallest_rtt_ends_slow_start_at_that_very_ack(
+    #[case] detect: &str,
+    #[case] every: Duration,
+    #[case] acked: Option<usize>,
+) {
+    let mut c = hystart(&format!("cubic+start=hystart(detect={detect})"), 60, MS * 100);
+    assert_eq!(left_after(&mut c, every), acked);
+    if let Some(acked) = acked {
+        assert_eq!(state(&c), (Phase::Avoidance, Reason::AckTrain));
+        assert_eq!(
+            ssthresh(&c),
+            36_000 + (acked as u64 - 1) * 1_200,
+            "the window before it"
+        );
+    }
+}
+
+#[test]
+fn a_gap_in_the_train_ends_it_for_the_rest_of_the_round() {
+    let mut c = hystart("cubic+start=hystart(detect=train)", 80, MS * 100);
+    for _ in 0..10 {
+        c.ack(1);
+        c.pass(MS * 2);
+    }
+    c.pass(MS);
+    assert_eq!(left_after(&mut c, MS), None);
+}
+
+// delay_min + clamp(delay_min/16, 4 ms, 16 ms) = 106.25 ms: the first ACK of the round belongs to the round
+// before it, the eight that follow are its samples, and the next one leaves.
+#[rstest]
+#[case("both", 107, Some(10))]
+#[case("delay", 107, Some(10))]
+#[case("both", 106, None)]
+#[case("train", 107, None)]
+fn eight_higher_rtts_end_slow_start_at_the_next_ack(
+    #[case] detect: &str,
+    #[case] rtt: u32,
+    #[case] acked: Option<usize>,
+) {
+    let mut c = hystart(&format!("cubic+start=hystart(detect={detect})"), 30, MS * rtt);
+    assert_eq!(left_after(&mut c, Duration::ZERO), acked);
+    if acked.is_some() {
+        assert_eq!(state(&c), (Phase::Avoidance, Reason::RttRose));
+        assert_eq!(ssthresh(&c), 36_000 + 9 * 1_200);
+    }
+}
+
+// hystart_low_window.
+#[test]
+fn hystart_leaves_windows_below_16_packets_alone() {
+    let mut c = connection("reno+start=hystart");
+    flight(&mut c, 5);
+    c.set_app_limited(true);
+    assert_eq!(c.window(), 15 * 1_200);
+    for rtt in [100, 200, 300] {
+        c.send(30);
+        c.set_app_limited(true);
+        c.pass(MS * rtt);
+        assert_eq!(left_after(&mut c, MS), None);
+    }
+}
+
+#[test]
+fn hystart_leaves_before_the_queue_overflows_or_loses_less() {
+    let lost = |text: &str| {
+        let trace = trace_losing(LINK, &super::spec(text), Demand::Endless, None);
+        trace.within(0, 3).map(|round| round.lost).max().unwrap_or(0)
+    };
+    let standard = lost("cubic");
+    assert_eq!(lost("cubic+start=hystart"), 0);
+    assert_eq!(lost("cubic+start=hystart(spacing=6ms)"), 0);
+    assert!(
+        lost("cubic+start=hystart(detect=delay)") * 2 < standard,
+        "of {standard}"
     );
 }

@@ -23,6 +23,7 @@ use rstest::rstest;
     "cubic(counting=acks,initial_window=3,ssthresh=64kB)"
 )]
 #[case("reno(initial_window=0,ssthresh=0)", "reno")]
+#[case("cubic+start=hystart(both)", "cubic+start=hystart")]
 #[case("ccp(1,rtt-max,2,500kB,off,bytes,0,0)", "ccp")]
 #[case("reno-cwv", "reno+idle=cwv")]
 #[case("reno-new-cwv(10s)", "reno+idle=new-cwv(nvp=10s)")]
@@ -42,7 +43,8 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
 #[case("reno+hystartpp", "write `start=hystartpp`")]
 #[case("reno+nonsense", "KEY one of start, shape, idle, loss, ceiling")]
 #[case("reno+strat=standard", "did you mean `start`")]
-#[case("reno+start=hystart++", "did you mean `hystartpp`")]
+#[case("reno+start=hystart++", "expected a component after every `+`")]
+#[case("reno+start=hystrtpp", "did you mean `hystartpp`")]
 #[case("reno+start=fast", "expected one of: standard, hystartpp")]
 #[case("reno+start=standard+start=hystartpp", "`start=` is given twice")]
 #[case("reno(1)", "invalid value `growth=1`: write credit or ratelimited")]

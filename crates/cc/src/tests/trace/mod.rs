@@ -76,7 +76,20 @@ pub(super) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
 /// # Panics
 /// If the controller breaks a promise.
 pub(super) fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> Trace {
-    let mut sender = Sender::new(spec, Network::new(link, Some(random_loss_ns(demand))));
+    trace_losing(link, spec, demand, Some(random_loss_ns(demand)))
+}
+
+/// [`trace_over`] with the first packet after `lose_after` ns lost at random, or none.
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub(super) fn trace_losing(
+    link: Link,
+    spec: &ControllerSpec,
+    demand: Demand,
+    lose_after: Option<u64>,
+) -> Trace {
+    let mut sender = Sender::new(spec, Network::new(link, lose_after));
     sender.connection.known.set_average_rate(Some(VIDEO_RATE));
     sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
     let mut next_segment = match demand {
