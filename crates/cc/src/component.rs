@@ -97,6 +97,8 @@ pub(crate) struct Needs {
     pub(crate) bursts: Bursts,
     /// A clock of the time in which the window was not what limited the sender.
     pub(crate) limited_time: bool,
+    /// Time after which the largest RTT is forgotten, ns; zero keeps that of the connection.
+    pub(crate) rtt_window_ns: u64,
     /// Facts of the video that it uses.
     pub(crate) knowledge: Facts,
 }
@@ -114,6 +116,7 @@ impl Needs {
             every_ack: self.every_ack || other.every_ack,
             bursts: self.bursts.max(other.bursts),
             limited_time: self.limited_time || other.limited_time,
+            rtt_window_ns: self.rtt_window_ns.max(other.rtt_window_ns),
             knowledge: self.knowledge.union(other.knowledge),
         }
     }

@@ -1,9 +1,9 @@
 //! `ccp` and `ccpd`: windows set outright from the path's estimated storage.
 
 use crate::component::{Bursts, Component, Description, Needs, Reduction, Traits};
-use crate::events::Congestion;
+use crate::events::{Congestion, Signal};
 use crate::parameter::{Arguments, Parameter};
-use crate::state::{Batch, Core, floor_bytes};
+use crate::state::{Batch, Core, float, floor_bytes};
 use crate::timestamp::nanos;
 use crate::{Bytes, Reason, Snapshot, Timestamp};
 
@@ -15,7 +15,7 @@ use super::{Algorithm, AnyAlgorithm};
 const DERIVATIVE_INTERVAL_NS: u64 = 1_000_000;
 /// The storage of a very short path counts as at least this many segments, else the window has no room to
 /// move in.
-const LEAST_STORAGE: u64 = 20;
+const SEGMENTS_OF_STORAGE: f64 = 20.0;
 /// A largest RTT that is further above the smallest than this is a stall, not a queue.
 const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
 const NANOS_PER_SECOND: f64 = 1e9;
@@ -50,6 +50,12 @@ pub(crate) struct Ccp {
     derivative: Option<Derivative>,
     /// The peer is asked to acknowledge every packet.
     every_ack: bool,
+    /// Lower bound of `B`, segments.
+    least_storage: f64,
+    /// Time after which a largest RTT is forgotten, ns; zero keeps that of the connection.
+    rtt_window_ns: u64,
+    /// A loss ends slow start only if the packet may have found a queue.
+    spares_slow_start: bool,
     reno: Reno,
 }
 
@@ -99,7 +105,8 @@ pub(crate) struct PathState {
     pub(crate) in_flight: f64,
 }
 
-/// Smallest and largest RTT of the connection, ns; no largest one while none counts.
+/// Smallest RTT of the connection and largest one of it or of a window of time, ns; no largest one while none
+/// counts.
 #[derive(Clone, Copy, Debug)]
 struct RttExtremes {
     min_ns: u64,
@@ -118,6 +125,9 @@ impl Ccp {
             storage,
             derivative,
             every_ack,
+            least_storage: SEGMENTS_OF_STORAGE,
+            rtt_window_ns: 0,
+            spares_slow_start: false,
             reno: Reno::default(),
         }
     }
@@ -130,12 +140,17 @@ impl Ccp {
                 floor: arguments.number("floor"),
             },
         };
-        Self::new(
-            arguments.number("kp"),
-            kd_ns,
-            storage,
-            arguments.is_on("every_ack"),
-        )
+        Self {
+            least_storage: arguments.number("least_storage"),
+            rtt_window_ns: nanos(arguments.time("rtt_window")),
+            spares_slow_start: arguments.word("slow_start_loss") == "queued",
+            ..Self::new(
+                arguments.number("kp"),
+                kd_ns,
+                storage,
+                arguments.is_on("every_ack"),
+            )
+        }
     }
 
     /// The algorithm's window, bytes; negative where it would have none. `stale_ns` is how old a derivative
@@ -168,7 +183,7 @@ impl Ccp {
             Storage::QueueOnly => capacity * (max - min),
             Storage::Fixed(bytes) => bytes as f64,
         };
-        storage.max(mtu.saturating_mul(LEAST_STORAGE) as f64)
+        storage.max(self.least_storage * float(mtu))
     }
 
     /// `B`, `x` and `f`; `None` until capacity and RTT are known.
@@ -193,11 +208,18 @@ fn backlog(core: &Core) -> Option<f64> {
     Some(capacity * (queued as f64 / NANOS_PER_SECOND))
 }
 
+/// `C·rtt_min`, bytes: what the path holds without a queue.
+fn pipe(core: &Core) -> Option<f64> {
+    let capacity = core.capacity()?.as_bytes_per_second() as f64;
+    Some(capacity * (core.rtt.min_ns()? as f64 / NANOS_PER_SECOND))
+}
+
 impl Algorithm for Ccp {
     fn needs(&self) -> Needs {
         Needs {
             bursts: Bursts::Capacity,
             every_ack: self.every_ack,
+            rtt_window_ns: self.rtt_window_ns,
             ..Needs::default()
         }
     }
@@ -230,6 +252,14 @@ impl Algorithm for Ccp {
             Some(_) => None,
             None => self.reno.on_congestion(core, event),
         }
+    }
+
+    /// Slow start doubles: a packet whose loss shows now left when half as much was in flight. If that was no
+    /// more than the pipe there was no queue to overflow, and none has been seen that `B` could be made of.
+    fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool {
+        let is_loss = matches!(event.signal, Signal::Loss { .. });
+        let found_no_queue = || pipe(core).is_some_and(|pipe| float(core.in_flight) <= 2.0 * pipe);
+        !(self.spares_slow_start && is_loss && found_no_queue())
     }
 
     /// "Severe congestion" returns to slow start (Watanabe et al. 2014, §IV-B). The capacity is kept.
@@ -278,6 +308,24 @@ const EVERY_ACK: Parameter = Parameter::switch(
     false,
     "ask the peer to acknowledge every packet: more capacity samples for a third more CPU",
 );
+const LEAST_STORAGE: Parameter = Parameter::number(
+    "least_storage",
+    SEGMENTS_OF_STORAGE,
+    0.0..=10_000.0,
+    "B is at least this many packets, so that the window of a very short path has room to move in",
+);
+const RTT_WINDOW: Parameter = Parameter::time(
+    "rtt_window",
+    core::time::Duration::ZERO,
+    core::time::Duration::ZERO..=core::time::Duration::from_secs(3_600),
+    "time over which rtt_max is taken; 0 is the whole connection",
+);
+const SLOW_START_LOSS: Parameter = Parameter::word(
+    "slow_start_loss",
+    "any",
+    &["any", "queued"],
+    "losses that end slow start: any, or those with more than 2·C·rtt_min in flight, which may have found a queue",
+);
 
 const HOLDS: Traits = Traits {
     holds_on_loss: true,
@@ -291,7 +339,16 @@ pub(crate) fn ccp() -> Component<AnyAlgorithm> {
         "CCP: half of what the path's storage has room for beside what is in flight",
         "Cavendish et al. 2015 eq. (4)",
     )
-    .with_parameters(&[KP, STORAGE, FLOOR, SIZE, EVERY_ACK])
+    .with_parameters(&[
+        KP,
+        STORAGE,
+        FLOOR,
+        SIZE,
+        EVERY_ACK,
+        LEAST_STORAGE,
+        RTT_WINDOW,
+        SLOW_START_LOSS,
+    ])
     .absolute()
     .with_traits(HOLDS)
     .made_by(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, None)))
@@ -303,7 +360,17 @@ pub(crate) fn ccpd() -> Component<AnyAlgorithm> {
         "CCPD: all of the room in the path's storage, damped by how fast it fills",
         "Watanabe et al. 2013 eq. (6)",
     )
-    .with_parameters(&[KP, KD, STORAGE, FLOOR, SIZE, EVERY_ACK])
+    .with_parameters(&[
+        KP,
+        KD,
+        STORAGE,
+        FLOOR,
+        SIZE,
+        EVERY_ACK,
+        LEAST_STORAGE,
+        RTT_WINDOW,
+        SLOW_START_LOSS,
+    ])
     .absolute()
     .with_traits(HOLDS)
     .made_by(|arguments| {

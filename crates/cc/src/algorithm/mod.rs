@@ -59,6 +59,11 @@ pub(crate) trait Algorithm {
     /// bytes (RFC 7661's `LossFlightSize`). `None`: the algorithm holds, and no recovery begins.
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
 
+    /// Slow start is going on and the algorithm held on a congestion event. Returns true if slow start ends.
+    fn leaves_startup(&self, _core: &Core, _event: &Congestion) -> bool {
+        true
+    }
+
     /// Persistent congestion, after `on_congestion` if that was due. The window goes to the minimum and slow
     /// start begins again when this returns; ssthresh stays as it is unless the algorithm sets it.
     fn on_persistent(&mut self, core: &mut Core);
@@ -92,6 +97,7 @@ dispatch! {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch);
     fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step;
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
+    fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool;
     fn on_persistent(&mut self, core: &mut Core);
     fn on_pause(&mut self, core: &mut Core, pause_ns: u64);
     fn on_mtu_change(&mut self, core: &mut Core, before: u64);

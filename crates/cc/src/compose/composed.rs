@@ -116,7 +116,7 @@ impl Composed {
         if in_use.is_some() {
             core.set_window(before);
         }
-        if core.phase.is_slow_start() {
+        if core.phase.is_slow_start() && components.algorithm.leaves_startup(core, event) {
             self.enter(Phase::Avoidance, reason, event.now);
         }
     }

@@ -36,7 +36,7 @@
 //!   startup     on_sent, if a component requires every burst
 //! on_congestion
 //!   idle        window_in_use: may lower the window that the algorithm reduces from
-//!   algorithm   on_congestion: its new window and ssthresh, or it holds, which only ends slow start
+//!   algorithm   on_congestion: its new window and ssthresh, or it holds, which at most ends slow start
 //!   idle        may replace that reduction                         -> enter(Recovery)
 //!               on_further_congestion, within a recovery
 //!   loss        on_congestion

@@ -19,6 +19,7 @@
 mod best_samples;
 mod capacity;
 mod delivery_rate;
+mod rtt_max;
 mod time;
 mod train_capacity;
 mod window_max;

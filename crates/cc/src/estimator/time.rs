@@ -10,6 +10,8 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
+use super::rtt_max::RttMax;
+
 /// Granularity of timers: the least that the variance adds to an RTO (RFC 9002 §6.1.2 `kGranularity`).
 const GRANULARITY_NS: u64 = 1_000_000;
 
@@ -19,8 +21,11 @@ pub(crate) struct Rtt {
     own: Option<RttSamples>,
     /// The transport's smoothed RTT, which leaves the peer's delay out.
     transport_smoothed_ns: Option<u64>,
-    /// Largest sample of a batch of two or more packets: a lone packet may have waited for a delayed ACK.
+    /// Largest sample of a batch of two or more packets: a lone packet may have waited for a delayed ACK. With
+    /// a window of time, that of the part of it that goes on.
     max_ns: Option<u64>,
+    /// The window of time after which a largest sample is forgotten; `None` keeps that of the connection.
+    max_window: Option<Box<RttMax>>,
     /// Send time of the newest packet sampled; an older packet says nothing about now.
     newest_sent: Timestamp,
     /// A lone packet's sample that may yet count for `max_ns`.
@@ -48,6 +53,14 @@ struct RttSamples {
 }
 
 impl Rtt {
+    /// An estimator that forgets a largest RTT after `window_ns`; zero keeps that of the connection.
+    pub(crate) fn remembering(window_ns: u64) -> Self {
+        Self {
+            max_window: (window_ns > 0).then(|| Box::new(RttMax::over(window_ns))),
+            ..Self::default()
+        }
+    }
+
     /// Takes the transport's smoothed RTT, if it has one.
     #[inline]
     pub(crate) fn set_transport_smoothed(&mut self, rtt: Option<Duration>) {
@@ -65,6 +78,9 @@ impl Rtt {
         }
         self.newest_sent = newest_sent;
         let sample = now.nanos_since(newest_sent).max(1);
+        if let Some(window) = &mut self.max_window {
+            window.advance(now, &mut self.max_ns);
+        }
         self.raise_max(newest_sent, packets, sample);
         self.own = Some(match self.own {
             None => RttSamples {
@@ -114,6 +130,9 @@ impl Rtt {
     /// Persistent congestion: the path may have changed, so the extremes are learnt again (RFC 9002 §5.2).
     pub(crate) fn forget_extremes(&mut self) {
         self.max_ns = None;
+        if let Some(window) = &mut self.max_window {
+            window.forget();
+        }
         if let Some(own) = &mut self.own {
             own.min = own.latest;
         }
@@ -134,9 +153,10 @@ impl Rtt {
         self.own.map(|own| own.min)
     }
 
-    /// Largest sample of the connection that no delayed ACK inflated, ns.
+    /// Largest sample that no delayed ACK inflated, ns: of the connection, or of the window of time.
     pub(crate) fn max_ns(&self) -> Option<u64> {
-        self.max_ns
+        let earlier = self.max_window.as_deref().and_then(RttMax::max_ns);
+        self.max_ns.max(earlier)
     }
 
     /// Retransmission timeout, ns: smoothed RTT + max(4 · variance, 1 ms) (RFC 6298, RFC 9002 §6.2.1).
@@ -291,6 +311,21 @@ mod tests {
         rtt.on_batch(at(200), at(100), 2);
         rtt.forget_extremes();
         assert_eq!((rtt.min_ns(), rtt.max_ns()), (Some(100 * MS), None));
+    }
+
+    #[test]
+    fn a_largest_rtt_is_forgotten_after_its_window_and_not_before() {
+        let (mut windowed, mut whole) = (Rtt::remembering(800 * MS), Rtt::default());
+        for rtt in [&mut windowed, &mut whole] {
+            rtt.on_batch(at(300), at(0), 2);
+            for ms in [400, 700, 1_000] {
+                rtt.on_batch(at(ms), at(ms - 100), 2);
+            }
+            assert_eq!(rtt.max_ns(), Some(300 * MS));
+            rtt.on_batch(at(1_100), at(1_000), 2);
+        }
+        assert_eq!(windowed.max_ns(), Some(100 * MS));
+        assert_eq!(whole.max_ns(), Some(300 * MS));
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl Core {
             recovery_start: None,
             phase: Phase::Startup,
             reason: Reason::Began,
-            rtt: Rtt::default(),
+            rtt: Rtt::remembering(needs.rtt_window_ns),
             capacity: (needs.bursts >= Bursts::Capacity).then(Box::default),
             rounds: Rounds::default(),
             limited: LimitedTime::default(),

@@ -1,5 +1,5 @@
-//! Senders of 2010 to 2015: what an ACK frame counts for, the first window, a threshold that is remembered, and
-//! HyStart as Linux had it. mtu 1200.
+//! Senders of 2010 to 2015: what an ACK frame counts for, the first window, a threshold that is remembered,
+//! HyStart as Linux had it, and CCP without what we added. mtu 1200.
 
 use super::trace::{LINK, trace_losing};
 use super::{MS, WINDOW_BASED, busy, connection, flight, fly, ssthresh, state, with_mtu};
@@ -283,4 +283,75 @@ fn hystart_leaves_before_the_queue_overflows_or_loses_less() {
         lost("cubic+start=hystart(detect=delay)") * 2 < standard,
         "of {standard}"
     );
+}
+
+// C·max(rtt_max, 1·rtt_min) with C about 2.5 MB/s and 1 ms: 2500 B, or the least storage.
+#[test]
+fn ccp_without_a_least_storage_has_that_of_the_path() {
+    let settled = |text: &str| {
+        let mut c = connection(text);
+        c.set_smoothed_rtt(Some(MS));
+        for _ in 0..400 {
+            c.offer(4_000);
+            c.pass(MS);
+            delayed_acks_at_20_mbps(&mut c);
+        }
+        assert_eq!(c.snapshot().phase, Phase::Avoidance, "{text}");
+        c.window()
+    };
+    let none = settled("ccp(floor=1,least_storage=0,ssthresh=12kB)");
+    let ours = settled("ccp(floor=1,ssthresh=12kB)");
+    let more = settled("ccp(floor=1,least_storage=100,ssthresh=12kB)");
+    assert!(none < ours && ours < more, "{none}, {ours}, {more}");
+}
+
+fn delayed_acks_at_20_mbps(c: &mut Connection) {
+    while c.packets_in_flight() > 0 {
+        c.pass(Duration::from_micros(960));
+        c.ack(2);
+    }
+}
+
+#[test]
+fn the_largest_rtt_of_a_window_of_time_is_forgotten_after_it() {
+    let after = |text: &str| {
+        let mut c = connection(text);
+        for rtt in core::iter::once(300).chain([100; 120]) {
+            c.send(2);
+            c.pass(MS * rtt);
+            c.ack(2);
+        }
+        c.snapshot().max_rtt
+    };
+    assert_eq!(after("ccp"), Some(MS * 300));
+    assert_eq!(after("ccp(rtt_window=10s)"), Some(MS * 100));
+    assert_eq!(after("ccpd(rtt_window=60s)"), Some(MS * 300));
+}
+
+// The packet is lost while the pipe is less than half full. B is then C·rtt_min, of which a third is used: the
+// window never queues, and so never learns that B is twice that.
+#[test]
+fn a_random_loss_in_slow_start_leaves_the_storage_too_small_unless_slow_start_goes_on() {
+    let mean_window = |text: &str| {
+        let trace = trace_losing(LINK, &super::spec(text), Demand::Endless, Some(330_000_000));
+        let windows: Vec<u64> = trace.within(8, 18).map(|round| round.window.as_u64()).collect();
+        windows.iter().sum::<u64>() / windows.len() as u64
+    };
+    let small = mean_window("ccp(floor=1)+loss=ignore");
+    assert!(small < 100_000, "{small}");
+    let spared = mean_window("ccp(floor=1,slow_start_loss=queued)+loss=ignore");
+    assert!(
+        (160_000..=172_000).contains(&spared),
+        "{spared}: a third of 500 kB"
+    );
+}
+
+#[test]
+fn a_loss_that_may_have_found_a_queue_ends_slow_start_all_the_same() {
+    let trace = |text: &str| trace_losing(LINK, &super::spec(text), Demand::Endless, None);
+    let (any, queued) = (
+        trace("ccp+loss=ignore"),
+        trace("ccp(slow_start_loss=queued)+loss=ignore"),
+    );
+    assert_eq!(any, queued, "the queue overflows first");
 }
