@@ -99,7 +99,9 @@ impl Phase {
             // A connection starts once.
             Self::Startup => false,
             Self::Recovery => matches!(reason, Reason::Loss | Reason::EcnCe),
-            Self::AfterPersistentCongestion => matches!(reason, Reason::PersistentCongestion),
+            Self::AfterPersistentCongestion => {
+                matches!(reason, Reason::PersistentCongestion | Reason::LostAgain)
+            }
             Self::AfterIdle => matches!(reason, Reason::Idle),
             Self::Avoidance => match self {
                 Self::Avoidance => false,
@@ -134,6 +136,9 @@ pub enum Reason {
     EcnCe,
     /// Persistent congestion (RFC 9002 §7.6).
     PersistentCongestion,
+    /// Data that had been sent again was lost again, and the sender waits for a timeout as TCP does
+    /// (`recovery=tcp`).
+    LostAgain,
     /// A packet sent after the congestion event was acknowledged.
     RecoveryEnded,
     /// The sender had been idle.
@@ -155,6 +160,7 @@ impl Reason {
             Self::Loss => "loss",
             Self::EcnCe => "ecn-ce",
             Self::PersistentCongestion => "persistent-congestion",
+            Self::LostAgain => "lost-again",
             Self::RecoveryEnded => "recovery-ended",
             Self::Idle => "idle",
             Self::MtuChanged => "mtu-changed",
@@ -175,6 +181,7 @@ impl Reason {
             | Self::EcnCe => true,
             Self::Began
             | Self::PersistentCongestion
+            | Self::LostAgain
             | Self::RecoveryEnded
             | Self::Idle
             | Self::MtuChanged => false,

@@ -31,6 +31,7 @@ impl Composed {
         );
         core.set_opening(components.opening);
         core.set_growth(components.growth);
+        core.set_resends(components.resends.clone());
         let mut controller = Self {
             pipeline: components.pipeline(),
             published: core.window(),
@@ -158,6 +159,9 @@ impl Composed {
         }
         let growth_only = self.pipeline == Pipeline::Growth;
         if !growth_only {
+            if self.core.is_silent(batch.now) {
+                return;
+            }
             if self.components.idle.on_batch(&mut self.core, &mut batch) {
                 self.restarted(batch.now);
             }
@@ -235,23 +239,26 @@ impl CongestionController for Composed {
         };
         if self.core.in_recovery(event.newest_sent) {
             self.components.idle.on_further_congestion(&mut self.core, event);
-        } else {
+        } else if !self.core.is_silent(event.now) {
             self.reduce(event, reason);
         }
+        let lost_again = self.core.lost_again(event);
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
-        if persistent {
+        if persistent || lost_again {
             let (core, components) = (&mut self.core, &mut self.components);
             components.algorithm.on_persistent(core);
             components.idle.on_persistent(core);
             core.set_window(core.minimum());
-            core.recovery_start = None;
             core.note_reduction();
-            core.rtt.forget_extremes();
-            self.enter(
-                Phase::AfterPersistentCongestion,
-                Reason::PersistentCongestion,
-                event.now,
-            );
+            let reason = if persistent {
+                core.recovery_start = None;
+                core.rtt.forget_extremes();
+                Reason::PersistentCongestion
+            } else {
+                core.recovery_start = Some(event.now);
+                Reason::LostAgain
+            };
+            self.enter(Phase::AfterPersistentCongestion, reason, event.now);
         }
         self.components.loss.on_congestion(&self.core, event);
         self.core.note_congestion(event);

@@ -23,6 +23,7 @@
 //! on_ack_batch
 //!   core        RTT sample, round, limited time                    -> Batch
 //!   recovery    ends if a packet sent after its start was acked    -> idle.on_recovery_end, enter(Avoidance)
+//!   core        nothing more happens while the sender waits for a timeout (`recovery=tcp`)
 //!   idle        on_batch: may withhold the allowance, may lower the window
 //!   core        leaves one packet of the allowance, if ACK frames are counted
 //!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the algorithm at once
@@ -40,7 +41,8 @@
 //!   idle        may replace that reduction                         -> enter(Recovery)
 //!               on_further_congestion, within a recovery
 //!   loss        on_congestion
-//!   persistent: algorithm, idle on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
+//!   persistent, or data lost again that TCP would wait for (`recovery=tcp`):
+//!               algorithm, idle on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
 //! ```
 //!
 //! Phases change in `Composed::enter` and nowhere else. Components change the window through
@@ -53,12 +55,12 @@ pub(crate) use composed::Composed;
 
 use crate::algorithm::{AnyAlgorithm, reno::Reno};
 use crate::ceiling::{AnyCeiling, Unbounded};
-use crate::component::Needs;
+use crate::component::{Bursts, Needs};
 use crate::idle::{AnyIdlePolicy, keep::Keep};
 use crate::loss::{AnyLossPolicy, Standard as StandardLoss};
 use crate::shaper::{AnyShaper, Unshaped};
 use crate::startup::{AnyStartup, standard::Standard};
-use crate::state::{Growth, Opening};
+use crate::state::{Growth, Opening, Resends};
 
 /// One component of each kind.
 #[derive(Clone, Debug)]
@@ -73,6 +75,8 @@ pub(crate) struct Components {
     pub(crate) growth: Growth,
     /// The algorithm's, too: window and threshold at the beginning.
     pub(crate) opening: Opening,
+    /// The algorithm's, too: the cost of losing data again.
+    pub(crate) resends: Option<Box<Resends>>,
 }
 
 impl Default for Components {
@@ -87,17 +91,23 @@ impl Default for Components {
             ceiling: AnyCeiling::None(Unbounded),
             growth: Growth::default(),
             opening: Opening::default(),
+            resends: None,
         }
     }
 }
 
 impl Components {
     fn needs(&self) -> Needs {
+        let mut resends = Needs::default();
+        if self.resends.is_some() {
+            resends.bursts = Bursts::Every;
+        }
         self.startup
             .needs()
             .merge(self.algorithm.needs())
             .merge(self.shaper.needs())
             .merge(self.ceiling.needs())
+            .merge(resends)
     }
 
     /// The steps of an ACK frame that these components cannot do without.
@@ -105,7 +115,8 @@ impl Components {
         let published_as_it_is = matches!(self.shaper, AnyShaper::None(_))
             && matches!(self.loss, AnyLossPolicy::Standard(_) | AnyLossPolicy::Ignore(_))
             && matches!(self.ceiling, AnyCeiling::None(_));
-        let grows_by_bytes = !self.growth.is_rate_limited() && !self.growth.counts_acks();
+        let grows_by_bytes =
+            !self.growth.is_rate_limited() && !self.growth.counts_acks() && self.resends.is_none();
         if !published_as_it_is {
             Pipeline::Full
         } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && grows_by_bytes {

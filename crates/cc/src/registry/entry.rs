@@ -13,7 +13,7 @@ use crate::loss::AnyLossPolicy;
 use crate::parameter::{Arguments, Parameter};
 use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
-use crate::state::{COUNTING, GROWTH, Growth, INITIAL_WINDOW, Opening, SSTHRESH};
+use crate::state::{COUNTING, GROWTH, Growth, INITIAL_WINDOW, Opening, RECOVERY, Resends, SSTHRESH};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Declared in the order in which specs print them, and in
@@ -84,7 +84,7 @@ pub(crate) enum Make {
 }
 
 /// Parameters that every algorithm has behind all others.
-pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 3] = [COUNTING, INITIAL_WINDOW, SSTHRESH];
+pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 4] = [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY];
 
 /// A controller or a component of one, as a spec names it.
 #[derive(Clone)]
@@ -217,6 +217,7 @@ impl Entry {
                 components.algorithm = make(arguments);
                 components.growth = Growth::from_arguments(arguments);
                 components.opening = Opening::from_arguments(arguments);
+                components.resends = Resends::from_arguments(arguments);
             }
             Make::Startup(make) => components.startup = make(arguments),
             Make::Shaper(make) => components.shaper = make(arguments),

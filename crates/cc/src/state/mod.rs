@@ -3,6 +3,7 @@
 
 mod growth;
 mod opening;
+mod resends;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
 pub(crate) use growth::{COUNTING, GROWTH, Growth};
 pub(crate) use opening::{INITIAL_WINDOW, Opening, SSTHRESH};
+pub(crate) use resends::{RECOVERY, Resends};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
@@ -65,6 +67,8 @@ pub(crate) struct Core {
     runs: Runs,
     /// Window and threshold that the connection begins with.
     opening: Opening,
+    /// Lost data that is sent again, if losing it again costs a timeout.
+    resends: Option<Box<Resends>>,
     /// Facts of the video.
     pub(crate) known: Arc<VideoKnowledge>,
 }
@@ -152,6 +156,7 @@ impl Core {
             growth_bound: u64::MAX,
             runs: Runs::default(),
             opening,
+            resends: None,
             known,
         }
     }
@@ -174,8 +179,29 @@ impl Core {
     /// Sets the window and the threshold that the connection begins with.
     pub(crate) fn set_opening(&mut self, opening: Opening) {
         self.opening = opening;
-        self.ssthresh = opening.ssthresh;
+        self.ssthresh = opening.ssthresh();
         self.set_window(opening.window(self.mtu));
+    }
+
+    /// Sets what it costs to lose data again.
+    pub(crate) fn set_resends(&mut self, resends: Option<Box<Resends>>) {
+        self.resends = resends;
+    }
+
+    /// Notes what was lost; returns true if it had been sent again and the sender now waits for a timeout.
+    pub(crate) fn lost_again(&mut self, event: &Congestion) -> bool {
+        let (Some(resends), Signal::Loss { bytes, .. }) = (&mut self.resends, event.signal) else {
+            return false;
+        };
+        let rto_ns = self.rtt.rto_ns().unwrap_or(0);
+        resends.on_loss(event.newest_sent, bytes.as_u64(), rto_ns)
+    }
+
+    /// Returns true while the sender waits for a timeout, in which nothing grows its window.
+    pub(crate) fn is_silent(&self, now: Timestamp) -> bool {
+        self.resends
+            .as_ref()
+            .is_some_and(|resends| resends.is_silent(now))
     }
 
     /// Sets how the window grows by an ACK frame, and while it is not used in full.
@@ -272,6 +298,9 @@ impl Core {
         }
         if self.needs.limited_time {
             self.limited.on_sent(event.now, self.last_acked);
+        }
+        if let Some(resends) = &mut self.resends {
+            resends.on_sent(event.now, event.bytes.as_u64());
         }
         self.last_sent = Some(event.now);
     }

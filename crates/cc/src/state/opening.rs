@@ -25,35 +25,37 @@ pub(crate) const SSTHRESH: Parameter = Parameter::size(
 /// Beginning of a connection. By default the window is that of RFC 9002 and the threshold infinite.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
-    /// Size of the first window, packets; `None` for RFC 9002's.
-    packets: Option<f64>,
-    /// Slow start threshold in bytes; `None` while it is infinite.
-    pub(super) ssthresh: Option<u64>,
+    /// Size of the first window, packets; 0 for RFC 9002's.
+    packets: f64,
+    /// Slow start threshold in bytes; 0 if it is infinite.
+    ssthresh: u64,
 }
 
 impl Opening {
     /// As an algorithm's arguments say; the default for algorithms that do not have the parameters.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         let packets = match arguments.value(INITIAL_WINDOW.name) {
-            Some(Value::Number(packets)) => Some(packets),
-            _ => None,
+            Some(Value::Number(packets)) => packets,
+            _ => 0.0,
         };
         let ssthresh = match arguments.value(SSTHRESH.name) {
-            Some(Value::Size(size)) => Some(size.as_u64()),
-            _ => None,
+            Some(Value::Size(size)) => size.as_u64(),
+            _ => 0,
         };
-        Self {
-            packets: packets.filter(|&packets| packets > 0.0),
-            ssthresh: ssthresh.filter(|&bytes| bytes > 0),
-        }
+        Self { packets, ssthresh }
     }
 
     /// The first window in bytes, before the bounds of every window.
     pub(super) fn window(self, mtu: u64) -> u64 {
-        match self.packets {
-            Some(packets) => floor_bytes(packets * float(mtu)),
-            // RFC 9002 §7.2: ten packets, at most max(14,720 B, two packets).
-            None => mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720)),
+        if self.packets > 0.0 {
+            return floor_bytes(self.packets * float(mtu));
         }
+        // RFC 9002 §7.2: ten packets, at most max(14,720 B, two packets).
+        mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
+    }
+
+    /// The first slow start threshold in bytes; `None` if it is infinite.
+    pub(super) fn ssthresh(self) -> Option<u64> {
+        (self.ssthresh > 0).then_some(self.ssthresh)
     }
 }

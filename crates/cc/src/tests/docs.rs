@@ -11,9 +11,9 @@ use crate::testing::examples;
 const DOCS: &str = include_str!("../../../../docs/controllers.md");
 
 /// Parameters that [`Entry::of`] gives algorithms.
-const SHARED: [Parameter; 4] = {
-    let [counting, initial_window, ssthresh] = OF_ALL_ALGORITHMS;
-    [GROWTH, counting, initial_window, ssthresh]
+const SHARED: [Parameter; 5] = {
+    let [counting, initial_window, ssthresh, recovery] = OF_ALL_ALGORITHMS;
+    [GROWTH, counting, initial_window, ssthresh, recovery]
 };
 
 /// The section of an algorithm or component: from its heading to the next.

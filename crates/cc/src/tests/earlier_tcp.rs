@@ -355,3 +355,58 @@ fn a_loss_that_may_have_found_a_queue_ends_slow_start_all_the_same() {
     );
     assert_eq!(any, queued, "the queue overflows first");
 }
+
+/// Ten packets are sent, the oldest is lost and the others arrive; the next packet carries its data again, and the
+/// one after that new data. Both are in flight.
+fn resent(text: &str) -> Connection {
+    let mut c = connection(text);
+    fly(&mut c, 10);
+    c.lose(1);
+    c.ack(9);
+    c.send(1);
+    c.pass(MS);
+    fly(&mut c, 1);
+    c
+}
+
+// RFC 6675 §5.1: there is no second fast retransmission; RFC 5681 §3.1: after a timeout the smallest window.
+#[rstest]
+#[case("reno", None)]
+#[case("reno(recovery=tcp)", Some(2))]
+#[case("cubic(recovery=tcp)", Some(2))]
+#[case("ccp(recovery=tcp)+loss=ignore", Some(4))]
+fn data_that_is_lost_again_costs_a_timeout(#[case] text: &str, #[case] packets: Option<u64>) {
+    let mut c = resent(text);
+    c.lose(1);
+    let state = c.snapshot();
+    let times_out = (state.phase, state.reason) == (Phase::AfterPersistentCongestion, Reason::LostAgain);
+    assert_eq!(times_out, packets.is_some(), "{text}: {state:?}");
+    if let Some(packets) = packets {
+        assert_eq!(c.window(), packets * 1_200, "{text}");
+    }
+}
+
+#[test]
+fn new_data_that_is_lost_in_a_recovery_costs_no_timeout() {
+    let mut c = resent("reno(recovery=tcp)");
+    c.ack(1);
+    c.lose(1);
+    assert_eq!(c.snapshot().reason, Reason::Loss);
+}
+
+// RFC 6298 §2.4; Linux: a timer fires after 200 ms at the earliest. The data was sent again 101 ms before.
+#[test]
+fn nothing_grows_before_the_timer_would_have_fired_and_slow_start_begins_then() {
+    let mut c = resent("reno(recovery=tcp)");
+    c.lose(1);
+    let after_loss = c.window();
+    c.ack(1);
+    c.send(1);
+    c.pass(50 * MS);
+    c.ack(1);
+    assert_eq!(c.window(), after_loss, "151 ms after it was sent");
+    for _ in 0..4 {
+        flight(&mut c, 2);
+    }
+    assert!(c.window() > after_loss, "long after its timer");
+}
