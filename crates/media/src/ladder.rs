@@ -147,10 +147,20 @@ impl FromStr for SegmentSizes {
 pub struct LadderRepresentation {
     name: String,
     rate: Bitrate,
+    trace: FrameTrace,
     source: Arc<dyn MediaSource>,
 }
 
 impl LadderRepresentation {
+    fn new(name: String, rate: Bitrate, trace: FrameTrace) -> Self {
+        Self {
+            name,
+            rate,
+            source: Arc::new(TraceSource::new(&trace)),
+            trace,
+        }
+    }
+
     /// Name, such as `720p`.
     pub fn name(&self) -> &str {
         &self.name
@@ -231,17 +241,29 @@ impl Ladder {
         for (name, rate) in rates {
             let scaled = sizes.at_rate(rate, count)?;
             let trace = frames.with_segments(sizes.duration, &scaled)?;
-            representations.push(LadderRepresentation {
-                name,
-                rate,
-                source: Arc::new(TraceSource::new(&trace)),
-            });
+            representations.push(LadderRepresentation::new(name, rate, trace));
         }
         Ok(Self {
             segment_duration: sizes.duration,
             segments: count,
             representations,
         })
+    }
+
+    /// The same ladder begun at segment `segment`, counted from 0; the segments before it come at the end. A number
+    /// behind the last segment stands for that one.
+    #[must_use]
+    pub fn rotated_to(&self, segment: usize) -> Self {
+        let representations = self.representations.iter().map(|it| {
+            let segments = it.source.title().segments();
+            let first = segments.get(segment).or(segments.last());
+            let trace = it.trace.rotated_to(first.map_or(0, |first| first.frames.start));
+            LadderRepresentation::new(it.name.clone(), it.rate, trace)
+        });
+        Self {
+            representations: representations.collect(),
+            ..*self
+        }
     }
 
     /// The representations, the lowest rate first.

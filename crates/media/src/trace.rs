@@ -1,5 +1,6 @@
 //! [`FrameTrace`]: the frame sizes and times of a real encode, without its payload.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -143,6 +144,98 @@ impl FrameTrace {
         })
     }
 
+    /// The same trace with the bytes of each second `factor` times as far from their mean, within limits: no second has
+    /// fewer than none, and no frame fewer than one. Frames of one second keep their proportions, and all frames
+    /// together their bytes. A factor of 1 changes nothing.
+    ///
+    /// Single frames are not moved away from their mean, because most are far below it: they would soon be empty.
+    ///
+    /// # Errors
+    /// If `factor` is not between 0 and 10, or there are fewer bytes than frames.
+    pub fn with_variability(&self, factor: f64) -> Result<Self, MediaError> {
+        let fail = |problem: &str| MediaError::TraceLength {
+            asked: format!("made {factor} times as variable"),
+            problem: problem.to_owned(),
+        };
+        if !(0.0..=MOST_VARIABILITY).contains(&factor) {
+            return Err(fail("the factor must be between 0 and 10"));
+        }
+        if (factor - 1.0).abs() < f64::EPSILON {
+            return Ok(self.clone());
+        }
+        let second = |frame: &TraceFrame| frame.pts.as_secs();
+        let mut seconds: BTreeMap<u64, u64> = BTreeMap::new();
+        for frame in &self.frames {
+            *seconds.entry(second(frame)).or_default() += frame.size;
+        }
+        let rate = self.total() as f64 / self.duration.as_secs_f64();
+        // The factor of a frame in the second `at`, which holds `bytes`.
+        let stretch = |at: u64, bytes: u64| {
+            let left = self.duration.saturating_sub(Duration::from_secs(at));
+            let mean = rate * left.as_secs_f64().min(1.0);
+            ((1.0 - factor) * mean / bytes.max(1) as f64 + factor).max(0.0)
+        };
+        let weighted = self.frames.iter().map(|frame| {
+            let at = second(frame);
+            let bytes = seconds.get(&at).copied().unwrap_or_default();
+            TraceFrame {
+                size: thousandths(frame.size as f64 * stretch(at, bytes)),
+                ..*frame
+            }
+        });
+        let weighted: Vec<TraceFrame> = weighted.collect();
+        let frames = scale(&weighted, self.total())
+            .ok_or_else(|| fail("its frames have less than a byte each, or too many bytes"))?;
+        Ok(Self {
+            frames,
+            duration: self.duration,
+        })
+    }
+
+    /// The same trace begun at another frame: at the last cut up to frame `frame`, counted from 0 in decode order, and
+    /// what is before it comes at the end. A cut is a key frame before which all earlier frames are shown; if none is
+    /// marked but the first, any frame of which that is true.
+    #[must_use]
+    pub fn rotated_to(&self, frame: usize) -> Self {
+        let (before, after) = self.frames.split_at(self.cut_up_to(frame));
+        let begins = after.iter().map(|frame| frame.pts).min().unwrap_or_default();
+        let rest = self.duration.saturating_sub(begins);
+        let earlier = |frame: &TraceFrame| TraceFrame {
+            pts: frame.pts.saturating_sub(begins),
+            ..*frame
+        };
+        let later = |frame: &TraceFrame| TraceFrame {
+            pts: frame.pts.saturating_add(rest),
+            ..*frame
+        };
+        let frames = after.iter().map(earlier).chain(before.iter().map(later));
+        Self {
+            frames: frames.collect(),
+            duration: self.duration,
+        }
+    }
+
+    /// The last frame up to `frame` with which the trace can begin; see [`Self::rotated_to`].
+    fn cut_up_to(&self, frame: usize) -> usize {
+        let has_marks = self.frames.iter().skip(1).any(|frame| frame.key);
+        let mut earliest = Duration::MAX;
+        let mut first_shown: Vec<Duration> = Vec::with_capacity(self.frames.len());
+        for frame in self.frames.iter().rev() {
+            earliest = earliest.min(frame.pts);
+            first_shown.push(earliest);
+        }
+        let (mut cut, mut last_shown) = (0, None);
+        let candidates = self.frames.iter().zip(first_shown.iter().rev()).enumerate();
+        for (at, (one, first_shown)) in candidates.take(frame.saturating_add(1)) {
+            let is_complete = last_shown.is_none_or(|last| last < *first_shown);
+            if is_complete && (one.key || !has_marks) {
+                cut = at;
+            }
+            last_shown = last_shown.max(Some(one.pts));
+        }
+        cut
+    }
+
     /// The trace repeated and cut at `duration`. The average rate changes a little with the cut, so scale
     /// afterwards.
     ///
@@ -261,8 +354,21 @@ impl FromStr for FrameTrace {
     }
 }
 
+/// Largest factor of [`FrameTrace::with_variability`].
+const MOST_VARIABILITY: f64 = 10.0;
+
 /// Presentation times in traces have six decimals.
 const ROUNDING: Duration = Duration::from_micros(500);
+
+/// A size that is not negative, in thousandths of a byte.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float casts saturate, and nothing negative comes here"
+)]
+fn thousandths(bytes: f64) -> u64 {
+    (bytes * 1e3).round() as u64
+}
 
 /// The same frames with `target` bytes in all: one byte each, the rest in proportion to size. `None` if that is
 /// impossible.

@@ -16,6 +16,7 @@ use crate::trace::FrameTrace;
 /// files.
 #[derive(Debug)]
 pub struct TraceSource {
+    trace: FrameTrace,
     title: Title,
     identity: String,
 }
@@ -30,7 +31,16 @@ impl TraceSource {
         }
         let digest = hash.finalize();
         let identity = hex(&digest);
-        Self { title, identity }
+        Self {
+            trace: trace.clone(),
+            title,
+            identity,
+        }
+    }
+
+    /// The trace that the title was made of.
+    pub fn trace(&self) -> &FrameTrace {
+        &self.trace
     }
 }
 

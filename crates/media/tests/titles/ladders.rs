@@ -80,3 +80,22 @@ fn what_cannot_be_a_ladder_is_refused() {
     // 90 frames in 3 s need at least 90 bytes.
     assert!(refused(&[("a", 0)]).contains("segment"));
 }
+
+#[test]
+fn a_rotated_ladder_has_the_same_segments_from_another_on() {
+    let ladder = ladder(&[("low", 440), ("high", 4_820)], 30).unwrap();
+    let sizes = |ladder: &Ladder| -> Vec<Vec<u64>> {
+        let of = |segments: Vec<Segment>| {
+            let sizes = segments.iter().map(|it| it.bytes.end - it.bytes.start);
+            sizes.collect::<Vec<u64>>()
+        };
+        let all = ladder.representations().iter();
+        all.map(|it| of(it.source().title().segments())).collect()
+    };
+    let mut expected = sizes(&ladder);
+    for sizes in &mut expected {
+        sizes.rotate_left(4);
+    }
+    assert_eq!(sizes(&ladder.rotated_to(4)), expected);
+    assert_eq!(sizes(&ladder.rotated_to(0)), sizes(&ladder));
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use playrate_media::{FrameTrace, MediaError};
+use playrate_media::{Frame, FrameTrace, MediaError};
 use playrate_units::Bitrate;
 use proptest::prelude::*;
 use rstest::rstest;
@@ -80,6 +80,83 @@ fn what_cannot_be_made_of_a_trace_is_refused() {
     assert!(text.contains("1500000 frames"), "{text}");
     let empty = FrameTrace::parse("0,0,K_\n1,0,__\n").unwrap();
     refused(empty.scale_to_rate(Bitrate::from_mbps(1)));
+}
+
+/// Sizes of a title's frames by the second in which they are shown.
+fn bytes_by_second(title: &FrameTrace) -> Vec<f64> {
+    let mut seconds = vec![0.0; usize::try_from(title.duration().as_secs()).unwrap()];
+    for frame in title.frames() {
+        if let Some(bytes) = seconds.get_mut(usize::try_from(frame.pts.as_secs()).unwrap()) {
+            *bytes += frame.size.as_u64() as f64;
+        }
+    }
+    seconds
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    (squares / values.len() as f64).sqrt()
+}
+
+#[test]
+fn variability_scales_the_deviation_of_seconds_and_keeps_the_bytes() {
+    let trace = trace().repeat_to(Duration::from_secs(27)).unwrap();
+    assert_eq!(trace.with_variability(1.0).unwrap(), trace);
+    let before = deviation(&bytes_by_second(&trace));
+    for (factor, tolerance) in [(0.0, 0.01), (0.5, 0.01), (1.2, 0.05)] {
+        let varied = trace.with_variability(factor).unwrap();
+        assert_eq!(varied.media_bytes(), trace.media_bytes());
+        assert_eq!(varied.duration(), trace.duration());
+        let ratio = deviation(&bytes_by_second(&varied)) / before;
+        assert!((ratio - factor).abs() < tolerance, "{factor}: {ratio}");
+    }
+    let wild = trace.with_variability(10.0).unwrap();
+    assert_eq!(wild.media_bytes(), trace.media_bytes());
+    assert!(wild.frames().iter().all(|frame| frame.size.as_u64() > 0));
+    for wrong in [-0.1, 10.5, f64::NAN] {
+        let error = trace.with_variability(wrong).unwrap_err().to_string();
+        assert!(error.contains("between 0 and 10"), "{error}");
+    }
+}
+
+#[test]
+fn a_rotated_trace_begins_at_a_key_frame_and_has_the_same_frames() {
+    let trace = trace();
+    let frames = trace.frames();
+    let key = (1..frames.len()).find(|&at| frames[at].key).unwrap();
+    assert_eq!(trace.rotated_to(key - 1), trace);
+    for asked in [key, key + 1] {
+        let rotated = trace.rotated_to(asked);
+        assert_eq!(
+            (rotated.duration(), rotated.media_bytes()),
+            (trace.duration(), trace.media_bytes())
+        );
+        let moved = rotated.frames();
+        assert!(moved[0].key && moved[0].pts.is_zero() && moved[0].size == frames[key].size);
+        let sizes = |frames: &[Frame]| frames.iter().map(|frame| frame.size).collect::<Vec<_>>();
+        let (before, after) = frames.split_at(key);
+        assert_eq!(sizes(&moved), [sizes(after), sizes(before)].concat());
+        let mut times: Vec<_> = moved.iter().map(|frame| frame.pts).collect();
+        times.sort();
+        times.dedup();
+        assert!(times.len() == frames.len() && times.iter().all(|time| *time < trace.duration()));
+    }
+}
+
+#[test]
+fn a_trace_without_key_frames_is_cut_where_all_earlier_frames_are_shown() {
+    let trace: FrameTrace = "0.00,900,K\n0.08,300,_\n0.04,100,_\n0.12,200,_\n"
+        .parse()
+        .unwrap();
+    let sizes = |at: usize| -> Vec<u64> {
+        let frames = trace.rotated_to(at).frames();
+        frames.iter().map(|frame| frame.size.as_u64()).collect()
+    };
+    assert_eq!(sizes(1), [300, 100, 200, 900]);
+    // The third frame is shown before the second.
+    assert_eq!(sizes(2), [300, 100, 200, 900]);
+    assert_eq!(sizes(99), [200, 900, 300, 100]);
 }
 
 proptest! {
