@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use playrate_netsim::{Loss, QueueLimit};
+use playrate_netsim::{Loss, QueueLimit, Rate};
 use video_client::playout::{Clock, Fill, Start};
 
 use super::file::TimeRange;
@@ -102,18 +102,7 @@ impl Scenario {
             );
             lines.push(("Downloads", words));
         }
-        if self.access_delay != TimeRange::ZERO {
-            let words = format!(
-                "{} from each end of a flow to the bottleneck, one way, drawn for each",
-                self.access_delay
-            );
-            lines.push(("Access", words));
-        }
-        let traffic = &self.path.forward.cross_traffic;
-        if !traffic.is_empty() {
-            let names: Vec<_> = traffic.iter().map(ToString::to_string).collect();
-            lines.push(("Cross", names.join(", ")));
-        }
+        lines.extend(self.path_lines());
         if !self.windows.is_empty() {
             let names: Vec<_> = self.windows.iter().map(ToString::to_string).collect();
             lines.push((
@@ -122,6 +111,38 @@ impl Scenario {
             ));
         }
         lines.push(("Hash", self.hash.clone()));
+        lines
+    }
+
+    /// Lines on what the diagram of the path does not show.
+    fn path_lines(&self) -> Vec<LabelledLine> {
+        let mut lines = Vec::new();
+        if self.access_delay != TimeRange::ZERO {
+            let words = format!(
+                "{} from each end of a flow to the bottleneck, one way, drawn for each",
+                self.access_delay
+            );
+            lines.push(("Access", words));
+        }
+        let (forward, backward) = (&self.path.forward, &self.path.backward);
+        if forward.rate.shared_medium().is_some() {
+            lines.push(("Hop", forward.rate.to_string()));
+        }
+        if let Some(factor) = self.loss_scale {
+            let words = format!("{factor} times as frequent as the path says: {}", forward.loss);
+            lines.push(("Loss", words));
+        }
+        if backward.rate == Rate::Unlimited && backward.loss != Loss::None {
+            lines.push((
+                "ACK loss",
+                format!("{} of what goes back to the servers", backward.loss),
+            ));
+        }
+        let traffic = &forward.cross_traffic;
+        if !traffic.is_empty() {
+            let names: Vec<_> = traffic.iter().map(ToString::to_string).collect();
+            lines.push(("Cross", names.join(", ")));
+        }
         lines
     }
 
@@ -149,8 +170,11 @@ impl Scenario {
                 rates.join(", ")
             );
         }
+        let variability = self.variability.map_or_else(String::new, |factor| {
+            format!(", its rate {factor} times as variable as the trace's")
+        });
         format!(
-            "{}: {}, {}, {} on average (λ), {} frames",
+            "{}: {}, {}, {} on average (λ), {} frames{variability}",
             self.title.name(),
             time(title.duration()),
             size(title.file_size()),
@@ -203,8 +227,10 @@ impl Scenario {
         let loss = loss.unwrap_or_else(|| "no".to_owned());
         let back = if self.path.forward.rate.shared_medium().is_some() {
             format!("ACKs over the same hop, queue {}", self.path.backward.queue)
-        } else {
+        } else if self.path.backward.loss == Loss::None {
             "ACKs unhindered".to_owned()
+        } else {
+            format!("{} of ACKs lost", self.path.backward.loss)
         };
         let receivers = self.receivers();
         let server = if self.flows() == 1 { "server " } else { "servers" };

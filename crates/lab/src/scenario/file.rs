@@ -49,6 +49,8 @@ pub(super) struct TitleTable {
     pub(super) rates: Option<Spanned<BTreeMap<String, Text<Bitrate>>>>,
     pub(super) rate: Option<Spanned<Text<Bitrate>>>,
     pub(super) duration: Option<Spanned<Text<Time>>>,
+    /// Factor of the deviation of a trace's rate from its mean.
+    pub(super) variability: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -60,6 +62,12 @@ pub(super) struct PathTable {
     /// Smallest size of a queue that is given in multiples of the bandwidth-delay product.
     pub(super) least_queue: Option<Text<Bytes>>,
     pub(super) loss: Option<Text<Loss>>,
+    /// Factor by which `loss` is multiplied.
+    pub(super) loss_scale: Option<Spanned<f64>>,
+    /// Random loss on the way back to the server.
+    pub(super) ack_loss: Option<Text<Loss>>,
+    /// Parameters of a Wi-Fi hop in place of those of `rate`, by the names of its text form.
+    pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<HopParameter>>>>,
     pub(super) aqm: Option<Text<Aqm>>,
     pub(super) jitter: Option<Text<Time>>,
     /// Propagation delay between the bottleneck and each end of every flow, one way.
@@ -207,6 +215,32 @@ where
             }
         }
         from.deserialize_str(TextVisitor(PhantomData))
+    }
+}
+
+/// The value of a Wi-Fi hop's parameter, written as a string or, without a unit, as a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HopParameter(pub(super) String);
+
+impl<'de> Deserialize<'de> for HopParameter {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct HopVisitor;
+        impl Visitor<'_> for HopVisitor {
+            type Value = HopParameter;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string in quotes, such as \"150kB\", or a whole number")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<HopParameter, E> {
+                Ok(HopParameter(text.to_owned()))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<HopParameter, E> {
+                Ok(HopParameter(number.to_string()))
+            }
+        }
+        from.deserialize_any(HopVisitor)
     }
 }
 

@@ -7,6 +7,7 @@ mod document;
 mod error;
 mod explain;
 pub(crate) mod file;
+mod path;
 mod setting;
 mod source;
 mod titles;
@@ -15,9 +16,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_netsim::{ConfigError, PathConfig, QueueLimit, Seed};
+use playrate_netsim::{PathConfig, Seed};
 use playrate_transport::ControllerChoice;
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
 use toml::{Spanned, Table};
 use video_client::dash::DashOptions;
@@ -36,10 +37,8 @@ pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
 
 use crate::sim::{Access, Bulk, ServedTitle, Setup, Viewer, Window};
 use document::Case;
-use file::{BulkController, BulkTable, PathTable, Text, Time, TimeRange, ViewerTable};
+use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
 
-/// Smallest queue that a multiple of the bandwidth-delay product comes to: 32 packets of 1,500 bytes.
-const LEAST_QUEUE: Bytes = Bytes::new(48_000);
 /// Trials with `--quick`, for a scenario that has more and no `quick.trials`.
 const QUICK_TRIALS: u32 = 2;
 /// Most flows of one kind in a run: each has a socket of its own.
@@ -68,7 +67,11 @@ pub struct Scenario {
     /// True if the results get a row for the best that any sender could do.
     pub(crate) ideal: bool,
     pub(crate) title: ServedTitle,
+    /// Factor of the deviation of the title's rate from its mean, if the scenario has one.
+    variability: Option<f64>,
     pub(crate) path: PathConfig,
+    /// Factor of the path's random loss, if the scenario has one; `path` has it already.
+    loss_scale: Option<f64>,
     pub(crate) playout: PlayoutConfig,
     /// Settings of the adaptive player, for titles in several representations.
     pub(crate) dash: DashOptions,
@@ -139,7 +142,7 @@ impl Scenario {
             trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
         }
         let title = titles::title(map, &file.title, &document.source.base)?;
-        let path = path(map, &file.path, title.source().title().average_rate())?;
+        let path = path::path(map, &file.path, title.source().title().average_rate())?;
         let viewer = file
             .viewer
             .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
@@ -164,6 +167,7 @@ impl Scenario {
             return Err(map.at(file.controllers.span(), problem));
         }
         let controllers = file.controllers.into_inner().into_iter();
+        let number = |number: &Spanned<f64>| *number.get_ref();
         Ok(Self {
             name: document.name().to_owned(),
             case: case.name.clone(),
@@ -179,7 +183,9 @@ impl Scenario {
             text: Arc::from(&*document.source.text),
             hash: hash(&hashed, &title),
             title,
+            variability: file.title.get_ref().variability.as_ref().map(number),
             path,
+            loss_scale: file.path.get_ref().loss_scale.as_ref().map(number),
             playout,
             dash,
             viewers,
@@ -235,46 +241,6 @@ impl Scenario {
     pub(crate) fn title_rate(&self) -> Bitrate {
         self.title.source().title().average_rate()
     }
-}
-
-fn path(map: SourceMap<'_>, table: &Spanned<PathTable>, title: Bitrate) -> Result<PathConfig, ScenarioError> {
-    let (span, table) = (table.span(), table.get_ref());
-    let rate = table.rate.0.resolve(title);
-    let rtt = table.rtt.0.0;
-    let queue = table.queue.as_ref();
-    let mut queue = queue.map_or(rate.default_queue(), |queue| queue.get_ref().0);
-    if let (QueueLimit::Bdp(thousandths), Some(mean)) = (queue, rate.mean()) {
-        let bytes = (mean * rtt).as_u64();
-        let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
-        let least = table.least_queue.as_ref().map_or(LEAST_QUEUE, |least| least.0);
-        if bytes < u128::from(least.as_u64()) {
-            queue = QueueLimit::Bytes(least);
-        }
-    }
-    let PathConfig {
-        forward, backward, ..
-    } = PathConfig::of_rate(rate, rtt);
-    let mut forward = forward.with_queue(queue);
-    if let Some(loss) = &table.loss {
-        forward = forward.with_loss(loss.0);
-    }
-    if let Some(aqm) = &table.aqm {
-        forward = forward.with_aqm(aqm.0);
-    }
-    if let Some(jitter) = &table.jitter {
-        forward = forward.with_jitter(jitter.0.0);
-    }
-    for traffic in &table.cross_traffic {
-        forward = forward.with_cross_traffic(traffic.0);
-    }
-    let config = PathConfig::new(forward, backward);
-    if let Err(error) = config.build(Seed::new(0)) {
-        let queue = table.queue.as_ref().map(Spanned::span);
-        let about_queue = matches!(error, ConfigError::Queue { .. });
-        let place = queue.filter(|_| about_queue).unwrap_or(span);
-        return Err(map.at(place, error.to_string()));
-    }
-    Ok(config)
 }
 
 fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {

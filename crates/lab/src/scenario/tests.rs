@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+mod unknowns;
+
 use super::*;
 use playrate_netsim::{QueueLimit, WifiConfig};
-use playrate_units::Bytes;
+use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 use std::path::Path;
 use std::time::Duration;

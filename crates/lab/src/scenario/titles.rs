@@ -1,5 +1,6 @@
 //! Titles of scenarios: frame traces, MP4 files, and ladders of representations with their adaptive player.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -46,6 +47,11 @@ pub(super) fn title(
         let problem = "only a ladder has several rates: add ladder = \"bbb\", or write `rate`";
         return Err(map.at(rates.span(), problem));
     }
+    if let (None, Some(variability)) = (&table.trace, &table.variability) {
+        let problem =
+            "only a trace can be made more or less variable: add trace = \"film-1080p\", or leave this out";
+        return Err(map.at(variability.span(), problem));
+    }
     let rate = table.rate.as_ref().map(Spanned::span);
     let rate_or_duration = rate.or(table.duration.as_ref().map(Spanned::span));
     match (&table.trace, &table.file, &table.ladder) {
@@ -55,6 +61,8 @@ pub(super) fn title(
                 let problem = format!("{error}; expected a file or a built-in trace: {TRACE}");
                 map.at(name.span(), problem)
             })?;
+            let trace = varied(trace, table.variability.as_ref())
+                .map_err(|(span, error)| map.at(span, format!("`title.variability`: {error}")))?;
             generated(name.get_ref(), trace, table)
                 .map_err(|error| map.at(rate_or_duration.unwrap_or(span), error.to_string()))
         }
@@ -80,6 +88,19 @@ fn trace(name: &str, base: &Path) -> Result<FrameTrace, MediaError> {
         return PARSED.get_or_init(|| FrameTrace::parse(TRACE_TEXT)).clone();
     }
     FrameTrace::open(base.join(name))
+}
+
+/// The trace with its variability scaled, or the place of the factor and the error.
+fn varied(
+    trace: FrameTrace,
+    factor: Option<&Spanned<f64>>,
+) -> Result<FrameTrace, (Range<usize>, MediaError)> {
+    match factor {
+        None => Ok(trace),
+        Some(factor) => trace
+            .with_variability(*factor.get_ref())
+            .map_err(|error| (factor.span(), error)),
+    }
 }
 
 /// A title of generated payload: the trace repeated to the table's duration, then scaled to its rate.

@@ -55,12 +55,43 @@ impl GilbertElliott {
 }
 
 impl Loss {
+    /// The same loss, `factor` times as frequent: the probability of independent loss, or that of a good channel
+    /// turning bad, so that bursts stay as long as they are. `None` if `factor` is negative or makes a probability
+    /// above 100 %.
+    pub fn scaled(self, factor: f64) -> Option<Self> {
+        let scaled = |probability: Probability| {
+            let parts = f64::from(probability.as_parts_per_billion()) * factor;
+            let most = f64::from(Probability::ONE.as_parts_per_billion());
+            (0.0..=most)
+                .contains(&parts)
+                .then(|| Probability::from_parts_per_billion(rounded(parts)))
+        };
+        match self {
+            Self::None => (factor >= 0.0).then_some(Self::None),
+            Self::Bernoulli(probability) => scaled(probability).map(Self::from),
+            Self::GilbertElliott(channel) => {
+                let to_bad = scaled(channel.to_bad)?;
+                Some(Self::GilbertElliott(GilbertElliott { to_bad, ..channel }))
+            }
+        }
+    }
+
     pub(crate) fn sampler(self) -> LossSampler {
         LossSampler {
             loss: self,
             bad: false,
         }
     }
+}
+
+/// The nearest whole number of what lies between 0 and a billion.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "parts per billion fit, and float casts saturate"
+)]
+fn rounded(parts: f64) -> u32 {
+    libm::round(parts) as u32
 }
 
 impl From<Probability> for Loss {
@@ -175,6 +206,31 @@ mod tests {
             "gilbert(1%,often)",
         ] {
             assert_eq!(text.parse::<Loss>(), Err(ConfigError::LossText(text.into())));
+        }
+    }
+
+    #[test]
+    fn a_scaled_loss_is_as_many_times_as_frequent_and_its_bursts_stay() {
+        let scaled = |text: &str, factor| {
+            let scaled = text.parse::<Loss>().unwrap().scaled(factor);
+            scaled.map(|loss| loss.to_string())
+        };
+        for (text, factor, expected) in [
+            ("none", 4.0, "none"),
+            ("0.01%", 4.0, "0.04%"),
+            ("0.01%", 0.0, "none"),
+            ("50%", 2.0, "100%"),
+            ("gilbert(0.1%,20%,50%)", 2.5, "gilbert(0.25%,20%,50%)"),
+        ] {
+            assert_eq!(scaled(text, factor).as_deref(), Some(expected), "{text}");
+        }
+        for (text, factor) in [
+            ("60%", 2.0),
+            ("0.01%", -1.0),
+            ("none", f64::NAN),
+            ("1%", f64::NAN),
+        ] {
+            assert_eq!(scaled(text, factor), None, "{text} times {factor}");
         }
     }
 

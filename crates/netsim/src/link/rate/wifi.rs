@@ -157,19 +157,23 @@ impl FromStr for WifiConfig {
                 .map_err(|error| ConfigError::Wifi(format!("{error}")))?,
         );
         for part in parts {
-            config.set(part)?;
+            let (name, value) = part.split_once('=').ok_or_else(|| {
+                ConfigError::Wifi(format!("`{part}`: expected name=value, such as queue=1MB"))
+            })?;
+            config.set(name, value)?;
         }
         Ok(config)
     }
 }
 
 impl WifiConfig {
-    fn set(&mut self, part: &str) -> Result<(), ConfigError> {
-        let error = |what: &dyn fmt::Display| ConfigError::Wifi(format!("`{part}`: {what}"));
-        let (name, value) = part
-            .split_once('=')
-            .ok_or_else(|| error(&"expected name=value, such as queue=1MB"))?;
-        let value = value.trim();
+    /// Sets the parameter that the text form calls `name` to what `value` says there.
+    ///
+    /// # Errors
+    /// If there is no such parameter, or the value is not one of it.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        let (name, value) = (name.trim(), value.trim());
+        let error = |what: &dyn fmt::Display| ConfigError::Wifi(format!("`{name}={value}`: {what}"));
         let time = || duration::parse(value).map_err(|wrong| error(&wrong));
         let chance = || {
             value
@@ -177,7 +181,7 @@ impl WifiConfig {
                 .map_err(|wrong: playrate_units::ParseUnitError| error(&wrong))
         };
         let queue = || value.parse().map_err(|wrong: ConfigError| error(&wrong));
-        match name.trim() {
+        match name {
             "queue" => self.queue = queue()?,
             "device_queue" => self.device_queue = queue()?,
             "residual_loss" => self.residual_loss = chance()?,

@@ -1,0 +1,109 @@
+//! Paths of scenarios: rate, delay, queue and loss of both directions.
+
+use playrate_netsim::{ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
+use playrate_units::{Bitrate, Bytes};
+use toml::Spanned;
+
+use super::error::{ScenarioError, SourceMap};
+use super::file::PathTable;
+
+/// Smallest queue that a multiple of the bandwidth-delay product comes to: 32 packets of 1,500 bytes.
+const LEAST_QUEUE: Bytes = Bytes::new(48_000);
+
+/// The path that a scenario's `path` table describes, for a title of this average rate.
+pub(super) fn path(
+    map: SourceMap<'_>,
+    table: &Spanned<PathTable>,
+    title: Bitrate,
+) -> Result<PathConfig, ScenarioError> {
+    let (span, table) = (table.span(), table.get_ref());
+    let rate = with_hop(map, table, table.rate.0.resolve(title))?;
+    let queue = queue(table, &rate);
+    let path = PathConfig::of_rate(rate, table.rtt.0.0);
+    let forward = forward(map, table, path.forward.with_queue(queue))?;
+    let mut backward = path.backward;
+    if let Some(loss) = &table.ack_loss {
+        backward = backward.with_loss(loss.0);
+    }
+    let config = PathConfig::new(forward, backward);
+    if let Err(error) = config.build(Seed::new(0)) {
+        let at_fault = match error {
+            ConfigError::Queue { .. } => table.queue.as_ref().map(Spanned::span),
+            ConfigError::Wifi(_) => table.wifi.as_ref().map(Spanned::span),
+            _ => None,
+        };
+        return Err(map.at(at_fault.unwrap_or(span), error.to_string()));
+    }
+    Ok(config)
+}
+
+/// The rate with the hop's parameters that `path.wifi` sets.
+fn with_hop(map: SourceMap<'_>, table: &PathTable, rate: Rate) -> Result<Rate, ScenarioError> {
+    let Some(parameters) = &table.wifi else {
+        return Ok(rate);
+    };
+    let Rate::Wifi(mut hop) = rate else {
+        let problem = format!(
+            "`path.wifi` sets parameters of a Wi-Fi hop, and `path.rate` is `{rate}`: leave it out, or write a rate \
+             such as wifi(15Mbit/s)"
+        );
+        return Err(map.at(parameters.span(), problem));
+    };
+    for (name, value) in parameters.get_ref() {
+        hop.set(name, &value.get_ref().0)
+            .map_err(|error| map.at(value.span(), error.to_string()))?;
+    }
+    Ok(Rate::Wifi(hop))
+}
+
+/// The queue towards the viewers; a multiple of the bandwidth-delay product is at least `path.least_queue`.
+fn queue(table: &PathTable, rate: &Rate) -> QueueLimit {
+    let queue = table.queue.as_ref();
+    let queue = queue.map_or(rate.default_queue(), |queue| queue.get_ref().0);
+    if let (QueueLimit::Bdp(thousandths), Some(mean)) = (queue, rate.mean()) {
+        let bytes = (mean * table.rtt.0.0).as_u64();
+        let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
+        let least = table.least_queue.as_ref().map_or(LEAST_QUEUE, |least| least.0);
+        if bytes < u128::from(least.as_u64()) {
+            return QueueLimit::Bytes(least);
+        }
+    }
+    queue
+}
+
+/// The direction towards the viewers with everything else that `table` says of it.
+fn forward(
+    map: SourceMap<'_>,
+    table: &PathTable,
+    mut forward: LinkConfig,
+) -> Result<LinkConfig, ScenarioError> {
+    if let Some(loss) = loss(map, table)? {
+        forward = forward.with_loss(loss);
+    }
+    if let Some(aqm) = &table.aqm {
+        forward = forward.with_aqm(aqm.0);
+    }
+    if let Some(jitter) = &table.jitter {
+        forward = forward.with_jitter(jitter.0.0);
+    }
+    for traffic in &table.cross_traffic {
+        forward = forward.with_cross_traffic(traffic.0);
+    }
+    Ok(forward)
+}
+
+/// `path.loss`, as many times as frequent as `path.loss_scale` says.
+fn loss(map: SourceMap<'_>, table: &PathTable) -> Result<Option<Loss>, ScenarioError> {
+    let loss = table.loss.as_ref().map(|loss| loss.0);
+    let Some(scale) = &table.loss_scale else {
+        return Ok(loss);
+    };
+    let (factor, given) = (*scale.get_ref(), loss.unwrap_or_default());
+    let Some(scaled) = given.scaled(factor) else {
+        let problem = format!(
+            "`path.loss_scale` must be 0 or more, and {given} times it no more than 100% (got {factor})"
+        );
+        return Err(map.at(scale.span(), problem));
+    };
+    Ok(loss.map(|_| scaled))
+}
