@@ -233,7 +233,7 @@ fn interval(sample: &Sample) -> Option<Interval> {
 /// A number for each trial.
 #[derive(Clone, Debug, PartialEq)]
 enum Values {
-    /// The same for every seed: a constant, or a number of the ideal row.
+    /// The same for every seed: a constant, or a number of the ideal row of trials that do not vary.
     Fixed(f64),
     BySeed(Sample),
 }
@@ -276,7 +276,7 @@ impl Values {
         if rows.is_empty() {
             return Err(not_run(&flow.to_string()));
         }
-        if ideal.is_none() && reading.measure.over_ideal {
+        if ideal.is_empty() && reading.measure.over_ideal {
             return Err(not_run(IDEAL));
         }
         let trials = ResultSet::trials(rows, &flow.role);
@@ -292,7 +292,9 @@ impl Values {
                 "no run of {flow} has the metric `{}`",
                 reading.measure.name()
             ))),
-            Some((_, value)) if flow.controller == IDEAL => Ok(Self::Fixed(*value)),
+            Some((_, value)) if flow.controller == IDEAL && ideal.iter().all(|row| !row.varied) => {
+                Ok(Self::Fixed(*value))
+            }
             Some(_) => Ok(Self::BySeed(sample)),
         }
     }
@@ -345,7 +347,7 @@ impl Values {
 
 impl Reading {
     /// The number of one run, given by the rows of its flows.
-    fn value(&self, rows: &[&Row], ideal: Option<&Row>) -> Option<f64> {
+    fn value(&self, rows: &[&Row], ideal: &[&Row]) -> Option<f64> {
         let rows = rows.iter().copied();
         match self.window {
             Some((window, _)) => self.measure.metric.pooled_in(window, rows),

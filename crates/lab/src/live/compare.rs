@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Unit};
 use crate::result::Row;
+use crate::rounding::ratio;
 use crate::statistics::Spread;
 
 /// Largest relative difference of throughput between a live run and its virtual reference run.
@@ -69,7 +70,7 @@ impl MetricComparison {
             name: name.to_owned(),
             live,
             reference,
-            virtual_mean: spread.map(|spread| spread.mean),
+            virtual_mean: spread.map(|spread| ratio(spread.mean)),
             virtual_min: spread.map(|spread| spread.min),
             virtual_max: spread.map(|spread| spread.max),
             rule,

@@ -5,6 +5,7 @@
 
 mod unit;
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
@@ -130,20 +131,28 @@ impl Measure {
         format!("{}{beyond}", self.metric.label)
     }
 
-    /// The value of several flows of one run together ([`Metric::pooled`]). `ideal` is the ideal row of the same
-    /// scenario, if there is one.
+    /// The value of several flows of one run together ([`Metric::pooled`]). `ideal` has the ideal rows of the same
+    /// scenario, of which the one of the run's trial counts.
     pub(crate) fn pooled<'a>(
         &self,
         rows: impl IntoIterator<Item = &'a Row>,
-        ideal: Option<&Row>,
+        ideal: &[impl Borrow<Row>],
     ) -> Option<f64> {
+        let mut rows = rows.into_iter().peekable();
+        let seed = rows.peek().map(|row| row.key.seed);
         let value = self.metric.pooled(rows)?;
         if self.over_ideal {
-            Some(value - self.metric.value(ideal?)?)
+            Some(value - self.metric.value(ideal_of(ideal, seed?)?)?)
         } else {
             Some(value)
         }
     }
+}
+
+/// The ideal row of the trial with this seed. Trials that do not vary share one, and so do those of older programs.
+fn ideal_of(ideal: &[impl Borrow<Row>], seed: u64) -> Option<&Row> {
+    let mut rows = ideal.iter().map(|row| -> &Row { row.borrow() });
+    rows.find(|row| row.key.seed == seed || !row.varied)
 }
 
 impl From<&'static Metric> for Measure {

@@ -53,9 +53,28 @@ fn the_ideal_rows_value_is_subtracted_for_an_excess() {
     let (mut one, mut ideal) = (row("reno", 1), row("ideal", 1));
     (one.playback.frames_discarded, ideal.playback.frames_discarded) = (30, 232);
     let excess = Measure::find("excess_frames_discarded").unwrap();
-    assert_eq!(excess.pooled([&one], Some(&ideal)), Some(-202.0));
-    assert_eq!(excess.pooled([&one], None), None);
+    assert_eq!(excess.pooled([&one], &[&ideal]), Some(-202.0));
+    assert_eq!(excess.pooled([&one], &[] as &[Row]), None);
     assert_eq!(Metric::find("frames_discarded").unwrap().value(&one), Some(30.0));
+}
+
+#[test]
+fn an_excess_is_over_the_ideal_row_of_the_same_trial() {
+    let excess = Measure::find("excess_frames_discarded").unwrap();
+    let discarding = |controller: &str, trial, frames| {
+        let mut row = row(controller, trial);
+        row.playback.frames_discarded = frames;
+        row.varied = true;
+        row
+    };
+    let ideal = [discarding("ideal", 1, 10), discarding("ideal", 2, 20)];
+    let runs = [1, 2, 3].map(|trial| discarding("reno", trial, 30));
+    let values = runs.each_ref().map(|run| excess.pooled([run], &ideal));
+    assert_eq!(values, [Some(20.0), Some(10.0), None]);
+    // One for all seeds, as in results whose trials do not vary.
+    let mut shared = row("ideal", 1);
+    shared.playback.frames_discarded = 10;
+    assert_eq!(excess.pooled([&runs[2]], &[shared]), Some(20.0));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::spec::{FigureKind, FigureSpec};
 use crate::figure::{BarColumn, Bars, Grouped, GroupedSeries, Line, Panel, Panels, distribution};
 use crate::metric::{Measure, Unit};
 use crate::result::Row;
+use crate::statistics::Spread;
 
 /// Most cases whose figures stand one after the other; more are shown side by side.
 const FEW_CASES: usize = 3;
@@ -95,7 +96,7 @@ impl FigureRequest<'_> {
     /// Values of a measure in the trials of a controller, in the unit of an axis.
     fn values(&self, one: &ControllerResults, case: &CaseResults, measure: Measure) -> Vec<f64> {
         let (_, scale) = measure.metric.unit.axis();
-        let values = one.values(measure, self.flows(), case.ideal.as_ref());
+        let values = one.values(measure, self.flows(), &case.ideal);
         values.into_iter().map(|value| value * scale).collect()
     }
 
@@ -113,7 +114,7 @@ impl FigureRequest<'_> {
             let name = self.label(measure);
             labels.push(uncapitalised(&name));
             let comparable = self.flows().is_plain() && !measure.over_ideal;
-            let ideal = case.ideal.as_ref().filter(|_| comparable);
+            let ideal = case.ideal.iter().filter(|_| comparable);
             columns.push(BarColumn {
                 name,
                 unit: unit.to_owned(),
@@ -122,9 +123,8 @@ impl FigureRequest<'_> {
                     _ => 2,
                 },
                 trials,
-                reference: ideal
-                    .and_then(|row| measure.metric.value(row))
-                    .map(|value| value * scale),
+                reference: Spread::of(ideal.filter_map(|row| measure.metric.value(row)))
+                    .map(|values| values.mean * scale),
             });
         }
         if columns.is_empty() {

@@ -94,11 +94,12 @@ pub(super) fn html(results: &Results, drawn: &[Vec<Drawn>], texts: &Texts) -> St
     let _ = write!(
         page,
         "<section class=\"method\">\n<h2>How to read this</h2>\n<p>Each run is the product's server and client over a \
-         modelled path, in virtual time unless the scenario says real UDP. Trials differ in their seed alone, and all \
-         controllers have the same seeds. Tables have the mean ± one standard deviation of the trials, and smallest to \
-         largest below. <em>ideal</em> is a link of the same rate that is never idle and loses nothing: the rest of a \
-         number is the controller's share. Curves over time are of each controller's first trial; lines that leave a \
-         panel at the top are cut off.</p>\n<p class=\"note\">playrate {}</p>\n</section>\n</main>\n</body>\n</html>\n",
+         modelled path, in virtual time unless the scenario says real UDP. Trials differ in what their seeds draw, \
+         and all controllers have the same seeds. Tables have the mean ± one standard deviation of the trials, and \
+         smallest to largest below. <em>ideal</em> is a link of the same rate that is never idle and loses nothing: \
+         the rest of a number is the controller's share. Curves over time are of each controller's first trial; lines \
+         that leave a panel at the top are cut off.</p>\n\
+         <p class=\"note\">playrate {}</p>\n</section>\n</main>\n</body>\n</html>\n",
         escape(&results.programs.join(", "))
     );
     page
@@ -239,12 +240,15 @@ fn table(page: &mut String, case: &CaseResults) {
         );
     }
     page.push_str("</tr></thead>\n<tbody>\n");
-    if let Some(ideal) = &case.ideal {
+    if !case.ideal.is_empty() {
         page.push_str("<tr class=\"ideal\"><th scope=\"row\">ideal</th><td class=\"value\"></td>");
         for metric in &columns {
-            let text = metric
-                .value(ideal)
-                .map_or_else(String::new, |value| metric.unit.text(value));
+            let values: Vec<f64> = case.ideal.iter().filter_map(|row| metric.value(row)).collect();
+            let text = if values.is_empty() {
+                String::new()
+            } else {
+                cell(&values, metric.unit)
+            };
             let _ = write!(page, "<td class=\"value\">{text}</td>");
         }
         page.push_str("</tr>\n");
@@ -260,7 +264,7 @@ fn table(page: &mut String, case: &CaseResults) {
             one.trials.len()
         );
         for metric in &columns {
-            let values = one.values(Measure::from(*metric), Flows::VIEWERS, case.ideal.as_ref());
+            let values = one.values(Measure::from(*metric), Flows::VIEWERS, &case.ideal);
             let _ = write!(page, "<td class=\"value\">{}</td>", cell(&values, metric.unit));
         }
         page.push_str("</tr>\n");

@@ -47,8 +47,8 @@ pub(crate) struct CaseResults {
     pub(crate) name: String,
     /// The scenario with the case's values, if its text could be read.
     pub(crate) scenario: Option<Scenario>,
-    /// The row of the ideal sender.
-    pub(crate) ideal: Option<Row>,
+    /// The rows of the ideal sender.
+    pub(crate) ideal: Vec<Row>,
     /// In the order of the scenario, or of the rows if the scenario's text could not be read.
     pub(crate) controllers: Vec<ControllerResults>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct ControllerResults {
 
 impl ControllerResults {
     /// The measure in each trial that has it, of the flows that `flows` selects.
-    pub(crate) fn values(&self, measure: Measure, flows: Flows<'_>, ideal: Option<&Row>) -> Vec<f64> {
+    pub(crate) fn values(&self, measure: Measure, flows: Flows<'_>, ideal: &[Row]) -> Vec<f64> {
         let of_trial = |rows: &Vec<Row>| {
             let rows: Vec<&Row> = rows.iter().filter(|row| row.has_role(flows.role)).collect();
             if flows.total {
@@ -116,7 +116,7 @@ impl Flows<'_> {
     }
 
     /// The measure of several flows of one run together.
-    fn pooled(self, measure: Measure, rows: &[&Row], ideal: Option<&Row>) -> Option<f64> {
+    fn pooled(self, measure: Measure, rows: &[&Row], ideal: &[Row]) -> Option<f64> {
         let Some(wanted) = self.window else {
             return measure.pooled(rows.iter().copied(), ideal);
         };
@@ -212,7 +212,7 @@ impl Experiment {
             self.cases.push(CaseResults {
                 name: row.key.case.clone(),
                 scenario: None,
-                ideal: None,
+                ideal: Vec::new(),
                 controllers: Vec::new(),
             });
             self.cases.len() - 1
@@ -223,7 +223,9 @@ impl Experiment {
             return;
         }
         if row.key.controller == IDEAL {
-            case.ideal.get_or_insert(row);
+            if case.ideal.iter().all(|known| known.key != row.key) {
+                case.ideal.push(row);
+            }
             return;
         }
         let known = case
@@ -358,7 +360,7 @@ impl CaseResults {
 
     fn hash(&self) -> Option<&str> {
         let first = self.controllers.first().and_then(ControllerResults::first);
-        let ideal = self.ideal.as_ref().map(|row| &row.key);
+        let ideal = self.ideal.first().map(|row| &row.key);
         first.or(ideal).map(|key| key.scenario_hash.as_str())
     }
 

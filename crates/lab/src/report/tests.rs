@@ -186,7 +186,7 @@ fn a_figure_may_read_one_window_of_all_flows_together() {
     };
     let read = |role, total, window| {
         let measure = crate::metric::Measure::find("throughput_bps").unwrap();
-        one.values(measure, Flows { role, total, window }, None)
+        one.values(measure, Flows { role, total, window }, &[])
     };
     assert_eq!(read("viewer", false, Some("0s..30s")), [3e6]);
     assert_eq!(read("all", true, Some("0s..30s")), [15e6]);

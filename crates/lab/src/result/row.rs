@@ -14,7 +14,7 @@ use video_client::report::Outcome;
 
 use super::flatten::group;
 use crate::rounding::{ratio, seconds, whole};
-use crate::scenario::{Scenario, full_name};
+use crate::scenario::{Scenario, Vary, full_name};
 use crate::sim::{
     ControlStatistics, Ideal, RestartStatistics, Simulated, SimulatedBulk, SimulatedViewer, WindowCounts,
 };
@@ -55,6 +55,10 @@ pub struct Row {
     /// Time of the request, since the run began.
     #[serde(default)]
     pub(crate) joined_s: f64,
+    /// True if the trial drew the title's beginning, RTT, queue and start times from its seed; false in rows of older
+    /// programs.
+    #[serde(default)]
+    pub(crate) varied: bool,
     pub(crate) outcome: SessionOutcome,
     /// Reason of the outcome `failed`.
     pub(crate) error: Option<String>,
@@ -353,6 +357,7 @@ impl Row {
             key: key.clone(),
             role: viewer(),
             flow_controller: key.controller.clone(),
+            varied: scenario.vary == Vary::Trials,
             link_rate_bps: bps(scenario.path.forward.rate.mean()),
             ..Self::default()
         }

@@ -300,9 +300,9 @@ impl<'a> ResultSet<'a> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Row of the ideal sender, if it was run.
-    pub(crate) fn ideal(&self, scenario: &str, case: &str) -> Option<&'a Row> {
-        self.rows(scenario, case, IDEAL).first().copied()
+    /// Rows of the ideal sender, if it was run: one for each trial, or one for all if they do not vary.
+    pub(crate) fn ideal(&self, scenario: &str, case: &str) -> &[&'a Row] {
+        self.rows(scenario, case, IDEAL)
     }
 
     /// The flows with `role` in each of a controller's trials. Trials in which one of them failed are left out.

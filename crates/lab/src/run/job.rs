@@ -13,7 +13,7 @@ use playrate_transport::ControllerChoice;
 
 use super::progress::ProgressDisplay;
 use crate::result::{IDEAL, ResultKey, Row, series_files};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, TrialValues, Vary};
 use crate::sim::{self, RunHandle, SimError};
 
 /// Interval of progress reports.
@@ -70,7 +70,7 @@ impl Job {
     }
 }
 
-/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. The ideal row comes first.
+/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. Ideal rows come first.
 pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for scenario in scenarios {
@@ -91,7 +91,14 @@ pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
         // The ideal link carries one flow at a constant rate.
         let alone = scenario.flows() == 1 && scenario.path.forward.cross_traffic.is_empty();
         if scenario.ideal && alone && scenario.path.forward.rate.mean().is_some() {
-            add(None, 1);
+            // Trials that do not vary are one and the same to it.
+            let trials = match scenario.vary {
+                Vary::Trials => scenario.trials,
+                Vary::None => 1,
+            };
+            for trial in 1..=trials {
+                add(None, trial);
+            }
         }
         for controller in &scenario.controllers {
             for trial in 1..=scenario.trials {
@@ -216,11 +223,11 @@ fn perform(
 fn make(job: &Job, series: bool, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
     let scenario = &*job.scenario;
     let Some(controller) = &job.controller else {
-        let rate = scenario.path.forward.rate.mean().unwrap_or_default();
+        let TrialValues { title, path, .. } = scenario.trial_values(job.key.seed);
         let ideal = sim::ideal(
-            scenario.title.source().title(),
-            rate,
-            scenario.path.round_trip(),
+            title.source().title(),
+            path.forward.rate.mean().unwrap_or_default(),
+            path.round_trip(),
             scenario.playout.clone(),
             scenario.viewers.leaves_after,
         )

@@ -15,8 +15,8 @@ use super::{Changes, Scenario, ScenarioError, ScenarioSource, Setting};
 /// Keys whose tables are read as [`Annotations`].
 const ANNOTATIONS: [&str; 4] = ["figure", "groups", "claim", "beside"];
 
-/// Keys of the rest of the file on which the packets of a run do not depend.
-const NOT_HASHED: [&str; 7] = [
+/// Keys of the rest of the file on which the packets of a run do not depend, and `vary`, which is hashed apart.
+const NOT_HASHED: [&str; 8] = [
     "about",
     "source",
     "claims",
@@ -24,6 +24,7 @@ const NOT_HASHED: [&str; 7] = [
     "trials",
     "seed",
     "ideal",
+    "vary",
 ];
 
 /// A parsed scenario file.

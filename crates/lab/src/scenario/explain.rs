@@ -6,7 +6,7 @@ use playrate_netsim::{Loss, QueueLimit, Rate};
 use video_client::playout::{Clock, Fill, Start};
 
 use super::file::TimeRange;
-use super::{Flows, Scenario, titles};
+use super::{Flows, Scenario, Vary, titles};
 use crate::figure::PathDiagram;
 use crate::words::{count, grouped, rate, size, time};
 
@@ -73,10 +73,10 @@ impl Scenario {
         }
         let names: Vec<_> = self.controllers.iter().map(ToString::to_string).collect();
         lines.push(("Controllers", names.join(", ")));
-        let extra = if self.ideal {
-            ", and one of the ideal sender"
-        } else {
-            ""
+        let extra = match (self.ideal, self.vary) {
+            (false, _) => "",
+            (true, Vary::None) => ", and one of the ideal sender",
+            (true, Vary::Trials) => ", and of the ideal sender",
         };
         let trials = format!(
             "{} of each controller, seeds {} to {}{extra}",
@@ -85,6 +85,7 @@ impl Scenario {
             self.seed_of(self.trials)
         );
         lines.push(("Trials", trials));
+        lines.extend(self.variation_words().map(|words| ("Varied", words)));
         lines.push(("Title", self.title_words()));
         lines.push(("Player", self.player_words()));
         if let Some(viewers) = self.viewers_words() {

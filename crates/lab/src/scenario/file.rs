@@ -15,6 +15,7 @@ use toml::Spanned;
 use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
+use super::variation::Vary;
 use crate::sim::Window;
 
 /// A scenario with the values of one case in place.
@@ -29,6 +30,7 @@ pub(crate) struct ScenarioFile {
     pub(crate) controllers: Spanned<Vec<Text<ControllerChoice>>>,
     pub(super) trials: Option<Spanned<u32>>,
     pub(super) seed: Option<u64>,
+    pub(super) vary: Option<Text<Vary>>,
     pub(crate) ideal: Option<bool>,
     pub(super) title: Spanned<TitleTable>,
     pub(super) path: Spanned<PathTable>,

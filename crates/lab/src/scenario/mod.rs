@@ -11,6 +11,7 @@ mod path;
 mod setting;
 mod source;
 mod titles;
+mod variation;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub(crate) use explain::explain;
 pub use setting::Setting;
 pub use source::ScenarioSource;
 pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
+pub(crate) use variation::{TrialValues, Vary};
 
 use crate::sim::{Access, Bulk, ServedTitle, Setup, Viewer, Window};
 use document::Case;
@@ -64,6 +66,7 @@ pub struct Scenario {
     pub(crate) trials: u32,
     /// Seed of the first trial; see [`Self::seed_of`].
     pub(crate) seed: u64,
+    pub(crate) vary: Vary,
     /// True if the results get a row for the best that any sender could do.
     pub(crate) ideal: bool,
     pub(crate) title: ServedTitle,
@@ -167,6 +170,7 @@ impl Scenario {
             return Err(map.at(file.controllers.span(), problem));
         }
         let controllers = file.controllers.into_inner().into_iter();
+        let vary = file.vary.map_or_else(Vary::default, |vary| vary.0);
         let number = |number: &Spanned<f64>| *number.get_ref();
         Ok(Self {
             name: document.name().to_owned(),
@@ -179,9 +183,10 @@ impl Scenario {
             controllers: controllers.map(|text| text.0).collect(),
             trials: changes.trials.unwrap_or(trials),
             seed: changes.seed.or(file.seed).unwrap_or(1),
+            vary,
             ideal: file.ideal.unwrap_or(title.representations().is_none()),
             text: Arc::from(&*document.source.text),
-            hash: hash(&hashed, &title),
+            hash: hash(&hashed, &title, vary),
             title,
             variability: file.title.get_ref().variability.as_ref().map(number),
             path,
@@ -212,27 +217,40 @@ impl Scenario {
         self.viewers.count.saturating_add(bulk)
     }
 
+    /// The values of the trial with this seed, which are the same for all controllers and for the ideal sender.
+    pub(crate) fn trial_values(&self, seed: u64) -> TrialValues {
+        TrialValues::new(self, Seed::new(seed))
+    }
+
     /// The run of `controller` with this seed.
     pub fn setup(&self, controller: &ControllerChoice, seed: u64) -> Setup {
+        let values = self.trial_values(seed);
         let seed = Seed::new(seed);
-        let mut setup = Setup::new(self.path.clone(), seed);
+        let mut setup = Setup::new(values.path.clone(), seed);
         setup.windows.clone_from(&self.windows);
         for number in 0..self.viewers.count {
             let seed = seed.child(&format!("viewer {number}"));
-            let mut viewer = Viewer::new(controller.clone(), self.title.clone());
+            let mut viewer = Viewer::new(controller.clone(), values.title.clone());
             viewer.playout = self.playout.clone();
             viewer.dash = self.dash.clone();
             viewer.server_knows_buffer = self.server_knows_buffer;
-            viewer.joins = self.viewers.joins(number, seed);
+            let joins = self.viewers.joins(number, seed);
+            viewer.joins = joins.saturating_add(values.late_start(seed));
             viewer.leaves_after = self.viewers.leaves_after;
             viewer.access = access(self.access_delay, seed);
             setup.viewers.push(viewer);
         }
         if let Some(bulk) = &self.bulk {
-            let all = 0..bulk.flows.count;
-            setup.bulk = all
-                .map(|number| bulk.bulk(controller, number, seed, self.access_delay))
-                .collect();
+            for number in 0..bulk.flows.count {
+                let seed = seed.child(&format!("bulk {number}"));
+                let joins = bulk.flows.joins(number, seed);
+                setup.bulk.push(Bulk {
+                    controller: bulk.controller.as_ref().unwrap_or(controller).clone(),
+                    joins: joins.saturating_add(values.late_start(seed)),
+                    leaves_after: bulk.flows.leaves_after,
+                    access: access(self.access_delay, seed),
+                });
+            }
         }
         setup
     }
@@ -276,8 +294,12 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
 }
 
 /// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
-fn hash(table: &Table, title: &ServedTitle) -> String {
+/// Trials that do not vary have the hash of programs in which none did.
+fn hash(table: &Table, title: &ServedTitle, vary: Vary) -> String {
     let mut hash = Sha256::new();
+    if vary == Vary::Trials {
+        hash.update("vary = \"trials\"\n");
+    }
     hash.update(table.to_string());
     for (_, source) in title.resources() {
         hash.update(source.identity());
@@ -336,16 +358,6 @@ impl BulkFlows {
             BulkController::Own(controller) => Some(controller.clone()),
         };
         Ok(Self { flows, controller })
-    }
-
-    /// Flow `number` beside viewers under `controller`, in the run with this seed.
-    fn bulk(&self, controller: &ControllerChoice, number: u32, seed: Seed, access_delay: TimeRange) -> Bulk {
-        let seed = seed.child(&format!("bulk {number}"));
-        let mut bulk = Bulk::new(self.controller.as_ref().unwrap_or(controller).clone());
-        bulk.joins = self.flows.joins(number, seed);
-        bulk.leaves_after = self.flows.leaves_after;
-        bulk.access = access(access_delay, seed);
-        bulk
     }
 }
 

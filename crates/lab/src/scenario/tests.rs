@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 mod unknowns;
+mod variation;
 
 use super::*;
 use playrate_netsim::{QueueLimit, WifiConfig};
@@ -179,7 +180,7 @@ fn a_ladder_has_rates_and_an_adaptive_player() {
         let setup = scenario.setup(&scenario.controllers[0], seed);
         setup.viewers.iter().map(|it| it.joins).collect::<Vec<_>>()
     };
-    assert!(joins(1).iter().all(|&at| at <= Duration::from_secs(3)));
+    assert!(joins(1).iter().all(|&at| at <= Duration::from_millis(3_050)));
     assert!(joins(1) != joins(2) && joins(1) == joins(1) && joins(1)[0] != joins(1)[1]);
 }
 
@@ -339,7 +340,7 @@ fn join_times_and_access_delays_are_drawn_from_the_seed() {
     let range = Duration::from_millis(5)..=Duration::from_millis(15);
     for bulk in &setup.bulk {
         assert_eq!(bulk.controller.to_string(), "reno");
-        assert!(bulk.joins <= Duration::from_secs(10));
+        assert!(bulk.joins <= Duration::from_millis(10_050));
         assert!(range.contains(&bulk.access.server) && range.contains(&bulk.access.client));
         assert_ne!(bulk.access.server, bulk.access.client);
     }

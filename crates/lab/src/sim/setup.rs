@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::{Ladder, MediaSource, TraceSource};
+use playrate_media::{FrameTrace, Ladder, MediaSource, TraceSource};
 use playrate_netsim::{PathConfig, Seed};
 use playrate_transport::{ControllerChoice, TransportOptions};
 use playrate_units::Bytes;
@@ -232,7 +232,8 @@ impl Viewer {
 pub struct ServedTitle {
     name: String,
     source: Arc<dyn MediaSource>,
-    generated: bool,
+    /// The frames of a title of generated payload in one piece.
+    trace: Option<Arc<FrameTrace>>,
     ladder: Option<ServedLadder>,
 }
 
@@ -248,7 +249,7 @@ impl ServedTitle {
         Self {
             name: name.to_owned(),
             source,
-            generated: false,
+            trace: None,
             ladder: None,
         }
     }
@@ -257,8 +258,8 @@ impl ServedTitle {
     pub fn trace(name: &str, source: TraceSource) -> Self {
         Self {
             name: name.to_owned(),
+            trace: Some(Arc::new(source.trace().clone())),
             source: Arc::new(source),
-            generated: true,
             ladder: None,
         }
     }
@@ -273,12 +274,36 @@ impl ServedTitle {
         Ok(Self {
             name: name.to_owned(),
             source: Arc::clone(top.source()),
-            generated: true,
+            trace: None,
             ladder: Some(ServedLadder {
                 presentation,
                 ladder: Arc::new(ladder),
             }),
         })
+    }
+
+    /// Number of places with which the title can begin: the frames of a trace, the segments of a ladder. An MP4 has
+    /// one, since its bytes are what they are.
+    pub(crate) fn beginnings(&self) -> u64 {
+        match (&self.trace, &self.ladder) {
+            (Some(trace), _) => trace.frame_count() as u64,
+            (None, Some(ladder)) => ladder.ladder.segment_count() as u64,
+            (None, None) => 1,
+        }
+    }
+
+    /// The title begun at another of its [`Self::beginnings`], counted from 0, with what is before it at the end. A
+    /// trace begins with the last key frame up to that one ([`FrameTrace::rotated_to`]).
+    pub(crate) fn rotated_to(&self, beginning: u64) -> Self {
+        let beginning = usize::try_from(beginning).unwrap_or(usize::MAX);
+        match (&self.trace, &self.ladder) {
+            (Some(trace), _) => Self::trace(&self.name, TraceSource::new(&trace.rotated_to(beginning))),
+            // It has the representations of this one, so that it can be played as well.
+            (None, Some(ladder)) => {
+                Self::ladder(&self.name, ladder.ladder.rotated_to(beginning)).unwrap_or_else(|_| self.clone())
+            }
+            (None, None) => self.clone(),
+        }
     }
 
     /// The presentation of a title in several representations.
@@ -308,7 +333,7 @@ impl ServedTitle {
     }
 
     pub(super) fn frames(&self) -> FrameSource {
-        if self.generated {
+        if self.trace.is_some() || self.ladder.is_some() {
             FrameSource::Index(Arc::clone(&self.source))
         } else {
             FrameSource::Boxes

@@ -13,7 +13,8 @@ fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() 
     }
     let whole = lab.read("one/runs.jsonl");
     assert_eq!(whole, lab.read("many/runs.jsonl"));
-    assert_eq!(whole.lines().count(), 5);
+    // An ideal row and one of each controller for both trials.
+    assert_eq!(whole.lines().count(), 6);
     for row in whole.lines() {
         let ideal = row.contains("\"controller\":\"ideal\"");
         assert_eq!(row.contains("\"window_mean_bytes\":"), !ideal, "{row}");

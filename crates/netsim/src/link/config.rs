@@ -98,6 +98,27 @@ impl LinkConfig {
         Self { queue, ..self }
     }
 
+    /// The same link with a queue `parts.0` ÷ `parts.1` as large, to the nearest byte or packet and at least one
+    /// packet. A multiple of the bandwidth-delay product of the path's propagation delay `round_trip` becomes a size
+    /// in bytes; it stays as it is on a link without a limit.
+    #[must_use]
+    pub fn with_scaled_queue(self, round_trip: Duration, parts: (u64, u64)) -> Self {
+        let scaled = |number: u64| {
+            let half = u128::from(parts.1 / 2);
+            let number = (u128::from(number) * u128::from(parts.0) + half) / u128::from(parts.1.max(1));
+            u64::try_from(number).unwrap_or(u64::MAX)
+        };
+        let queue = match (self.queue, self.queue.resolve(self.rate.mean(), round_trip)) {
+            (QueueLimit::Packets(packets), _) => {
+                let packets = u32::try_from(scaled(packets.into())).unwrap_or(u32::MAX);
+                QueueLimit::Packets(packets.max(1))
+            }
+            (limit, (u64::MAX, _)) => limit,
+            (_, (bytes, _)) => QueueLimit::Bytes(Bytes::new(scaled(bytes)).max(self.mtu)),
+        };
+        self.with_queue(queue)
+    }
+
     /// The same link with this loss.
     #[must_use]
     pub fn with_loss(self, loss: impl Into<Loss>) -> Self {
@@ -183,5 +204,30 @@ impl LinkConfig {
             sources,
             ..Link::new(self, transmitter, (queue_bytes, queue_packets), seed)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_units::Bitrate;
+
+    #[test]
+    fn a_scaled_queue_is_a_share_of_what_its_limit_comes_to() {
+        let link = |queue: &str| {
+            LinkConfig::new(Bitrate::from_mbps(20), Duration::from_millis(50))
+                .with_queue(queue.parse().unwrap())
+        };
+        let scaled = |link: LinkConfig| {
+            let scaled = link.with_scaled_queue(Duration::from_millis(100), (105, 100));
+            scaled.queue.to_string()
+        };
+        assert_eq!(scaled(link("1bdp")), "262.5kB");
+        assert_eq!(scaled(link("300packets")), "315packets");
+        assert_eq!(scaled(link("1packets")), "1packets");
+        assert_eq!(scaled(link("450kB")), "472.5kB");
+        assert_eq!(scaled(link("1bdp").with_rate(Rate::Unlimited)), "1bdp");
+        let least = link("1500B").with_scaled_queue(Duration::ZERO, (1, 2));
+        assert_eq!(least.queue.to_string(), "1.5kB");
     }
 }

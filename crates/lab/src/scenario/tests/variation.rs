@@ -1,0 +1,163 @@
+//! Values that trials draw from their seeds.
+
+use super::*;
+use crate::scenario::TrialValues;
+use playrate_media::Frame;
+
+fn fixed(text: &str) -> String {
+    format!("vary = \"none\"\n{text}")
+}
+
+/// RTT, queue and frames of a trial.
+fn drawn(values: &TrialValues) -> (Duration, QueueLimit, Vec<Frame>) {
+    let frames = values.title.source().title().frames().to_vec();
+    (values.path.round_trip(), values.path.forward.queue, frames)
+}
+
+#[test]
+fn a_seed_draws_title_path_and_queue_once_for_all_controllers() {
+    let scenario = parse(GOOD);
+    let values = |seed| drawn(&scenario.trial_values(seed));
+    for controller in &scenario.controllers {
+        let setup = scenario.setup(controller, 7);
+        let frames = setup.viewers[0].title.source().title().frames().to_vec();
+        assert_eq!(
+            (setup.path.round_trip(), setup.path.forward.queue, frames),
+            values(7)
+        );
+    }
+    // No two trials are alike, the first included.
+    let whole = scenario.title.source().title();
+    let mut seen = Vec::new();
+    for seed in 7..10 {
+        let (rtt, queue, frames) = values(seed);
+        assert!(
+            rtt.abs_diff(Duration::from_millis(100)) <= Duration::from_millis(2),
+            "{rtt:?}"
+        );
+        let QueueLimit::Bytes(bytes) = queue else {
+            panic!("{queue}");
+        };
+        assert!((59_113..=65_337).contains(&bytes.as_u64()), "{bytes}");
+        assert!(frames[0].key && frames[0].pts.is_zero() && frames.len() == whole.frames().len());
+        assert_eq!(
+            frames.last().map(Frame::end),
+            whole.frames().last().map(Frame::end)
+        );
+        assert!(!seen.contains(&rtt) && rtt != Duration::from_millis(100));
+        seen.push(rtt);
+    }
+    let beginnings = |seed: u64| values(seed).2[0].size;
+    assert!((7..15).any(|seed| beginnings(seed) != beginnings(7)));
+}
+
+#[test]
+fn draws_are_spread_over_their_ranges() {
+    let text = GOOD.replace("1bdp", "300packets");
+    let scenario = parse(&text);
+    let (mut rtts, mut queues) = (Vec::new(), Vec::new());
+    for seed in 0..400 {
+        let path = scenario.trial_values(seed).path;
+        rtts.push(path.round_trip().as_secs_f64() / 0.1);
+        let QueueLimit::Packets(packets) = path.forward.queue else {
+            panic!("{:?}", path.forward.queue);
+        };
+        queues.push(f64::from(packets) / 300.0);
+    }
+    for (parts, spread) in [(rtts, 0.02), (queues, 0.05)] {
+        let mean = parts.iter().sum::<f64>() / 400.0;
+        let least = parts.iter().copied().fold(f64::MAX, f64::min);
+        let most = parts.iter().copied().fold(f64::MIN, f64::max);
+        assert!((mean - 1.0).abs() < spread / 5.0, "{mean}");
+        assert!(
+            least < 1.0 - 0.9 * spread && least >= 1.0 - spread - 1e-9,
+            "{least}"
+        );
+        assert!(most > 1.0 + 0.9 * spread && most <= 1.0 + spread + 1e-9, "{most}");
+    }
+}
+
+#[test]
+fn trials_that_do_not_vary_have_the_scenarios_values() {
+    let scenario = parse(&fixed(GOOD));
+    for seed in [7, 8] {
+        let setup = scenario.setup(&scenario.controllers[0], seed);
+        assert_eq!(setup.path, scenario.path);
+        let title = setup.viewers[0].title.source();
+        assert_eq!(title.identity(), scenario.title.source().identity());
+    }
+    let words = |text: &str| explain(&[parse(text)]);
+    assert!(!words(&fixed(GOOD)).contains("Varied"));
+    let varied = words(GOOD);
+    assert!(
+        varied.contains("key frame with which the title begins, RTT ± 2 %, queue ± 5 %"),
+        "{varied}"
+    );
+}
+
+#[test]
+fn flows_begin_a_little_later_only_where_there_are_several() {
+    let joins = |text: &str| -> Vec<Duration> {
+        let scenario = parse(text);
+        let setup = scenario.setup(&scenario.controllers[0], 5);
+        let viewers = setup.viewers.iter().map(|viewer| viewer.joins);
+        viewers.chain(setup.bulk.iter().map(|bulk| bulk.joins)).collect()
+    };
+    assert_eq!(joins(GOOD), [Duration::ZERO]);
+    let (varied, nominal) = (joins(&with_flows()), joins(&fixed(&with_flows())));
+    let later: Vec<Duration> = varied
+        .iter()
+        .zip(nominal)
+        .map(|(late, on_time)| late.checked_sub(on_time).unwrap())
+        .collect();
+    assert!(later.iter().all(|time| *time <= Duration::from_millis(50)));
+    assert!(later[0] != later[1] && later.iter().any(|time| *time > Duration::from_millis(25)));
+}
+
+#[test]
+fn a_ladder_begins_with_another_segment_and_an_mp4_as_it_is() {
+    let scenario = parse(LADDER);
+    let sizes = |title: &ServedTitle| -> Vec<u64> {
+        let segments = title.source().title().segments();
+        segments.iter().map(|it| it.bytes.end - it.bytes.start).collect()
+    };
+    let nominal = sizes(&scenario.title);
+    let mut moved = 0;
+    for seed in 0..5 {
+        let title = scenario.trial_values(seed).title;
+        let drawn = sizes(&title);
+        assert!((0..nominal.len()).any(|by| {
+            let mut rotated = nominal.clone();
+            rotated.rotate_left(by);
+            rotated == drawn
+        }));
+        assert_eq!(title.representations().unwrap().segment_count(), 10);
+        moved += usize::from(drawn != nominal);
+    }
+    assert!(moved >= 3);
+    let mp4 = GOOD.replace(
+        "trace = \"film-1080p\"\nrate = \"5.24Mbit/s\"\nduration = \"70s\"",
+        "file = \"embedded\"",
+    );
+    let mp4 = parse(&mp4.replace("duration = \"10s\"", ""));
+    let title = mp4.trial_values(3).title;
+    assert_eq!(title.source().identity(), mp4.title.source().identity());
+}
+
+#[test]
+fn the_hash_says_whether_trials_vary_and_is_the_old_one_if_they_do_not() {
+    let hash = |text: &str| parse(text).hash;
+    assert_eq!(hash(&format!("vary = \"trials\"\n{GOOD}")), hash(GOOD));
+    assert_ne!(hash(&fixed(GOOD)), hash(GOOD));
+    // As in results that were stored before trials varied.
+    let changes = Changes {
+        settings: vec!["vary=none".parse().unwrap()],
+        ..Changes::default()
+    };
+    assert_eq!(open("p13-4", &changes).unwrap()[0].hash, "948b333ecea84616");
+    let error = problem(&format!("vary = \"some\"\n{GOOD}"));
+    assert!(
+        error.contains("`vary`: ") && error.contains("trials, none"),
+        "{error}"
+    );
+}

@@ -1,0 +1,136 @@
+//! [`Vary`] and [`TrialValues`]: the values in which the trials of a scenario differ, drawn from their seeds.
+//!
+//! In a laboratory no two trials are alike: a film is not requested at the same instant of its pattern, a path is never
+//! exactly as long nor a queue as large as it is called, and flows do not begin at once. Every quantity is drawn from a
+//! seed of its own, so that one more moves no other, and all controllers have the same draws.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use playrate_netsim::{PathConfig, Seed};
+
+use super::Scenario;
+use super::file::TimeRange;
+use crate::sim::ServedTitle;
+
+/// Largest difference of a trial's RTT from the scenario's, either way, in millionths: 2 %.
+const RTT_SPREAD: u64 = 20_000;
+/// Largest difference of a trial's queue from the scenario's, either way, in millionths: 5 %.
+const QUEUE_SPREAD: u64 = 50_000;
+/// Longest time by which a flow begins later than the scenario says, where there are several.
+const LATEST_START: Duration = Duration::from_millis(50);
+/// The whole of which spreads are parts.
+const MILLION: u64 = 1_000_000;
+
+/// The key `vary` of a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Vary {
+    /// `trials`: each trial draws its title's beginning, RTT, queue and start times from its seed.
+    #[default]
+    Trials,
+    /// `none`: trials differ only in what is random within a run, such as losses.
+    None,
+}
+
+impl FromStr for Vary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "trials" => Ok(Self::Trials),
+            "none" => Ok(Self::None),
+            other => Err(format!(
+                "unknown variation `{other}`; expected one of: trials, none"
+            )),
+        }
+    }
+}
+
+/// The values of one trial that other trials have differently.
+#[derive(Clone, Debug)]
+pub(crate) struct TrialValues {
+    pub(crate) title: ServedTitle,
+    pub(crate) path: PathConfig,
+    /// Range of the times by which flows begin later than the scenario says.
+    late_starts: TimeRange,
+}
+
+impl TrialValues {
+    /// The values of the trial of `scenario` with this seed: the scenario's own if its trials do not vary.
+    pub(super) fn new(scenario: &Scenario, seed: Seed) -> Self {
+        let (title, path) = (&scenario.title, &scenario.path);
+        if scenario.vary == Vary::None {
+            return Self {
+                title: title.clone(),
+                path: path.clone(),
+                late_starts: TimeRange::ZERO,
+            };
+        }
+        let seed = seed.child("variation");
+        let mut late_starts = TimeRange::ZERO;
+        if scenario.flows() > 1 {
+            late_starts.to = LATEST_START;
+        }
+        Self {
+            title: title.rotated_to(below(title.beginnings(), seed.child("title"))),
+            path: varied(path, seed),
+            late_starts,
+        }
+    }
+
+    /// Time by which the flow with this seed begins later than the scenario says.
+    pub(super) fn late_start(&self, flow: Seed) -> Duration {
+        self.late_starts.draw(flow.child("late start"))
+    }
+}
+
+/// The path with another RTT and another queue towards the viewers, within the spreads.
+fn varied(path: &PathConfig, seed: Seed) -> PathConfig {
+    let rtt = part(RTT_SPREAD, seed.child("rtt"));
+    let queue = part(QUEUE_SPREAD, seed.child("queue"));
+    let delay = |delay: Duration| {
+        let nanos = delay.as_nanos() * u128::from(rtt) / u128::from(MILLION);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    };
+    let PathConfig {
+        forward, backward, ..
+    } = path.clone();
+    let (there, back) = (delay(forward.delay), delay(backward.delay));
+    // A multiple of the bandwidth-delay product is one of the scenario's RTT, so that RTT and queue are independent.
+    let forward = forward.with_scaled_queue(path.round_trip(), (queue, MILLION));
+    PathConfig::new(forward.with_delay(there), backward.with_delay(back))
+}
+
+/// Millionths between a million less and a million more `spread`, both included, uniformly distributed.
+fn part(spread: u64, seed: Seed) -> u64 {
+    MILLION - spread + below(2 * spread + 1, seed)
+}
+
+/// A uniformly distributed number below `end`; 0 if that is 0.
+fn below(end: u64, seed: Seed) -> u64 {
+    // A child's number is evenly spread over 64 bits.
+    let drawn = (u128::from(end) * u128::from(seed.number())) >> 64;
+    u64::try_from(drawn).unwrap_or(u64::MAX)
+}
+
+impl Scenario {
+    /// The variation of trials in words; `None` if they do not vary.
+    pub(super) fn variation_words(&self) -> Option<String> {
+        if self.vary == Vary::None {
+            return None;
+        }
+        let title = match (self.title.beginnings(), self.title.representations()) {
+            (0 | 1, _) => "",
+            (_, Some(_)) => "segment with which the title begins, ",
+            (_, None) => "key frame with which the title begins, ",
+        };
+        let starts = if self.flows() > 1 {
+            ", start of each flow up to 50 ms later"
+        } else {
+            ""
+        };
+        Some(format!(
+            "by the seed of each trial: {title}RTT ± 2 %, queue ± 5 %{starts}"
+        ))
+    }
+}
