@@ -1,23 +1,6 @@
-//! [`Claim`] and [`Check`]: statements about results. The syntax of checks, as `docs/scenarios.md` has it:
-//!
-//! ```text
-//! check   = sum ( "<" | "<=" | ">" | ">=" ) sum | sum "~" sum "within" number
-//! sum     = [ "-" ] term { ( "+" | "-" ) term }
-//! term    = number [ "*" reading ] | reading
-//! number  = digits [ "%" ]
-//! reading = metric "[" flows "]" [ "@" window ] [ "in" scenario ]
-//! ```
-//!
-//! [`parse`] only splits off names; [`super::read`] looks them up.
+//! [`Claim`] and [`Check`]: statements about results, with their canonical text form ([`super::syntax`]).
 
 use std::fmt;
-
-use winnow::ascii::{multispace0, multispace1};
-use winnow::combinator::{alt, opt, peek, preceded, repeat, terminated};
-use winnow::error::{ErrMode, ParserError};
-use winnow::stream::Stream;
-use winnow::token::{one_of, take_till, take_while};
-use winnow::{ModalResult, Parser};
 
 use crate::metric::Measure;
 use crate::result::VIEWER;
@@ -43,6 +26,8 @@ pub(crate) struct Claim {
     pub(crate) checks: Vec<Check>,
     /// True if one check is enough for the claim to hold.
     pub(crate) any: bool,
+    /// False for a claim that is reported beside its row and does not decide it.
+    pub(crate) decides: bool,
 }
 
 impl Claim {
@@ -61,12 +46,35 @@ pub(crate) struct Substitution {
     pub(crate) by: String,
 }
 
-/// An inequality between sums of means; as parsed, its readings are [`NamedReading`]s.
+/// A condition that results meet or not.
 #[derive(Clone, Debug)]
-pub(crate) struct Check<R = Reading> {
+pub(crate) enum Check {
+    Comparison(Comparison),
+    Superlative(Superlative),
+}
+
+/// An inequality between sums of means; as parsed, its readings are names.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison<R = Reading> {
     pub(crate) left: Vec<Term<R>>,
     pub(crate) relation: Relation,
     pub(crate) right: Vec<Term<R>>,
+}
+
+/// The statement that some flows have the least, or the most, of a metric among several.
+#[derive(Clone, Debug)]
+pub(crate) struct Superlative {
+    pub(crate) extreme: Extreme,
+    /// Readings of the flows that are said to have the least or the most.
+    pub(crate) members: Vec<Reading>,
+    /// Readings of all flows that are compared, with those of the members.
+    pub(crate) among: Vec<Reading>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extreme {
+    Least,
+    Most,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,16 +107,6 @@ pub(crate) struct Reading {
     pub(crate) scenario: Option<String>,
 }
 
-/// A metric with the names that say of which runs, as a check writes them.
-#[derive(Debug)]
-pub(super) struct NamedReading<'t> {
-    pub(super) metric: &'t str,
-    /// Text between the brackets.
-    pub(super) flows: &'t str,
-    pub(super) window: Option<&'t str>,
-    pub(super) scenario: Option<&'t str>,
-}
-
 /// Flows whose numbers are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
@@ -122,17 +120,61 @@ pub(crate) struct Flow {
     pub(crate) role: String,
 }
 
-impl<R> Check<R> {
+impl<R> Comparison<R> {
     pub(super) fn readings(&self) -> impl Iterator<Item = &R> {
         let terms = self.left.iter().chain(&self.right);
         terms.filter_map(|term| term.reading.as_ref())
     }
 }
 
-impl Check {
+impl Comparison {
     /// True if both sides read the same.
     pub(super) fn sides_are_equal(&self) -> bool {
         format!("{}", Sum(&self.left)) == format!("{}", Sum(&self.right))
+    }
+
+    /// True if a side has a number or a factor, which then is the check's threshold.
+    pub(super) fn states_a_threshold(&self) -> bool {
+        let mut terms = self.left.iter().chain(&self.right);
+        terms.any(|term| term.reading.is_none() || (term.factor.abs() - 1.0).abs() > 1e-12)
+    }
+}
+
+impl Superlative {
+    /// Readings of the flows that are compared with the members.
+    pub(super) fn others(&self) -> impl Iterator<Item = &Reading> {
+        let is_member = |one: &Reading| self.members.iter().any(|member| member.flow.is_of(&one.flow));
+        self.among.iter().filter(move |one| !is_member(one))
+    }
+}
+
+impl Flow {
+    /// True if both read the same flows, however their controllers are spelt.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        self.controller == other.controller && self.case == other.case && self.role == other.role
+    }
+}
+
+impl Check {
+    /// The first reading, which gives the unit of the numbers.
+    pub(super) fn first_reading(&self) -> Option<&Reading> {
+        match self {
+            Self::Comparison(comparison) => comparison.readings().next(),
+            Self::Superlative(superlative) => superlative.members.first(),
+        }
+    }
+
+    fn readings_mut(&mut self) -> Vec<&mut Reading> {
+        match self {
+            Self::Comparison(comparison) => {
+                let terms = comparison.left.iter_mut().chain(&mut comparison.right);
+                terms.filter_map(|term| term.reading.as_mut()).collect()
+            }
+            Self::Superlative(superlative) => {
+                let members = superlative.members.iter_mut();
+                members.chain(&mut superlative.among).collect()
+            }
+        }
     }
 
     /// The same check with other controllers in place; `None` if none is replaced.
@@ -140,17 +182,41 @@ impl Check {
     pub(super) fn substituted(&self, substitution: &Substitution) -> Option<Self> {
         let mut other = self.clone();
         let mut changed = false;
-        for term in other.left.iter_mut().chain(&mut other.right) {
-            if let Some(reading) = &mut term.reading
-                && reading.flow.controller.contains(&substitution.replace)
-            {
-                let flow = &mut reading.flow;
+        for reading in other.readings_mut() {
+            let flow = &mut reading.flow;
+            if flow.controller.contains(&substitution.replace) {
                 flow.controller = flow.controller.replace(&substitution.replace, &substitution.by);
-                flow.name = flow.controller.clone();
+                flow.name.clone_from(&flow.controller);
                 changed = true;
             }
         }
         changed.then_some(other)
+    }
+}
+
+impl Relation {
+    /// True if equal sides do not meet it.
+    pub(super) const fn is_strict(self) -> bool {
+        matches!(self, Self::Less | Self::More)
+    }
+}
+
+impl Extreme {
+    /// The reason for which a superlative is undecided when no other is beyond all members.
+    pub(super) const fn without_loser(self) -> &'static str {
+        match self {
+            Self::Least => "no other has more than all of them by the margin",
+            Self::Most => "no other has less than all of them by the margin",
+        }
+    }
+}
+
+impl fmt::Display for Extreme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Least => "least",
+            Self::Most => "most",
+        })
     }
 }
 
@@ -179,10 +245,11 @@ impl fmt::Display for Flow {
     }
 }
 
-impl fmt::Display for Reading {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Reading {
+    /// Writes the text form with `flows` between the brackets.
+    fn write(&self, f: &mut fmt::Formatter<'_>, flows: &dyn fmt::Display) -> fmt::Result {
         let deviation = if self.deviation { DEVIATION } else { "" };
-        write!(f, "{deviation}{}[{}]", self.measure.name(), self.flow)?;
+        write!(f, "{deviation}{}[{flows}]", self.measure.name())?;
         if let Some((_, window)) = &self.window {
             write!(f, "@{window}")?;
         }
@@ -193,7 +260,45 @@ impl fmt::Display for Reading {
     }
 }
 
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &self.flow)
+    }
+}
+
+/// The flows of several readings, as a list.
+struct FlowList<'a>(&'a [Reading]);
+
+impl fmt::Display for FlowList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, reading) in self.0.iter().enumerate() {
+            let separator = if place > 0 { ", " } else { "" };
+            write!(f, "{separator}{}", reading.flow)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Comparison(comparison) => comparison.fmt(f),
+            Self::Superlative(superlative) => superlative.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Superlative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.extreme)?;
+        if let Some(first) = self.members.first() {
+            first.write(f, &FlowList(&self.members))?;
+        }
+        write!(f, " among [{}]", FlowList(&self.among))
+    }
+}
+
+impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", Sum(&self.left), self.relation, Sum(&self.right))?;
         match self.relation {
@@ -229,163 +334,4 @@ impl fmt::Display for Sum<'_> {
 /// Rounded to nine decimals, to drop the digits that arithmetic leaves behind.
 fn round(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
-}
-
-/// A problem in a check; empty while alternatives are still being tried.
-#[derive(Debug)]
-struct SyntaxProblem(String);
-
-impl<I: Stream> ParserError<I> for SyntaxProblem {
-    type Inner = Self;
-
-    fn from_input(_: &I) -> Self {
-        Self(String::new())
-    }
-
-    fn into_inner(self) -> Result<Self, Self> {
-        Ok(self)
-    }
-}
-
-type Parsed<T> = ModalResult<T, SyntaxProblem>;
-
-/// Reads the text form of a check, as the head of this file has it; names are not looked up yet.
-///
-/// # Errors
-/// If the text does not have that form; the error says in words what was found and what is expected.
-pub(super) fn parse(text: &str) -> Result<Check<NamedReading<'_>>, String> {
-    let mut rest = text;
-    check(&mut rest).map_err(|error| match error {
-        ErrMode::Backtrack(SyntaxProblem(problem)) | ErrMode::Cut(SyntaxProblem(problem)) => problem,
-        ErrMode::Incomplete(_) => "unexpected end".to_owned(),
-    })
-}
-
-fn problem<T>(text: String) -> Parsed<T> {
-    Err(ErrMode::Cut(SyntaxProblem(text)))
-}
-
-/// The unread rest as error messages name it.
-fn rest(input: &str) -> String {
-    match input.trim() {
-        "" => "the end".to_owned(),
-        rest => format!("`{rest}`"),
-    }
-}
-
-fn symbol<'t>(text: &'static str) -> impl Parser<&'t str, &'t str, ErrMode<SyntaxProblem>> {
-    preceded(multispace0, text)
-}
-
-fn check<'t>(input: &mut &'t str) -> Parsed<Check<NamedReading<'t>>> {
-    let left = sum(input)?;
-    let mut relation = relation(input)?;
-    let right = sum(input)?;
-    if let Relation::About(share) = &mut relation {
-        *share = within(input)?;
-    }
-    if !input.trim().is_empty() {
-        return problem(format!(
-            "unexpected {} after the end of the expression",
-            rest(input)
-        ));
-    }
-    Ok(Check {
-        left,
-        relation,
-        right,
-    })
-}
-
-fn relation(input: &mut &str) -> Parsed<Relation> {
-    let mut known = alt((
-        symbol("<=").value(Relation::AtMost),
-        symbol(">=").value(Relation::AtLeast),
-        symbol("<").value(Relation::Less),
-        symbol(">").value(Relation::More),
-        symbol("~").value(Relation::About(0.0)),
-    ));
-    match opt(known.by_ref()).parse_next(input)? {
-        Some(relation) => Ok(relation),
-        None => problem(format!("expected one of <, <=, >, >=, ~ before {}", rest(input))),
-    }
-}
-
-/// The share after `within`.
-fn within(input: &mut &str) -> Parsed<f64> {
-    let share = match opt(symbol("within")).parse_next(input)? {
-        Some(_) => number(input)?,
-        None => None,
-    };
-    match share.filter(|share| *share > 0.0) {
-        Some(share) => Ok(share),
-        None => problem("a check with `~` needs a tolerance at its end: write ~ … within 10%".to_owned()),
-    }
-}
-
-fn sum<'t>(input: &mut &'t str) -> Parsed<Vec<Term<NamedReading<'t>>>> {
-    let negative = opt(symbol("-")).parse_next(input)?.is_some();
-    let first = (if negative { -1.0 } else { 1.0 }, term(input)?);
-    let sign = alt((symbol("+").value(1.0), symbol("-").value(-1.0)));
-    let more: Vec<(f64, Term<NamedReading<'t>>)> = repeat(0.., (sign, term)).parse_next(input)?;
-    let signed = std::iter::once(first).chain(more);
-    let terms = signed.map(|(sign, term)| Term {
-        factor: sign * term.factor,
-        ..term
-    });
-    Ok(terms.collect())
-}
-
-fn term<'t>(input: &mut &'t str) -> Parsed<Term<NamedReading<'t>>> {
-    let Some(factor) = number(input)? else {
-        return Ok(Term {
-            factor: 1.0,
-            reading: Some(reading(input)?),
-        });
-    };
-    let reading = opt(preceded(symbol("*"), reading)).parse_next(input)?;
-    Ok(Term { factor, reading })
-}
-
-/// A number, with `%` for hundredths; `None` if none follows.
-fn number(input: &mut &str) -> Parsed<Option<f64>> {
-    let begins = peek(one_of(('0'..='9', '.')));
-    let digits = take_while(1.., |c: char| c.is_ascii_alphanumeric() || c == '.');
-    let Some(digits) = opt(preceded((multispace0, begins), digits)).parse_next(input)? else {
-        return Ok(None);
-    };
-    let number: Option<f64> = digits.parse().ok().filter(|number: &f64| number.is_finite());
-    let Some(number) = number else {
-        return problem(format!(
-            "invalid number `{digits}`: write it such as 0.05, 5% or 15e6"
-        ));
-    };
-    let percent = opt(symbol("%")).parse_next(input)?.is_some();
-    Ok(Some(if percent { number / 100.0 } else { number }))
-}
-
-fn reading<'t>(input: &mut &'t str) -> Parsed<NamedReading<'t>> {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let Some(metric) = opt(preceded(multispace0, take_while(1.., word))).parse_next(input)? else {
-        return problem(format!(
-            "expected a number or a reading such as frames_discarded[cubic] before {}",
-            rest(input)
-        ));
-    };
-    if opt(symbol("[")).parse_next(input)?.is_none() {
-        return problem(format!(
-            "metric `{metric}` needs a controller: write `{metric}[cubic]`"
-        ));
-    }
-    let Some(flows) = opt(terminated(take_till(0.., ']'), "]")).parse_next(input)? else {
-        return problem(format!("missing `]` after `{metric}[`"));
-    };
-    let window = take_while(0.., |c: char| c.is_ascii_alphanumeric() || c == '.');
-    let scenario = take_while(0.., |c: char| c.is_ascii_alphanumeric() || c == '-');
-    Ok(NamedReading {
-        metric,
-        flows,
-        window: opt(preceded("@", window)).parse_next(input)?,
-        scenario: opt(preceded((multispace0, "in", multispace1), scenario)).parse_next(input)?,
-    })
 }

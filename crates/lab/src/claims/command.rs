@@ -54,6 +54,8 @@ pub(crate) struct RowReport {
     pub(crate) verdict: Verdict,
     /// Empty if no scenario decides the row.
     pub(crate) claims: Vec<ClaimResult>,
+    /// Claims that are reported and do not decide the row.
+    pub(crate) beside: Vec<ClaimResult>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +77,7 @@ pub(crate) fn claims(args: &ClaimsArgs) -> Result<ClaimsReport, CommandError> {
         let parts = all
             .rows
             .iter()
-            .flat_map(|row| &row.claims)
+            .flat_map(|row| row.claims.iter().chain(&row.beside))
             .map(|claim| claim.claim.id.as_str());
         let mut ids = all.rows.iter().map(|row| row.row.id).chain(others).chain(parts);
         if !ids.any(|id| id.starts_with(only.as_str())) {
@@ -87,7 +89,8 @@ pub(crate) fn claims(args: &ClaimsArgs) -> Result<ClaimsReport, CommandError> {
     all.rows.retain_mut(|row| {
         let whole = wanted(row.row.id);
         row.claims.retain(|claim| whole || wanted(&claim.claim.id));
-        whole || !row.claims.is_empty()
+        row.beside.retain(|claim| whole || wanted(&claim.claim.id));
+        whole || !row.claims.is_empty() || !row.beside.is_empty()
     });
     all.others.retain(|claim| wanted(&claim.claim.id));
     Ok(all)
@@ -119,11 +122,13 @@ pub(crate) fn report(rows: &[Row], scenarios: &[String]) -> Result<ClaimsReport,
     }
     for row in PAPER_ROWS {
         let mine = judged.extract_if(.., |claim| claim.claim.row() == row.id);
-        let claims: Vec<ClaimResult> = mine.collect();
+        let (claims, beside): (Vec<ClaimResult>, Vec<ClaimResult>) =
+            mine.partition(|claim| claim.claim.decides);
         report.rows.push(RowReport {
             row: *row,
             verdict: Verdict::of_all(claims.iter().map(|claim| claim.verdict)),
             claims,
+            beside,
         });
     }
     report.others = judged;

@@ -24,6 +24,7 @@ pub(crate) fn to_json(report: &ClaimsReport) -> String {
                 "says": row.row.says,
                 "outcome": row.verdict,
                 "claims": row.claims.iter().map(of).collect::<Vec<_>>(),
+                "beside": row.beside.iter().map(of).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -67,7 +68,9 @@ pub(crate) fn claim_json(result: &ClaimResult, runs: Option<&RunsOf>) -> Value {
         "why": claim.why,
         "note": claim.note,
         "any": claim.any,
+        "decides": claim.decides,
         "outcome": result.verdict,
+        "by_means": result.by_means,
         "trials": runs.map(|runs| runs.trials),
         "quick": runs.map(|runs| runs.quick),
         "checks": result.checks.iter().map(check_json).collect::<Vec<_>>(),
@@ -85,6 +88,13 @@ fn check_json(result: &CheckResult) -> Value {
             "high": ratio.ends.map(|ends| short(ends.1)),
         })
     });
+    let ranking = result.ranking.as_ref();
+    let means: Option<Vec<Value>> = ranking.map(|ranking| {
+        let means = ranking.means.iter();
+        means
+            .map(|one| json!({ "flow": one.flow, "member": one.is_member, "mean": short(one.mean) }))
+            .collect()
+    });
     json!({
         "check": result.check.to_string(),
         "outcome": result.verdict,
@@ -94,6 +104,8 @@ fn check_json(result: &CheckResult) -> Value {
         "right": numbers.map(|numbers| interval_json(&numbers.right)),
         "difference": paired.map(|paired| interval_json(&paired.difference)),
         "ratio": ratio,
+        "means": means,
+        "pair": ranking.map(|ranking| &ranking.pair),
         "cliffs_delta": numbers.filter(|numbers| numbers.compares).map(|numbers| short(numbers.paired.delta)),
     })
 }

@@ -1,16 +1,19 @@
 //! [`judge()`]: decides claims by results. `docs/claims.md` has the rules.
 
-use super::check::{Check, Claim, Reading, Relation, Substitution, Term};
-use crate::result::{IDEAL, ResultSet, Row};
+use super::check::{Check, Claim, Comparison, Reading, Relation, Substitution, Superlative};
+use super::decide::{Difference, Margin, Standing, decide};
+use super::judge_by_means;
+use super::values::{Missing, Values};
+use crate::result::ResultSet;
 use crate::statistics::{Interval, Method, Paired, Sample};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The confidence interval confirms it.
+    /// The results confirm it.
     Holds,
-    /// The confidence interval contradicts it.
+    /// The results contradict it.
     Fails,
-    /// The confidence interval does neither.
+    /// The results do neither.
     Undecided,
     /// Results that it needs are missing.
     NotRun,
@@ -56,12 +59,12 @@ impl Verdict {
 }
 
 impl Claim {
-    fn verdict(&self, checks: &[CheckResult]) -> Verdict {
-        let verdicts = checks.iter().map(|check| check.verdict);
+    /// The verdict that follows from those on the checks.
+    pub(super) fn verdict(&self, checks: impl IntoIterator<Item = Verdict>) -> Verdict {
         if self.any {
-            Verdict::of_any(verdicts)
+            Verdict::of_any(checks)
         } else {
-            Verdict::of_all(verdicts)
+            Verdict::of_all(checks)
         }
     }
 }
@@ -72,8 +75,26 @@ pub(crate) struct CheckResult {
     pub(crate) verdict: Verdict,
     /// `None` if results are missing.
     pub(crate) numbers: Option<Numbers>,
+    /// All who are compared; `None` unless the check is a superlative with results.
+    pub(crate) ranking: Option<Ranking>,
     /// Reason for which the check is undecided or not run.
     pub(crate) reason: Option<String>,
+}
+
+/// The means of all flows that a superlative compares.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranking {
+    /// The members stand before the others.
+    pub(crate) means: Vec<FlowMean>,
+    /// The member and the other whose numbers decide the check, or come closest to it.
+    pub(crate) pair: [String; 2],
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FlowMean {
+    pub(crate) flow: String,
+    pub(crate) is_member: bool,
+    pub(crate) mean: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +113,8 @@ pub(crate) struct Numbers {
 pub(crate) struct ClaimResult {
     pub(crate) claim: Claim,
     pub(crate) verdict: Verdict,
+    /// The verdict by the means alone ([`judge_by_means`]).
+    pub(crate) by_means: Verdict,
     pub(crate) checks: Vec<CheckResult>,
     /// The same claim with other controllers in place.
     pub(crate) beside: Vec<Beside>,
@@ -124,88 +147,201 @@ pub(crate) fn judge(claim: &Claim, substitutions: &[Substitution], results: &Res
                     .collect();
                 Beside {
                     name: substitution.name.clone(),
-                    verdict: claim.verdict(&checks),
+                    verdict: claim.verdict(verdicts(&checks)),
                     checks,
                 }
             })
         })
         .collect();
     ClaimResult {
-        verdict: claim.verdict(&checks),
+        verdict: claim.verdict(verdicts(&checks)),
+        by_means: judge_by_means(claim, results),
         claim: claim.clone(),
         checks,
         beside,
     }
 }
 
+fn verdicts(checks: &[CheckResult]) -> impl Iterator<Item = Verdict> {
+    checks.iter().map(|check| check.verdict)
+}
+
 fn judge_check(check: &Check, scenario: &str, results: &ResultSet<'_>) -> CheckResult {
-    let missing = |missing| {
-        let (verdict, reason) = match missing {
-            Missing::Run(reason) => (Verdict::NotRun, reason),
-            Missing::Value(reason) => (Verdict::Undecided, reason),
-        };
-        CheckResult {
+    let judged = match check {
+        Check::Comparison(comparison) => judge_comparison(comparison, scenario, results),
+        Check::Superlative(superlative) => judge_superlative(superlative, scenario, results),
+    };
+    judged.map_or_else(
+        |missing| CheckResult {
             check: check.clone(),
-            verdict,
+            verdict: missing.verdict(),
             numbers: None,
-            reason: Some(reason),
+            ranking: None,
+            reason: Some(missing.into_reason()),
+        },
+        |judged| CheckResult {
+            check: check.clone(),
+            verdict: judged.verdict,
+            numbers: Some(judged.numbers),
+            ranking: judged.ranking,
+            reason: judged.reason,
+        },
+    )
+}
+
+/// A check that has numbers.
+struct Judged {
+    verdict: Verdict,
+    numbers: Numbers,
+    ranking: Option<Ranking>,
+    reason: Option<String>,
+}
+
+fn judge_comparison(
+    comparison: &Comparison,
+    scenario: &str,
+    results: &ResultSet<'_>,
+) -> Result<Judged, Missing> {
+    let left = Values::of_sum(&comparison.left, scenario, results)?;
+    let right = Values::of_sum(&comparison.right, scenario, results)?;
+    let sides = Sides::of(&left, &right)?;
+    let margin = comparison.margin();
+    let difference = sides.difference(margin);
+    let verdict = match comparison.relation {
+        Relation::About(share) => about(&sides.left, &sides.right, share),
+        relation => decide(relation, difference),
+    };
+    let reason = (verdict == Verdict::Undecided).then(|| {
+        if comparison.relation.is_strict() && !difference.matters {
+            format!("tie: {}", margin.of_ties())
+        } else {
+            sides.numbers.allows_both()
         }
-    };
-    let (left, right) = match (
-        Values::of_sum(&check.left, scenario, results),
-        Values::of_sum(&check.right, scenario, results),
-    ) {
-        (Ok(left), Ok(right)) => (left, right),
-        (Err(reason), _) | (_, Err(reason)) => return missing(reason),
-    };
-    let compares = matches!((&left, &right), (Values::BySeed(_), Values::BySeed(_)));
-    let (left, right) = Values::paired(left, right);
-    let numbers = || {
-        Some(Numbers {
-            trials: left.len(),
-            left: interval(&left)?,
-            right: interval(&right)?,
-            paired: Paired::of(&left, &right)?,
-            compares,
-        })
-    };
-    let Some(numbers) = numbers() else {
-        let reason = "the controllers were not run with the same seeds";
-        return missing(Missing::Run(reason.to_owned()));
-    };
-    let verdict = match check.relation {
-        Relation::About(share) => about(&left, &right, share),
-        relation => decide(relation, &numbers.paired.difference),
-    };
-    let reason = (verdict == Verdict::Undecided).then(|| match numbers.paired.difference.method {
-        Method::Single => "a single trial has no confidence interval".to_owned(),
-        _ if numbers.trials < 5 => {
-            format!("the confidence interval of {} trials allows both", numbers.trials)
-        }
-        _ => "the confidence interval allows both".to_owned(),
     });
-    CheckResult {
-        check: check.clone(),
+    Ok(Judged {
         verdict,
-        numbers: Some(numbers),
+        numbers: sides.numbers,
+        ranking: None,
         reason,
+    })
+}
+
+/// Both sides of a comparison, seed by seed.
+struct Sides {
+    left: Sample,
+    right: Sample,
+    numbers: Numbers,
+}
+
+impl Sides {
+    fn of(left: &Values, right: &Values) -> Result<Self, Missing> {
+        let compares = matches!((left, right), (Values::BySeed(_), Values::BySeed(_)));
+        let (left, right) = Values::paired(left.clone(), right.clone());
+        let numbers = || {
+            Some(Numbers {
+                trials: left.len(),
+                left: interval(&left)?,
+                right: interval(&right)?,
+                paired: Paired::of(&left, &right)?,
+                compares,
+            })
+        };
+        match numbers() {
+            Some(numbers) => Ok(Self { left, right, numbers }),
+            None => Err(Missing::Run(
+                "the controllers were not run with the same seeds".to_owned(),
+            )),
+        }
+    }
+
+    fn difference(&self, margin: Margin) -> Difference {
+        let numbers = &self.numbers;
+        let matters = margin.is_exceeded(numbers.left.mean, numbers.right.mean);
+        Difference::of_interval(&numbers.paired.difference, matters)
     }
 }
 
-/// The verdict by the confidence interval of left minus right.
-fn decide(relation: Relation, difference: &Interval) -> Verdict {
-    let (low, high) = (difference.low, difference.high);
-    let (holds, fails) = match relation {
-        Relation::Less => (high < 0.0, low >= 0.0),
-        Relation::AtMost => (high <= 0.0, low > 0.0),
-        Relation::More => (low > 0.0, high <= 0.0),
-        Relation::AtLeast => (low >= 0.0, high < 0.0),
-        Relation::About(_) => (false, false),
+impl Numbers {
+    /// The reason for which the interval decides nothing.
+    fn allows_both(&self) -> String {
+        match self.paired.difference.method {
+            Method::Single => "a single trial has no confidence interval".to_owned(),
+            _ if self.trials < 5 => {
+                format!("the confidence interval of {} trials allows both", self.trials)
+            }
+            _ => "the confidence interval allows both".to_owned(),
+        }
+    }
+}
+
+fn judge_superlative(
+    superlative: &Superlative,
+    scenario: &str,
+    results: &ResultSet<'_>,
+) -> Result<Judged, Missing> {
+    let values_of = |reading| -> Result<(&Reading, Values), Missing> {
+        Ok((reading, Values::of_reading(reading, scenario, results)?))
     };
-    match (holds, fails) {
-        (true, _) => Verdict::Holds,
-        (_, true) => Verdict::Fails,
-        _ => Verdict::Undecided,
+    let members: Vec<(&Reading, Values)> = superlative
+        .members
+        .iter()
+        .map(values_of)
+        .collect::<Result<_, _>>()?;
+    let others: Vec<(&Reading, Values)> = superlative.others().map(values_of).collect::<Result<_, _>>()?;
+    let margin = superlative.margin();
+    // Of each other beside each member.
+    let beside = |(_, other): &(&Reading, Values)| {
+        let sides = members.iter().map(|(_, member)| Sides::of(member, other));
+        sides.collect::<Result<Vec<Sides>, Missing>>()
+    };
+    let sides: Vec<Vec<Sides>> = others.iter().map(beside).collect::<Result<_, _>>()?;
+    let differences: Vec<Vec<Difference>> = sides
+        .iter()
+        .map(|sides| sides.iter().map(|sides| sides.difference(margin)).collect())
+        .collect();
+    let found = Standing::of(superlative.extreme, &differences).and_then(|standing| {
+        let [other, member] = standing.pair;
+        let pair = [members.get(member)?.0, others.get(other)?.0];
+        Some((standing, pair, sides.get(other)?.get(member)?.numbers))
+    });
+    let Some((standing, pair, numbers)) = found else {
+        return Err(Missing::Run(
+            "there is no other controller to compare with".to_owned(),
+        ));
+    };
+    let means: Vec<FlowMean> = FlowMean::of(&members, true)
+        .chain(FlowMean::of(&others, false))
+        .collect();
+    let reason = (standing.verdict == Verdict::Undecided).then(|| {
+        let mut pairs = means
+            .iter()
+            .flat_map(|one| means.iter().map(move |other| (one.mean, other.mean)));
+        if pairs.all(|(one, other)| !margin.is_exceeded(one, other)) {
+            format!("tie: {}", margin.of_ties())
+        } else if standing.is_beyond {
+            numbers.allows_both()
+        } else {
+            superlative.extreme.without_loser().to_owned()
+        }
+    });
+    Ok(Judged {
+        verdict: standing.verdict,
+        numbers,
+        ranking: Some(Ranking {
+            means,
+            pair: pair.map(|reading| reading.flow.to_string()),
+        }),
+        reason,
+    })
+}
+
+impl FlowMean {
+    fn of<'v>(values: &'v [(&Reading, Values)], is_member: bool) -> impl Iterator<Item = Self> + 'v {
+        values.iter().map(move |(reading, values)| Self {
+            flow: reading.flow.to_string(),
+            is_member,
+            mean: values.mean(),
+        })
     }
 }
 
@@ -228,147 +364,4 @@ fn about(left: &Sample, right: &Sample, share: f64) -> Verdict {
 fn interval(sample: &Sample) -> Option<Interval> {
     let values: Vec<f64> = sample.values().copied().collect();
     Interval::of(&values)
-}
-
-/// A number for each trial.
-#[derive(Clone, Debug, PartialEq)]
-enum Values {
-    /// The same for every seed: a constant, or a number of the ideal row of trials that do not vary.
-    Fixed(f64),
-    BySeed(Sample),
-}
-
-/// A reason for which a check has no numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Missing {
-    /// A controller was not run.
-    Run(String),
-    /// No run has the number.
-    Value(String),
-}
-
-impl Values {
-    /// The values of a sum. `scenario` is the one that makes the claim.
-    fn of_sum(terms: &[Term], scenario: &str, results: &ResultSet<'_>) -> Result<Self, Missing> {
-        let mut sum = Self::Fixed(0.0);
-        for term in terms {
-            let value = match &term.reading {
-                Some(reading) => Self::of_reading(reading, scenario, results)?,
-                None => Self::Fixed(1.0),
-            };
-            sum = sum.plus(term.factor, value);
-        }
-        Ok(sum)
-    }
-
-    /// The values of a metric; flows of one run are pooled. Failed runs and runs without the number are left out.
-    fn of_reading(reading: &Reading, scenario: &str, results: &ResultSet<'_>) -> Result<Self, Missing> {
-        let flow = &reading.flow;
-        let scenario = reading.scenario.as_deref().unwrap_or(scenario);
-        let rows = results.rows(scenario, &flow.case, &flow.controller);
-        let ideal = results.ideal(scenario, &flow.case);
-        let not_run = |who: &str| {
-            Missing::Run(match &reading.scenario {
-                Some(other) => format!("{who} was not run in {other}"),
-                None => format!("{who} was not run"),
-            })
-        };
-        if rows.is_empty() {
-            return Err(not_run(&flow.to_string()));
-        }
-        if ideal.is_empty() && reading.measure.over_ideal {
-            return Err(not_run(IDEAL));
-        }
-        let trials = ResultSet::trials(rows, &flow.role);
-        let mut sample: Sample = trials
-            .into_iter()
-            .filter_map(|(seed, rows)| Some((seed, reading.value(&rows, ideal)?)))
-            .collect();
-        if reading.deviation {
-            sample = from_median(&sample);
-        }
-        match sample.first_key_value() {
-            None => Err(Missing::Value(format!(
-                "no run of {flow} has the metric `{}`",
-                reading.measure.name()
-            ))),
-            Some((_, value)) if flow.controller == IDEAL && ideal.iter().all(|row| !row.varied) => {
-                Ok(Self::Fixed(*value))
-            }
-            Some(_) => Ok(Self::BySeed(sample)),
-        }
-    }
-
-    /// Adds `factor` times another, for the seeds that both have.
-    fn plus(self, factor: f64, other: Self) -> Self {
-        let scaled = |sample: Sample, scale: f64, offset: f64| {
-            let values = sample.into_iter();
-            Self::BySeed(
-                values
-                    .map(|(seed, value)| (seed, offset + scale * value))
-                    .collect(),
-            )
-        };
-        match (self, other) {
-            (Self::Fixed(one), Self::Fixed(other)) => Self::Fixed(one + factor * other),
-            (Self::Fixed(one), Self::BySeed(other)) => scaled(other, factor, one),
-            (Self::BySeed(one), Self::Fixed(other)) => scaled(one, 1.0, factor * other),
-            (Self::BySeed(one), Self::BySeed(other)) => {
-                let both = one
-                    .into_iter()
-                    .filter_map(|(seed, value)| Some((seed, value + factor * other.get(&seed)?)));
-                Self::BySeed(both.collect())
-            }
-        }
-    }
-
-    /// Both sides of a check for the seeds that both have.
-    fn paired(left: Self, right: Self) -> (Sample, Sample) {
-        let spread = |value: f64, seeds: &Sample| seeds.keys().map(|seed| (*seed, value)).collect();
-        match (left, right) {
-            // Nothing depends on a seed: as certain as two equal trials.
-            (Self::Fixed(left), Self::Fixed(right)) => {
-                let twice = |value: f64| Sample::from([(0, value), (1, value)]);
-                (twice(left), twice(right))
-            }
-            (Self::Fixed(left), Self::BySeed(right)) => (spread(left, &right), right),
-            (Self::BySeed(left), Self::Fixed(right)) => {
-                let right = spread(right, &left);
-                (left, right)
-            }
-            (Self::BySeed(mut left), Self::BySeed(mut right)) => {
-                left.retain(|seed, _| right.contains_key(seed));
-                right.retain(|seed, _| left.contains_key(seed));
-                (left, right)
-            }
-        }
-    }
-}
-
-impl Reading {
-    /// The number of one run, given by the rows of its flows.
-    fn value(&self, rows: &[&Row], ideal: &[&Row]) -> Option<f64> {
-        let rows = rows.iter().copied();
-        match self.window {
-            Some((window, _)) => self.measure.metric.pooled_in(window, rows),
-            None => self.measure.pooled(rows, ideal),
-        }
-    }
-}
-
-/// The distance of each value from the median of all.
-fn from_median(sample: &Sample) -> Sample {
-    let mut sorted: Vec<f64> = sample.values().copied().collect();
-    sorted.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (
-        sorted.get(sorted.len().saturating_sub(1) / 2),
-        sorted.get(sorted.len() / 2),
-    ) else {
-        return Sample::default();
-    };
-    let median = f64::midpoint(*low, *high);
-    sample
-        .iter()
-        .map(|(seed, value)| (*seed, (value - median).abs()))
-        .collect()
 }

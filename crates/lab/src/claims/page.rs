@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::check::{Relation, Term};
+use super::check::{Check, Relation, Term};
 use super::command::{ClaimsReport, RowReport};
-use super::judge::{CheckResult, ClaimResult, Verdict};
+use super::judge::{CheckResult, ClaimResult, Ranking, Verdict};
 use super::papers::PAPERS;
 use crate::metric::Unit;
 use crate::statistics::{Effect, Interval, Method};
@@ -15,11 +15,14 @@ const WIDTH: usize = 100;
 const MARKDOWN_WIDTH: usize = 118;
 
 /// Explanation of the notation, one bullet each.
-const NOTATION: [&str; 7] = [
+const NOTATION: [&str; 8] = [
     "A row (`P13-4`) is a statement of a paper: paper, then figure. It holds if all its claims hold; a claim holds if \
      all its checks hold, unless it says that one is enough.",
     "A check compares means over trials. It holds (+) if the 95 % confidence interval of left minus right confirms it, \
-     fails (-) if the interval contradicts it, and is undecided (?) otherwise. A tie is not fewer.",
+     fails (-) if the interval contradicts it, and is undecided (?) otherwise. Where a check states no number, means \
+     that differ by at most 5 %, or by less than one event, are a tie, which is undecided.",
+    "`least metric[members] among [all]` holds if no other has certainly less than a member and one has certainly \
+     more than all members; `most` is the opposite.",
     "`metric[controller]` is a metric of docs/runs.md in the runs of a controller; `ideal` is a sender that keeps \
      a link of the same rate busy without loss.",
     "`[controller@case]` reads one case of the scenario. Case names say what varies: `n40` is 40 other downloads, \
@@ -78,7 +81,8 @@ fn conclusion(report: &ClaimsReport) -> [String; 2] {
     };
     let rows: Vec<Verdict> = report.rows.iter().map(|row| row.verdict).collect();
     let claims = report.rows.iter().flat_map(|row| &row.claims);
-    let claims: Vec<Verdict> = claims.chain(&report.others).map(|claim| claim.verdict).collect();
+    let claims = claims.chain(&report.others).filter(|claim| claim.claim.decides);
+    let claims: Vec<Verdict> = claims.map(|claim| claim.verdict).collect();
     [
         format!("Rows of the papers in full: {}", count(&rows)),
         format!("Single claims in them: {}", count(&claims)),
@@ -149,6 +153,9 @@ impl Page {
         for claim in &row.claims {
             self.claim(claim, report);
         }
+        for claim in &row.beside {
+            self.claim(claim, report);
+        }
     }
 
     fn claim(&mut self, result: &ClaimResult, report: &ClaimsReport) {
@@ -158,10 +165,11 @@ impl Page {
             .split_once('/')
             .map_or(claim.id.as_str(), |(_, name)| name);
         let verdict = result.verdict.name();
+        let decides = if claim.decides { "" } else { " (does not decide)" };
         let words = if self.markdown {
-            format!("**{name}** {verdict}: {}", claim.says)
+            format!("**{name}** {verdict}{decides}: {}", claim.says)
         } else {
-            format!("{name} {verdict}: {}", claim.says)
+            format!("{name} {verdict}{decides}: {}", claim.says)
         };
         self.bullet(0, "- ", &words);
         let parts = [
@@ -266,22 +274,31 @@ pub(crate) fn numbers(result: &CheckResult) -> String {
     let Some(numbers) = &result.numbers else {
         return reason.unwrap_or_default().to_owned();
     };
-    let check = &result.check;
-    let (left, right) = (unit(&check.left), unit(&check.right));
-    let both = left.or(right).unwrap_or(Unit::Count);
-    let relation = match check.relation {
-        Relation::About(_) => "and",
-        _ => "against",
+    let unit = result
+        .check
+        .first_reading()
+        .map_or(Unit::Count, |reading| reading.measure.metric.unit);
+    let mut words = match (&result.check, &result.ranking) {
+        (Check::Comparison(comparison), _) => {
+            let relation = match comparison.relation {
+                Relation::About(_) => "and",
+                _ => "against",
+            };
+            format!(
+                "{} {relation} {}",
+                unit_of(&comparison.left).unwrap_or(unit).text(numbers.left.mean),
+                unit_of(&comparison.right)
+                    .unwrap_or(unit)
+                    .text(numbers.right.mean)
+            )
+        }
+        (Check::Superlative(_), Some(ranking)) => ranked(ranking, unit),
+        (Check::Superlative(_), None) => String::new(),
     };
-    let mut words = format!(
-        "{} {relation} {}",
-        left.unwrap_or(both).text(numbers.left.mean),
-        right.unwrap_or(both).text(numbers.right.mean)
-    );
     let _ = write!(
         words,
         ", difference {}",
-        interval(both, &numbers.paired.difference)
+        interval(unit, &numbers.paired.difference)
     );
     if let Some(ratio) = numbers.paired.ratio
         && numbers.compares
@@ -303,8 +320,23 @@ pub(crate) fn numbers(result: &CheckResult) -> String {
     words
 }
 
+/// The means of members and others, and the two flows whose difference follows.
+fn ranked(ranking: &Ranking, unit: Unit) -> String {
+    let means_of = |members: bool| {
+        let means = ranking.means.iter().filter(|mean| mean.is_member == members);
+        let words = means.map(|mean| format!("{} {}", mean.flow, unit.text(mean.mean)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let [member, other] = &ranking.pair;
+    format!(
+        "{} against {}; {member} against {other}",
+        means_of(true),
+        means_of(false)
+    )
+}
+
 /// Unit of the first reading of a sum.
-fn unit(terms: &[Term]) -> Option<Unit> {
+fn unit_of(terms: &[Term]) -> Option<Unit> {
     let reading = terms.iter().find_map(|term| term.reading.as_ref())?;
     Some(reading.measure.metric.unit)
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use playrate_cc::registry::split_list;
 use playrate_transport::ControllerChoice;
 
-use super::check::{Check, Claim, DEVIATION, Flow, NamedReading, Reading, Substitution, Term, parse};
+use super::check::{Check, Claim, Comparison, DEVIATION, Flow, Reading, Substitution, Superlative, Term};
+use super::syntax::{NamedCheck, NamedReading, NamedSuperlative, parse};
 use crate::metric::{EXCESS, METRICS, Measure};
 use crate::result::{ALL_ROLES, BULK, IDEAL, VIEWER};
 use crate::scenario::file::{BesideTable, ClaimTable};
@@ -70,6 +71,7 @@ pub(crate) fn read(document: &Document<'_>) -> Result<ScenarioClaims, ScenarioEr
             note: table.note.clone(),
             checks: checks(document, table, &scope)?,
             any: table.any,
+            decides: table.decides.unwrap_or(true),
         });
     }
     let beside = document.annotations.beside.iter();
@@ -156,6 +158,12 @@ fn list_key(reading: &NamedReading<'_>) -> String {
     reading.flows.split_whitespace().collect()
 }
 
+/// The cases that a check is about: all of `cases` if it leaves one open, otherwise a single one without a name.
+fn cases_of(cases: &[String], caseless: bool) -> impl Iterator<Item = &str> {
+    let named = cases.iter().filter(move |_| caseless).map(String::as_str);
+    named.chain((!caseless).then_some(""))
+}
+
 fn expected<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
     if names.is_empty() {
@@ -172,10 +180,53 @@ struct Choice<'a> {
 }
 
 impl Scope {
-    /// The checks that `text` stands for: one for each of `cases` (those of the claim) and each choice out of its
-    /// lists of controllers. Equal lists go together.
+    /// The checks that `text` stands for, in each of `cases` (those of the claim).
     fn checks(&self, text: &str, cases: &[String]) -> Result<Vec<Check>, String> {
-        let syntax = parse(text)?;
+        match parse(text)? {
+            NamedCheck::Comparison(named) => self.comparisons(&named, cases),
+            NamedCheck::Superlative(named) => self.superlatives(&named, cases),
+        }
+    }
+
+    /// The superlatives that a named one stands for: one in each of `cases`.
+    fn superlatives(&self, named: &NamedSuperlative<'_>, cases: &[String]) -> Result<Vec<Check>, String> {
+        let (members, among) = (self.flows(named.reading.flows)?, self.flows(named.among)?);
+        let is_among = |member: &Flow| among.iter().any(|(one, _)| one.is_of(member));
+        if let Some((stranger, _)) = members.iter().find(|(member, _)| !is_among(member)) {
+            return Err(format!(
+                "`{stranger}` is not among those that are compared: add it to the list after `among`"
+            ));
+        }
+        let is_member = |one: &Flow| members.iter().any(|(member, _)| member.is_of(one));
+        if among.iter().all(|(one, _)| is_member(one)) {
+            return Err(
+                "the members are compared with no other: add a controller to the list after `among`"
+                    .to_owned(),
+            );
+        }
+        let in_case = |flows: &[CaselessFlow], case: &str| -> Result<Vec<Reading>, String> {
+            let readings = flows.iter().map(|flow| self.reading(&named.reading, flow, case));
+            readings.collect()
+        };
+        let caseless = among.iter().any(|(_, caseless)| *caseless);
+        let cases = cases_of(cases, caseless);
+        let checks = cases.map(|case| {
+            Ok(Check::Superlative(Superlative {
+                extreme: named.extreme,
+                members: in_case(&members, case)?,
+                among: in_case(&among, case)?,
+            }))
+        });
+        checks.collect()
+    }
+
+    /// The comparisons that a named one stands for: one for each of `cases` and each choice out of its lists of
+    /// controllers. Equal lists go together.
+    fn comparisons(
+        &self,
+        syntax: &Comparison<NamedReading<'_>>,
+        cases: &[String],
+    ) -> Result<Vec<Check>, String> {
         let mut lists: Vec<(String, Vec<CaselessFlow>)> = Vec::new();
         for reading in syntax.readings() {
             let (measure, _) = measure(reading)?;
@@ -192,12 +243,10 @@ impl Scope {
             );
         }
         let mut flows = lists.iter().flat_map(|(_, flows)| flows);
-        let in_every_case = flows.any(|(_, caseless)| *caseless);
-        let no_case = [String::new()];
-        let cases = if in_every_case { cases } else { &no_case };
+        let caseless = flows.any(|(_, caseless)| *caseless);
         let choices: usize = lists.iter().map(|(_, flows)| flows.len()).product();
         let mut checks = Vec::new();
-        for case in cases {
+        for case in cases_of(cases, caseless) {
             for mut number in 0..choices {
                 let mut flows = BTreeMap::new();
                 // The last list runs fastest.
@@ -205,42 +254,60 @@ impl Scope {
                     flows.insert(key.as_str(), &list[number % list.len()]);
                     number /= list.len();
                 }
-                checks.push(self.check(&syntax, &Choice { flows, case })?);
+                checks.push(Check::Comparison(
+                    self.comparison(syntax, &Choice { flows, case })?,
+                ));
             }
         }
         Ok(checks)
     }
 
-    /// The check about one choice of flows.
-    fn check(&self, syntax: &Check<NamedReading<'_>>, choice: &Choice<'_>) -> Result<Check, String> {
+    /// The comparison of one choice of flows.
+    fn comparison(
+        &self,
+        syntax: &Comparison<NamedReading<'_>>,
+        choice: &Choice<'_>,
+    ) -> Result<Comparison, String> {
         let sum = |terms: &[Term<NamedReading<'_>>]| {
             let read = terms.iter().map(|term| {
                 let reading = term.reading.as_ref();
                 Ok(Term {
                     factor: term.factor,
-                    reading: reading.map(|reading| self.reading(reading, choice)).transpose()?,
+                    reading: reading.map(|reading| self.chosen(reading, choice)).transpose()?,
                 })
             });
             read.collect::<Result<Vec<Term>, String>>()
         };
-        let check = Check {
+        let comparison = Comparison {
             left: sum(&syntax.left)?,
             relation: syntax.relation,
             right: sum(&syntax.right)?,
         };
-        if check.sides_are_equal() {
-            return Err(format!("`{check}` compares something with itself"));
+        if comparison.sides_are_equal() {
+            return Err(format!("`{comparison}` compares something with itself"));
         }
-        Ok(check)
+        Ok(comparison)
     }
 
-    fn reading(&self, syntax: &NamedReading<'_>, choice: &Choice<'_>) -> Result<Reading, String> {
+    fn chosen(&self, syntax: &NamedReading<'_>, choice: &Choice<'_>) -> Result<Reading, String> {
+        match choice.flows.get(list_key(syntax).as_str()) {
+            Some(flow) => self.reading(syntax, flow, choice.case),
+            None => Err(format!("`{}` has no controller", syntax.metric)),
+        }
+    }
+
+    /// The reading of one flow, which is that in `case` if its own is left open.
+    fn reading(
+        &self,
+        syntax: &NamedReading<'_>,
+        (flow, caseless): &CaselessFlow,
+        case: &str,
+    ) -> Result<Reading, String> {
         let (measure, deviation) = measure(syntax)?;
         let scenario = scenario(syntax)?;
-        let chosen = choice.flows.get(list_key(syntax).as_str());
-        let (mut flow, caseless) = chosen.copied().cloned().unwrap_or_default();
-        if caseless && scenario.is_none() {
-            choice.case.clone_into(&mut flow.case);
+        let mut flow = flow.clone();
+        if *caseless && scenario.is_none() {
+            case.clone_into(&mut flow.case);
         }
         Ok(Reading {
             measure,

@@ -181,6 +181,8 @@ pub(crate) struct ClaimTable {
     /// True if one check is enough for the claim to hold.
     #[serde(default)]
     pub(crate) any: bool,
+    /// False for a claim that is reported beside its row and does not decide it; true if left out.
+    pub(crate) decides: Option<bool>,
 }
 
 #[derive(Debug, serde::Deserialize)]

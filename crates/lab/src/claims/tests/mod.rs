@@ -1,5 +1,8 @@
 //! Syntax of checks, verdicts, and the rows of the papers.
 
+mod margins;
+mod superlatives;
+
 use rstest::rstest;
 
 use super::check::Claim;
@@ -314,25 +317,9 @@ fn a_check_holds_or_fails_only_when_the_interval_says_so() {
     let reno = [50, 61, 55, 58, 49];
     assert_eq!(verdict(LESS, &reno, &[10, 19, 12, 15, 11]).0, Verdict::Holds);
     assert_eq!(verdict(LESS, &reno, &[90, 99, 92, 95, 91]).0, Verdict::Fails);
-    let (undecided, check) = verdict(LESS, &reno, &[50, 70, 40, 80, 35]);
+    let (undecided, check) = verdict(LESS, &reno, &[40, 60, 30, 70, 25]);
     let reason = Some("the confidence interval allows both");
     assert_eq!((undecided, check.reason.as_deref()), (Verdict::Undecided, reason));
-}
-
-#[test]
-fn a_small_difference_holds_when_every_seed_has_it() {
-    // The seeds differ by a hundred, the controllers by two or three.
-    let reno = [100, 200, 300, 150, 250];
-    assert_eq!(verdict(LESS, &reno, &[98, 197, 298, 147, 248]).0, Verdict::Holds);
-}
-
-#[test]
-fn without_variation_two_trials_decide_and_one_never_does() {
-    assert_eq!(verdict(LESS, &[5, 5], &[4, 4]).0, Verdict::Holds);
-    assert_eq!(verdict(LESS, &[5, 5], &[5, 5]).0, Verdict::Fails);
-    assert_eq!(verdict(LESS, &[5], &[4]).0, Verdict::Undecided);
-    let at_most = "frames_discarded[cubic] <= frames_discarded[reno]";
-    assert_eq!(verdict(at_most, &[5, 5], &[5, 5]).0, Verdict::Holds);
 }
 
 #[test]
