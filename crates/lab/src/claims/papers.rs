@@ -33,7 +33,7 @@ macro_rules! rows {
 /// Every row, in the order of the papers.
 pub(super) const PAPER_ROWS: &[PaperRow] = rows![
     "P12-3a": "with no bulk flow a stream video reaches a rate far above playback, close to NewReno's; with bulk \
-         flows it falls towards the playback rate, while NewReno videos stay well above it",
+         flows it falls towards the playback rate, while NewReno videos keep a comparatively high rate",
     "P12-3b": "the bulk flows' total throughput is higher when the videos use stream than when they use NewReno",
     "P12-3c": "packet loss probability is lower with stream than with NewReno",
     "P12-5": "alone, stream uses the open bandwidth as Cubic does; against a bulk flow it drops to about the \

@@ -221,3 +221,35 @@ fn other_controllers_take_the_places_in_a_superlative_beside() {
     let canonical = "least frames_discarded[ccpd] among [reno, cubic, ccpd]";
     assert_eq!(beside.checks[0].check.to_string(), canonical);
 }
+
+#[test]
+fn a_claim_that_does_not_decide_is_reported_beside_its_row() {
+    let mut rows = rows("reno", &[1, 2]);
+    let scenario = &open("p12-3", &Changes::default()).unwrap()[1];
+    for row in &mut rows {
+        row.key.scenario.clone_from(&scenario.name);
+        row.key.case.clone_from(&scenario.case);
+        row.key.scenario_hash.clone_from(&scenario.hash);
+    }
+    let report = report(&rows, &[]).unwrap();
+    let row = report.rows.iter().find(|row| row.row.id == "P12-3a").unwrap();
+    let ids = |claims: &[ClaimResult]| -> Vec<String> {
+        claims.iter().map(|claim| claim.claim.id.clone()).collect()
+    };
+    assert_eq!(ids(&row.beside), ["P12-3a/newreno-above-4.5-Mbit"]);
+    assert!(!ids(&row.claims).contains(&ids(&row.beside)[0]));
+    let parts: usize = report.rows.iter().map(|row| row.claims.len()).sum();
+    assert_eq!((report.rows.len(), parts), (29, 104));
+    // It fails, and the row is still one that was not run.
+    assert_eq!(
+        (row.verdict, row.beside[0].verdict),
+        (Verdict::NotRun, Verdict::Fails)
+    );
+    let text = to_text(&report);
+    let line = "newreno-above-4.5-Mbit fails (does not decide): ";
+    assert!(text.contains(line), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&to_json(&report)).unwrap();
+    let row = &json["rows"][0];
+    assert_eq!(row["beside"][0]["decides"], false);
+    assert_eq!(row["claims"][0]["decides"], true);
+}
