@@ -75,6 +75,26 @@ pub(super) fn parse(registry: &Registry, text: &str) -> Result<ControllerSpec, S
     complete(registry, read(registry, text)?)
 }
 
+/// `spec` with the component that `text` names behind `key`, in place of the one that it has.
+pub(super) fn replace(
+    registry: &Registry,
+    spec: &ControllerSpec,
+    key: Key,
+    text: &str,
+) -> Result<ControllerSpec, SpecError> {
+    let piece = format!("{key}={text}");
+    if !spec.algorithm.entry.takes_components() {
+        return Err(SpecError::TakesNoComponents {
+            name: spec.algorithm.entry.name().to_owned(),
+            component: format!("+{piece}"),
+        });
+    }
+    let (key, chosen) = read_component(registry, &piece)?;
+    let mut other = spec.clone();
+    other.components.insert(key, chosen);
+    complete(registry, other)
+}
+
 /// Reads `text` into a spec that has only the components which `text` names.
 fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     let mut pieces = split_outside(text, '+').map(str::trim);
@@ -159,8 +179,12 @@ fn read_component(registry: &Registry, piece: &str) -> Result<(Key, Chosen), Spe
     Ok((key, chosen))
 }
 
-/// Gives arguments to the parameters of `takers`, in order.
-fn assign(of: &str, arguments: &[(Option<&str>, &str)], takers: &mut [&mut Chosen]) -> Result<(), SpecError> {
+/// Gives arguments to the parameters of `takers`, in order. A name that several declare is that of the first.
+pub(super) fn assign(
+    of: &str,
+    arguments: &[(Option<&str>, &str)],
+    takers: &mut [&mut Chosen],
+) -> Result<(), SpecError> {
     let slots: Vec<(usize, Parameter)> = takers
         .iter()
         .enumerate()

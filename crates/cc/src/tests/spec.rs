@@ -145,6 +145,85 @@ fn a_value_out_of_range_is_refused_with_the_range(#[case] text: &str, #[case] ex
     }
 }
 
+#[rstest]
+#[case("cubic", "fast_convergence", "off", "cubic(fast_convergence=off)")]
+#[case("cubic(off)+idle=cwv", "fast_convergence", "on", "cubic+idle=cwv")]
+#[case("reno-cwv", "forget_ssthresh", "on", "reno+idle=cwv(forget_ssthresh=on)")]
+#[case(
+    "ccp-lb(2,3)+loss=ignore",
+    "floor",
+    "1",
+    "ccp(kp=3,floor=1)+shape=playout-buffer(pob_rate=2)+loss=ignore"
+)]
+fn an_argument_is_replaced_where_it_is_declared(
+    #[case] given: &str,
+    #[case] name: &str,
+    #[case] value: &str,
+    #[case] expected: &str,
+) {
+    let changed = spec(given).with_argument(name, value).expect("a valid argument");
+    assert_eq!(changed.to_string(), expected);
+    assert_eq!(changed, spec(expected));
+}
+
+#[rstest]
+#[case("cubic", "fast", "off", "it takes fast_convergence")]
+#[case("cubic", "fast_convergence", "never", "on or off")]
+#[case("ccp", "floor", "0", "a number from 1 to 100")]
+fn an_argument_that_does_not_fit_is_refused(
+    #[case] given: &str,
+    #[case] name: &str,
+    #[case] value: &str,
+    #[case] expected: &str,
+) {
+    let error = spec(given)
+        .with_argument(name, value)
+        .expect_err("must be refused");
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+#[rstest]
+#[case("cubic", Key::Start, "hystartpp", "cubic+start=hystartpp")]
+#[case(
+    "cubic(off)+start=hystartpp",
+    Key::Start,
+    "standard",
+    "cubic(fast_convergence=off)"
+)]
+#[case(
+    "reno-cwv",
+    Key::Idle,
+    "cwv(forget_ssthresh=on)",
+    "reno+idle=cwv(forget_ssthresh=on)"
+)]
+fn a_component_takes_the_place_of_another(
+    #[case] given: &str,
+    #[case] key: Key,
+    #[case] component: &str,
+    #[case] expected: &str,
+) {
+    let changed = spec(given)
+        .with_component(key, component)
+        .expect("a valid component");
+    assert_eq!(changed.to_string(), expected);
+    assert_eq!(changed, spec(expected));
+}
+
+#[rstest]
+#[case("cubic", Key::Start, "fast", "expected one of: standard, hystartpp")]
+#[case("cubic", Key::Loss, "guard", "answers losses itself")]
+fn a_component_that_does_not_fit_is_refused(
+    #[case] given: &str,
+    #[case] key: Key,
+    #[case] component: &str,
+    #[case] expected: &str,
+) {
+    let error = spec(given)
+        .with_component(key, component)
+        .expect_err("must be refused");
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
 #[test]
 fn a_list_splits_at_commas_outside_parentheses() {
     let registry = registry();
