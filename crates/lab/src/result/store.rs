@@ -285,12 +285,16 @@ impl<'a> ResultSet<'a> {
     pub(crate) fn of(rows: impl IntoIterator<Item = &'a Row>) -> Self {
         let mut set = Self::default();
         for row in rows {
-            let key = &row.key;
-            let cases = set.rows.entry(&key.scenario).or_default();
-            let controllers = cases.entry(&key.case).or_default();
-            controllers.entry(&key.controller).or_default().push(row);
+            set.add(&row.key.controller, row);
         }
         set
+    }
+
+    /// Adds a row as one of `controller`, whatever its own controller is.
+    pub(crate) fn add(&mut self, controller: &'a str, row: &'a Row) {
+        let cases = self.rows.entry(&row.key.scenario).or_default();
+        let controllers = cases.entry(&row.key.case).or_default();
+        controllers.entry(controller).or_default().push(row);
     }
 
     /// All rows of a controller, given by its canonical spec.

@@ -8,6 +8,7 @@ mod progress;
 mod shard;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -129,44 +130,46 @@ pub(crate) fn make(
     stop: &AtomicBool,
     out: &mut impl Write,
 ) -> Result<PathBuf, CommandError> {
-    let all = plan(scenarios);
+    let jobs = plan(scenarios);
+    make_jobs(jobs, args, stop, out)
+}
+
+/// Makes `all` with the options of `args`; the scenarios that these name are ignored ([`run`]).
+///
+/// # Errors
+/// As [`run`], but for invalid scenarios.
+pub(crate) fn make_jobs(
+    all: Vec<Job>,
+    args: &RunArgs,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<PathBuf, CommandError> {
     let shard_plan = args.shard.map(|shard| ShardPlan::new(shard, &all));
+    let scenarios: BTreeMap<String, Arc<Scenario>> = all
+        .iter()
+        .map(|job| (job.key.scenario.clone(), Arc::clone(&job.scenario)))
+        .collect();
     let jobs = match args.shard {
         Some(shard) => shard.select(all),
         None => all,
     };
     let mut store = open(args, shard_plan.as_ref())?;
-    for scenario in scenarios {
+    for scenario in scenarios.values() {
         store.add_scenario(scenario).map_err(stored(args))?;
     }
-    let missing = jobs
-        .iter()
-        .filter(|job| store.rows(&job.key, job.rows()).is_none());
-    let todo: Vec<&Job> = missing.collect();
     let options = PoolOptions {
         threads: args.jobs,
         series: args.series,
     };
-    let (mut made, mut failed, mut unstored) = (0, Vec::new(), None);
-    work(&todo, options, stop, |index, result| match result {
-        Ok(results) => {
-            made += 1;
-            let kept = store.add(results.rows).and_then(|()| {
-                let mut series = results.series.iter();
-                series.try_for_each(|(name, text)| store.add_series(name, text))
-            });
-            if let Err(error) = kept {
-                unstored.get_or_insert(error);
-            }
-        }
-        Err(why) => failed.push(format!("{}: {why}", todo[index].key.run_name())),
-    });
-    if let Some(error) = unstored {
-        return Err(stored(args)(error));
-    }
-    if stop.load(Relaxed) && made + failed.len() < todo.len() {
+    let planned: Vec<&Job> = jobs.iter().collect();
+    let MissingRuns {
+        missing,
+        made,
+        failed,
+    } = make_missing(&planned, &mut store, options, stop).map_err(stored(args))?;
+    if stop.load(Relaxed) && made + failed.len() < missing {
         return Err(CommandError::Stopped {
-            done: jobs.len() - (todo.len() - made),
+            done: jobs.len() - (missing - made),
             all: jobs.len(),
             directory: args.out.clone(),
         });
@@ -184,6 +187,56 @@ pub(crate) fn make(
         .map_err(stored(args))?;
     writeln!(out, "Every run is a line of {}", file.display()).map_err(CommandError::Print)?;
     Ok(file)
+}
+
+/// Outcome of making the runs that a store lacked.
+#[derive(Debug)]
+pub(crate) struct MissingRuns {
+    /// Number of runs that the store lacked.
+    pub(crate) missing: usize,
+    /// Number of them that were made.
+    pub(crate) made: usize,
+    /// Name and error message of each that failed.
+    pub(crate) failed: Vec<String>,
+}
+
+/// Makes those of `jobs` that `store` lacks, shows progress on stderr and adds rows and time series to `store`. When
+/// `stop` becomes true, the finished runs are kept.
+///
+/// # Errors
+/// If the rows or series of a run cannot be stored; the other runs are made nevertheless.
+pub(crate) fn make_missing(
+    jobs: &[&Job],
+    store: &mut Store,
+    options: PoolOptions,
+    stop: &AtomicBool,
+) -> io::Result<MissingRuns> {
+    let missing = jobs
+        .iter()
+        .filter(|job| store.rows(&job.key, job.rows()).is_none());
+    let missing: Vec<&Job> = missing.copied().collect();
+    let (mut made, mut failed, mut unstored) = (0, Vec::new(), None);
+    work(&missing, options, stop, |index, result| match result {
+        Ok(results) => {
+            made += 1;
+            let kept = store.add(results.rows).and_then(|()| {
+                let mut series = results.series.iter();
+                series.try_for_each(|(name, text)| store.add_series(name, text))
+            });
+            if let Err(error) = kept {
+                unstored.get_or_insert(error);
+            }
+        }
+        Err(why) => failed.push(format!("{}: {why}", missing[index].key.run_name())),
+    });
+    match unstored {
+        Some(error) => Err(error),
+        None => Ok(MissingRuns {
+            missing: missing.len(),
+            made,
+            failed,
+        }),
+    }
 }
 
 /// The error of storing results in the directory of `args`.
