@@ -19,6 +19,7 @@ use crate::report::{self, ReportArgs};
 use crate::run::{self, RunArgs};
 use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
 use crate::sweep::{self, SweepArgs};
+use crate::worlds::{self, WorldsArgs};
 
 /// Experiments with congestion control for video
 #[derive(Debug, Parser)]
@@ -53,6 +54,8 @@ enum Command {
     Report(ReportArgs),
     /// Run all controllers in all scenarios of the papers and rank them by what viewers see
     Matrix(MatrixArgs),
+    /// Search what the papers leave open for values under which their claims hold, and count in how many they do
+    Worlds(WorldsArgs),
 }
 
 const FAILED: u8 = 1;
@@ -112,6 +115,9 @@ pub async fn main() -> ExitCode {
                 return failure(&error, true);
             }
             in_background(move |stop| matrix::run(&args, stop, &mut std::io::stdout())).await
+        }
+        Command::Worlds(args) => {
+            in_background(move |stop| worlds::run(&args, stop, &mut std::io::stdout())).await
         }
     }
 }

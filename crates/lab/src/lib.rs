@@ -8,7 +8,8 @@
 //!   their rows; `merge` joins the rows of several machines.
 //! - `metric` names every number of a row, `result` stores and finds rows, `statistics` has confidence intervals
 //!   and effect sizes.
-//! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers.
+//! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers,
+//!   `worlds` searches the parameters that the papers leave open.
 //! - [`svg`] writes SVG, `figure` draws, `report` makes a page of results.
 //! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time.
 
@@ -33,6 +34,7 @@ mod statistics;
 pub mod svg;
 mod sweep;
 mod words;
+mod worlds;
 
 pub use cli::main;
 pub use error::CommandError;

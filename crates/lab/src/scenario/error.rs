@@ -76,9 +76,14 @@ pub(crate) struct SourceMap<'a> {
 impl<'a> SourceMap<'a> {
     /// A map of the parsed text of `source`, without settings and outside of cases.
     pub(super) fn new(source: &'a ScenarioSource, table: &'a DeTable<'a>) -> Self {
+        Self::of_text(&source.file, &source.text, table)
+    }
+
+    /// A map of the text of `file` and its parsed form, without settings and outside of cases.
+    pub(crate) fn of_text(file: &'a str, text: &'a str, table: &'a DeTable<'a>) -> Self {
         Self {
-            file: &source.file,
-            text: &source.text,
+            file,
+            text,
             table,
             settings: &[],
             case: "",

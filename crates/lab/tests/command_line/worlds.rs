@@ -1,0 +1,236 @@
+//! `lab worlds` as a user has it.
+
+use serde_json::Value;
+
+use super::Lab;
+
+/// Both fitted parts hold over a fast path without loss only; the judged one in every world.
+const SCENARIO: &str = r#"
+about = "A few seconds."
+claims = ["T-1", "T-2"]
+controllers = ["reno", "cubic"]
+trials = 2
+[title]
+trace = "film-1080p"
+rate = "2Mbit/s"
+duration = "6s"
+[path]
+rate = "3Mbit/s"
+rtt = "40ms"
+queue = "1000packets"
+[quick]
+duration = "3s"
+[[claim]]
+id = "T-1/lost"
+says = "reno loses nothing"
+check = ["lost_packets[reno] <= 0"]
+[[claim]]
+id = "T-1/fast"
+says = "cubic is far faster than the title"
+check = ["throughput_bps[cubic] >= 4e6"]
+[[claim]]
+id = "T-2"
+says = "reno plays within a minute"
+check = ["startup_delay_s[reno] <= 60"]
+"#;
+
+const BED: &str = r#"
+about = "Two unknowns, of whose combinations one makes all claims hold."
+scenarios = ["./few.toml"]
+[fit]
+rows = ["T-1"]
+[judge]
+rows = ["T-2"]
+[search]
+worlds = 3
+judged = 2
+[quick]
+worlds = 2
+judged = 1
+[[unknown]]
+name = "rate"
+why = "Not given."
+key = "path.rate"
+nominal = "3Mbit/s"
+choices = ["2.5Mbit/s", "3Mbit/s", "4Mbit/s", "10Mbit/s"]
+[[unknown]]
+name = "loss"
+why = "Not given."
+key = "path.loss"
+nominal = "none"
+choices = ["none", "5%", "10%", "20%"]
+[[unknown]]
+name = "start"
+why = "Not given."
+component = "start"
+of = ["cubic"]
+nominal = "standard"
+choices = ["standard", "hystartpp"]
+"#;
+
+fn lab() -> Lab {
+    let lab = Lab::with(SCENARIO);
+    lab.write("bed.toml", BED);
+    lab
+}
+
+fn lines(lab: &Lab, file: &str) -> Vec<Value> {
+    let text = lab.read(file);
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn the_search_finds_the_world_in_which_all_fitted_claims_hold() {
+    let lab = lab();
+    let printed = lab.succeeds("worlds ./bed.toml --out out");
+    for words in [
+        "fitted world    2 of 2 fitted, 1 of 1 judged",
+        "10Mbit/s (3Mbit/s)",
+        "T-1/fast",
+        "worlds.jsonl",
+    ] {
+        assert!(printed.contains(words), "{words} is missing in: {printed}");
+    }
+    let outcome: Value = serde_json::from_str(&lab.read("out/worlds.json")).unwrap();
+    assert_eq!(outcome["fitted"]["choices"]["rate"], "10Mbit/s");
+    assert_eq!(outcome["fitted"]["choices"]["loss"], "none");
+    assert_eq!(outcome["fitted"]["fit"]["holds"], 2);
+    assert_eq!(outcome["nominal"]["choices"]["rate"], "3Mbit/s");
+    // No world of the sample is that one: a step led to it.
+    let worlds = lines(&lab, "out/worlds.jsonl");
+    let sampled = worlds
+        .iter()
+        .filter(|line| line["origin"] == "sample" && line["stage"] == "sample");
+    let scores: Vec<_> = sampled
+        .map(|line| line["fit"]["holds"].as_u64().unwrap())
+        .collect();
+    assert_eq!(scores.len(), 3);
+    assert!(scores.iter().all(|score| *score < 2), "{scores:?}");
+    let share = scores.iter().sum::<u64>();
+    let parts = outcome["parts"].as_array().unwrap();
+    let robust: f64 = parts[..2]
+        .iter()
+        .map(|part| part["robustness"].as_f64().unwrap())
+        .sum();
+    assert!((robust * 3.0 - share as f64).abs() < 0.001, "{outcome:#}");
+    assert_eq!(
+        (&parts[2]["judged"], &parts[2]["worlds"]),
+        (&Value::Bool(true), &Value::from(2))
+    );
+    assert!(parts[0]["robustness"].as_f64().unwrap() < 1.0);
+}
+
+#[test]
+fn the_same_search_gives_the_same_bytes_on_any_number_of_threads_and_when_resumed() {
+    let lab = lab();
+    lab.succeeds("worlds ./bed.toml --quick --jobs 1 --out one");
+    lab.succeeds("worlds ./bed.toml --quick --jobs 3 --out many");
+    let whole = lab.tree("one");
+    assert_eq!(whole, lab.tree("many"));
+    let runs = lab.read("one/runs.jsonl");
+    let mut keys: Vec<&str> = runs
+        .lines()
+        .map(|row| row.split("\"viewer\":").next().unwrap())
+        .collect();
+    let rows = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), rows, "a run was made twice");
+
+    // As if it had been interrupted after five runs.
+    let done: String = runs.split_inclusive('\n').take(5).collect();
+    std::fs::create_dir(lab.path("part")).unwrap();
+    lab.write(
+        "part/runs.part.jsonl",
+        &done.replace("\"frames_shown\":90", "\"frames_shown\":89"),
+    );
+    let said = lab.is_refused("worlds ./bed.toml --quick --out part");
+    assert!(said.contains("--resume"), "{said}");
+    lab.succeeds("worlds ./bed.toml --quick --out part --resume");
+    assert_eq!(lab.read("part/worlds.json"), lab.read("one/worlds.json"));
+    assert_eq!(lab.read("part/runs.jsonl").lines().count(), rows);
+    // What was there is taken as it is.
+    let marked = lab.read("part/runs.jsonl");
+    assert_eq!(
+        marked.matches("\"frames_shown\":89").count(),
+        done.matches("\"frames_shown\":90").count()
+    );
+}
+
+#[test]
+fn another_seed_draws_another_sample() {
+    let lab = lab();
+    lab.succeeds("worlds ./bed.toml --quick --worlds 4 --seed 2 --out two");
+    lab.succeeds("worlds ./bed.toml --quick --worlds 4 --seed 3 --out three");
+    let choices = |out: &str| -> Vec<Value> {
+        let all = lines(&lab, &format!("{out}/worlds.jsonl"));
+        let sampled = all
+            .into_iter()
+            .filter(|line| line["origin"] == "sample" && line["stage"] == "sample");
+        sampled.map(|line| line["choices"].clone()).collect()
+    };
+    assert_eq!(choices("two").len(), 4);
+    assert_ne!(choices("two"), choices("three"));
+}
+
+#[test]
+fn shards_of_the_sample_are_merged_and_the_search_goes_on_from_there() {
+    let lab = lab();
+    lab.succeeds("worlds ./bed.toml --quick --worlds 3 --out whole");
+    for shard in [1, 2] {
+        lab.succeeds(&format!(
+            "worlds ./bed.toml --quick --worlds 3 --shard {shard}/2 --out shard{shard}"
+        ));
+    }
+    lab.succeeds("merge shard1 shard2 --out merged");
+    let merged = lab.read("merged/runs.jsonl");
+    lab.succeeds("worlds ./bed.toml --quick --worlds 3 --out merged --resume");
+    for file in ["runs.jsonl", "worlds.json", "worlds.jsonl"] {
+        assert_eq!(
+            lab.read(&format!("merged/{file}")),
+            lab.read(&format!("whole/{file}"))
+        );
+    }
+    let whole = lab.read("whole/runs.jsonl");
+    assert!(
+        whole.starts_with(&merged) && merged.lines().count() > 5,
+        "{merged}"
+    );
+}
+
+#[test]
+fn plan_and_show_run_nothing() {
+    let lab = lab();
+    let plan = lab.succeeds("worlds ./bed.toml --plan");
+    for words in [
+        "bed: 3 unknowns, 2 fitted parts, 1 judged parts",
+        "steps of one unknown",
+        "CPU time",
+    ] {
+        assert!(plan.contains(words), "{words} is missing in: {plan}");
+    }
+    let shown = lab.succeeds("worlds ./bed.toml --show");
+    for words in [
+        "Fitted rows: T-1 (2 parts).",
+        "Sets path.loss.",
+        "Candidates: none, 5%, 10%, 20%.",
+    ] {
+        assert!(shown.contains(words), "{words} is missing in: {shown}");
+    }
+    assert!(!lab.path("lab-worlds").exists());
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_line_and_correction() {
+    let lab = lab();
+    lab.write("bad.toml", &BED.replace("path.loss", "path.los"));
+    let said = lab.is_refused("worlds ./bad.toml --out out");
+    assert!(
+        said.contains("bad.toml, line 25") && said.contains("los"),
+        "{said}"
+    );
+    let said = lab.is_refused("worlds nowhere");
+    assert!(said.contains("kyutech, ns2, mininet"), "{said}");
+}
