@@ -25,7 +25,7 @@ pub use output::LiveReport;
 
 use crate::error::CommandError;
 use crate::result::Row;
-use crate::run::{Job, PoolOptions, ProgressDisplay, plan, work};
+use crate::run::{Job, PoolOptions, ProgressDisplay, plan, rehearsed, work};
 use crate::scenario::Scenario;
 use crate::sim::{self, LiveOptions, LiveRun, RunHandle, Setup, SimError};
 use crate::words::{count, time};
@@ -171,7 +171,7 @@ fn millis(time: Duration) -> u64 {
 
 /// Makes live runs one after the other.
 struct LiveRunner<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a Arc<Scenario>,
     display: ProgressDisplay,
     done: usize,
     stop: &'a AtomicBool,
@@ -185,7 +185,15 @@ impl LiveRunner<'_> {
         controller: &ControllerChoice,
         seed: u64,
     ) -> Result<Option<(Vec<Attempt>, LiveRun)>, CommandError> {
-        let setup = self.scenario.setup(controller, seed).without_taps();
+        let rehearsal = Arc::new(RunHandle::default());
+        let begins = {
+            let (scenario, controller) = (Arc::clone(self.scenario), controller.clone());
+            tokio::task::spawn_blocking(move || rehearsed(&scenario, &controller, seed, &rehearsal))
+        };
+        let begins = begins
+            .await
+            .map_err(|error| SimError::setup("the rehearsal", &error))??;
+        let setup = self.scenario.setup(&begins, seed).without_taps();
         let mut attempts = Vec::new();
         loop {
             let options = LiveOptions {

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use playrate_transport::ControllerChoice;
 
 use super::progress::ProgressDisplay;
+use super::rehearsal::rehearsed;
 use crate::result::{IDEAL, ResultKey, Row, series_files};
 use crate::scenario::{Scenario, TrialValues, Vary};
 use crate::sim::{self, RunHandle, SimError};
@@ -43,6 +44,7 @@ impl Job {
                 carried.map_or(title.len(), |bytes| bytes.as_u64().min(title.len()))
             }
         };
+        let rehearsal = if scenario.remembers_ssthresh { of_titles } else { 0 };
         let of_titles = of_titles.saturating_mul(viewers.count.into());
         // Bulk flows fill the link until the last viewer has finished, at least for the title's duration.
         let stay = title.title().duration();
@@ -54,10 +56,11 @@ impl Job {
             .rate
             .mean()
             .map(|rate| (rate * length).as_u64());
-        match (&scenario.bulk, link) {
+        let measured = match (&scenario.bulk, link) {
             (Some(_), Some(link)) => link.max(of_titles),
             _ => of_titles,
-        }
+        };
+        measured.saturating_add(rehearsal)
     }
 
     /// Number of rows that the run has.
@@ -237,7 +240,8 @@ fn make(job: &Job, series: bool, handle: &Arc<RunHandle>) -> Result<JobResults, 
             series: Vec::new(),
         });
     };
-    let mut setup = scenario.setup(controller, job.key.seed);
+    let controller = rehearsed(scenario, controller, job.key.seed, handle)?;
+    let mut setup = scenario.setup(&controller, job.key.seed);
     setup.taps = series;
     let run = sim::run_with(&setup, handle)?;
     Ok(JobResults {

@@ -5,6 +5,7 @@
 
 mod job;
 mod progress;
+mod rehearsal;
 mod shard;
 mod summary;
 
@@ -19,6 +20,7 @@ use clap::Args;
 
 pub(crate) use job::{Job, PoolOptions, SeriesOf, plan, work};
 pub(crate) use progress::ProgressDisplay;
+pub(crate) use rehearsal::rehearsed;
 pub(crate) use shard::{PlannedRun, Shard, ShardPlan};
 
 use crate::error::CommandError;

@@ -91,6 +91,10 @@ impl Scenario {
         if let Some(viewers) = self.viewers_words() {
             lines.push(("Viewers", viewers));
         }
+        if self.remembers_ssthresh {
+            let words = "begin with the ssthresh that one viewer before them, alone, left behind";
+            lines.push(("Servers", words.to_owned()));
+        }
         if let Some(bulk) = &self.bulk {
             let controller = bulk.controller.as_ref().map_or_else(
                 || "the controller of the viewers".to_owned(),

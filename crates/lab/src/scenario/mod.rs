@@ -7,6 +7,7 @@ mod document;
 mod error;
 mod explain;
 pub(crate) mod file;
+mod memory;
 mod path;
 mod setting;
 mod source;
@@ -32,6 +33,7 @@ pub(crate) use document::Document;
 pub use error::ScenarioError;
 pub(crate) use error::SourceMap;
 pub(crate) use explain::explain;
+pub(crate) use memory::{kept_ssthresh, with_ssthresh};
 pub use setting::Setting;
 pub use source::ScenarioSource;
 pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
@@ -86,6 +88,8 @@ pub struct Scenario {
     pub(crate) windows: Vec<Window>,
     /// True if the client sends the size of its playout buffer to the server.
     pub(crate) server_knows_buffer: bool,
+    /// True if a run begins with the slow start threshold that a connection before it left behind.
+    pub(crate) remembers_ssthresh: bool,
     /// The whole file, with all cases.
     pub(crate) text: Arc<str>,
     /// Identifies everything that a run depends on besides controller and seed: 16 hexadecimal digits.
@@ -170,6 +174,8 @@ impl Scenario {
             return Err(map.at(file.controllers.span(), problem));
         }
         let controllers = file.controllers.into_inner().into_iter();
+        let controllers: Vec<ControllerChoice> = controllers.map(|text| text.0).collect();
+        let remembers_ssthresh = memory::check(map, viewer.remembers_ssthresh.as_ref(), &controllers)?;
         let vary = file.vary.map_or_else(Vary::default, |vary| vary.0);
         let number = |number: &Spanned<f64>| *number.get_ref();
         Ok(Self {
@@ -180,7 +186,8 @@ impl Scenario {
             about: file.about.trim().to_owned(),
             source: file.source,
             claims: file.claims,
-            controllers: controllers.map(|text| text.0).collect(),
+            controllers,
+            remembers_ssthresh,
             trials: changes.trials.unwrap_or(trials),
             seed: changes.seed.or(file.seed).unwrap_or(1),
             vary,

@@ -120,3 +120,24 @@ fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads()
     let series = "with1/series/flows/reno-seed1-bulk2-transport.csv";
     assert!(lab.path(series).exists());
 }
+
+#[test]
+fn a_server_that_remembers_ssthresh_leaves_slow_start_there() {
+    let lab = Lab::with(&SCENARIO.replace("loss = \"0.5%\"", "queue = \"0.5bdp\""));
+    let remembers = format!("{}\n[viewer]\nremembers_ssthresh = true\n", lab.read("few.toml"));
+    lab.write("again.toml", &remembers);
+    let first_exit = |name: &str| -> Vec<f64> {
+        lab.succeeds(&format!("run ./{name}.toml --trials 1 --out {name}"));
+        let rows = lab.read(&format!("{name}/runs.jsonl"));
+        let rows = rows
+            .lines()
+            .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
+        rows.filter_map(|row| row["startup_window_bytes"].as_f64())
+            .collect()
+    };
+    let (fresh, again) = (first_exit("few"), first_exit("again"));
+    assert_eq!((fresh.len(), again.len()), (2, 2));
+    for (fresh, again) in fresh.iter().zip(&again) {
+        assert!(again < fresh, "{again} after {fresh}");
+    }
+}

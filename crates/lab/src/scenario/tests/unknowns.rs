@@ -114,6 +114,31 @@ fn a_variable_title_has_the_same_rate_in_other_frames() {
     assert!(text.contains("its rate 1.5 times as variable"), "{text}");
 }
 
+#[test]
+fn a_connection_leaves_the_larger_of_ssthresh_and_half_its_window_behind() {
+    let end = |window, ssthresh: Option<u64>| {
+        let mut end = playrate_cc::Snapshot::default();
+        (end.window, end.ssthresh) = (Bytes::new(window), ssthresh.map(Bytes::new));
+        kept_ssthresh(&end).map(Bytes::as_u64)
+    };
+    assert_eq!(end(100_000, Some(30_000)), Some(50_000));
+    assert_eq!(end(40_000, Some(30_000)), Some(30_000));
+    assert_eq!(end(40_000, None), None);
+    let cubic: ControllerChoice = "cubic+start=hystartpp".parse().unwrap();
+    let begins = with_ssthresh(&cubic, Bytes::from_kb(64)).unwrap();
+    assert_eq!(begins.to_string(), "cubic(ssthresh=64kB)+start=hystartpp");
+    let viewer = |controllers: &str| {
+        let text = GOOD.replace("[\"reno\", \"cubic\"]", controllers);
+        format!("{text}\n[viewer]\nremembers_ssthresh = true\n")
+    };
+    assert!(parse(&viewer("[\"cubic\"]")).remembers_ssthresh);
+    let error = problem(&viewer("[\"cubic\", \"quinn-cubic\"]"));
+    assert!(
+        error.contains("`viewer.remembers_ssthresh`: ") && error.contains("`quinn-cubic`"),
+        "{error}"
+    );
+}
+
 #[rstest]
 #[case::scale(with(LOSS, "loss_scale = -1"), "path.loss_scale", "0 or more")]
 #[case::certain(
