@@ -237,12 +237,12 @@ impl CongestionController for Composed {
             Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
             Signal::EcnCe => (Reason::EcnCe, false),
         };
+        let lost_again = self.core.lost_again(event);
         if self.core.in_recovery(event.newest_sent) {
             self.components.idle.on_further_congestion(&mut self.core, event);
-        } else if !self.core.is_silent(event.now) {
+        } else if !(lost_again || self.core.is_silent(event.now)) {
             self.reduce(event, reason);
         }
-        let lost_again = self.core.lost_again(event);
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
         if persistent || lost_again {
             let (core, components) = (&mut self.core, &mut self.components);

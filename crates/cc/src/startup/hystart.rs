@@ -21,7 +21,7 @@ const TRAIN_DIVISOR: u64 = 2;
 const MIN_SAMPLES: u32 = 8;
 /// Smallest rise of the RTT that counts: `HYSTART_DELAY_MIN`, 4 ms.
 const DELAY_MIN_NS: u64 = 4_000_000;
-/// Largest rise that is asked for: `HYSTART_DELAY_MAX`, 16 ms.
+/// Largest rise that is required: `HYSTART_DELAY_MAX`, 16 ms.
 const DELAY_MAX_NS: u64 = 16_000_000;
 /// The rise that counts is this fraction of the smallest RTT (`delay_min >> 4` as eighths of
 /// a millisecond, like `delay_min`).

@@ -1,4 +1,4 @@
-//! [`Resends`]: data that was lost and sent again, for senders to whom losing it again costs a timeout.
+//! [`Resends`]: lost data that was sent again (`recovery=tcp`): losing it once more costs a timeout.
 
 use super::MINIMUM_RTO_NS;
 use crate::Timestamp;
@@ -15,19 +15,38 @@ pub(crate) const RECOVERY: Parameter = Parameter::word(
      timeout and begins with the smallest window (RFC 6675 §5.1, RFC 5681 §3.1)",
 );
 
+/// Ranges that are remembered; older ones are forgotten.
+const RANGES: usize = 32;
+
 /// Data sent again, and the silence after it was lost once more.
 ///
 /// A transport sends lost data before any other, so that the bytes that leave after a loss are those that were lost.
 /// If a packet is lost that left among them, TCP with SACK (RFC 6675) has no second fast retransmission and is silent
 /// until its timer fires; `recovery=tcp` keeps the window at its minimum for that time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Resends {
     /// Lost bytes that were not sent again yet.
     owed: u64,
-    /// Departures of the first and the last burst that carried lost data.
-    range: Option<(Timestamp, Timestamp)>,
+    /// Departures of the first and last burst of each run of bursts that carried lost data.
+    ranges: [Option<(Timestamp, Timestamp)>; RANGES],
+    /// Place of the newest range.
+    newest: usize,
+    /// True if the next burst with lost data follows one without.
+    opens_range: bool,
     /// Time at which the timer would have fired.
     silent_until: Option<Timestamp>,
+}
+
+impl Default for Resends {
+    fn default() -> Self {
+        Self {
+            owed: 0,
+            ranges: [None; RANGES],
+            newest: 0,
+            opens_range: true,
+            silent_until: None,
+        }
+    }
 }
 
 impl Resends {
@@ -39,25 +58,32 @@ impl Resends {
 
     /// A burst of `bytes` left; lost data goes first.
     pub(super) fn on_sent(&mut self, now: Timestamp, bytes: u64) {
-        if self.owed > 0 {
-            let first = self.range.map_or(now, |(first, _)| first);
-            self.range = Some((first, now));
-            self.owed = self.owed.saturating_sub(bytes);
+        if self.owed == 0 {
+            self.opens_range = true;
+            return;
         }
+        self.owed = self.owed.saturating_sub(bytes);
+        if core::mem::take(&mut self.opens_range) {
+            self.newest = self.newest.wrapping_add(1) % RANGES;
+            self.ranges[self.newest] = None;
+        }
+        let first = self.ranges[self.newest].map_or(now, |(first, _)| first);
+        self.ranges[self.newest] = Some((first, now));
     }
 
     /// `bytes` were lost, the newest of them sent at `newest_sent`. Returns true if that was data sent again, which
     /// begins the silence until the timer of `rto_ns` would have fired.
     pub(super) fn on_loss(&mut self, newest_sent: Timestamp, bytes: u64, rto_ns: u64) -> bool {
         let again = self
-            .range
-            .is_some_and(|(first, last)| (first..=last).contains(&newest_sent));
+            .ranges
+            .iter()
+            .flatten()
+            .any(|(first, last)| (*first..=*last).contains(&newest_sent));
         if again {
-            self.silent_until = Some(newest_sent.plus_nanos(rto_ns.max(MINIMUM_RTO_NS)));
-            self.owed = 0;
-        }
-        if self.owed == 0 {
-            self.range = None;
+            *self = Self {
+                silent_until: Some(newest_sent.plus_nanos(rto_ns.max(MINIMUM_RTO_NS))),
+                ..Self::default()
+            };
         }
         self.owed = self.owed.saturating_add(bytes);
         again
@@ -89,6 +115,42 @@ mod tests {
             resends.on_sent(at(30), 1_200);
             assert_eq!(resends.on_loss(at(sent), 1_200, 0), again, "sent at {sent} ms");
         }
+    }
+
+    #[test]
+    fn further_losses_of_the_first_flight_do_not_hide_what_was_sent_again() {
+        let mut resends = Resends::default();
+        resends.on_loss(at(5), 1_200, 0);
+        resends.on_sent(at(10), 1_200);
+        assert!(!resends.on_loss(at(6), 1_200, 0));
+        resends.on_sent(at(15), 1_200);
+        resends.on_sent(at(16), 1_200);
+        resends.on_sent(at(20), 1_200);
+        assert!(resends.on_loss(at(10), 1_200, 0));
+    }
+
+    #[test]
+    fn new_data_between_two_runs_of_lost_data_is_not_lost_again() {
+        let mut resends = Resends::default();
+        resends.on_loss(at(5), 1_200, 0);
+        resends.on_sent(at(10), 1_200);
+        resends.on_sent(at(11), 1_200);
+        resends.on_loss(at(6), 1_200, 0);
+        resends.on_sent(at(12), 1_200);
+        assert!(!resends.on_loss(at(11), 1_200, 0));
+        assert!(resends.on_loss(at(12), 1_200, 0));
+    }
+
+    #[test]
+    fn only_the_newest_ranges_are_remembered() {
+        let mut resends = Resends::default();
+        for number in 0..40 {
+            resends.on_loss(at(5), 1_200, 0);
+            resends.on_sent(at(10 + 2 * number), 1_200);
+            resends.on_sent(at(11 + 2 * number), 1_200);
+        }
+        assert!(!resends.on_loss(at(10), 1_200, 0));
+        assert!(resends.on_loss(at(88), 1_200, 0));
     }
 
     #[test]
