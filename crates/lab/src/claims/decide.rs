@@ -127,8 +127,8 @@ impl Difference {
 pub(super) fn decide(relation: Relation, difference: Difference) -> Verdict {
     let (low, high) = (difference.low, difference.high);
     let (holds, fails) = match relation {
-        Relation::Less => (difference.is_less(), low > 0.0),
-        Relation::More => (difference.reversed().is_less(), high < 0.0),
+        Relation::Less => (difference.is_less(), difference.reversed().is_less()),
+        Relation::More => (difference.reversed().is_less(), difference.is_less()),
         Relation::AtMost => (high <= 0.0, low > 0.0),
         Relation::AtLeast => (low >= 0.0, high < 0.0),
         Relation::About(_) => (false, false),

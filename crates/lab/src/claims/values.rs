@@ -5,6 +5,9 @@ use super::judge::Verdict;
 use crate::result::{IDEAL, ResultSet, Row};
 use crate::statistics::Sample;
 
+/// Trials from which on a distance from their median says something of their spread.
+const SPREAD_TRIALS: usize = 3;
+
 /// A number for each trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Values {
@@ -79,6 +82,12 @@ impl Values {
             .filter_map(|(seed, rows)| Some((seed, reading.value(&rows, ideal)?)))
             .collect();
         if reading.deviation {
+            if sample.len() < SPREAD_TRIALS {
+                return Err(Missing::Run(format!(
+                    "`{}` needs at least {SPREAD_TRIALS} trials of {flow}",
+                    reading.measure.name()
+                )));
+            }
             sample = from_median(&sample);
         }
         match sample.first_key_value() {

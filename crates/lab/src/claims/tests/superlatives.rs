@@ -117,11 +117,11 @@ fn the_most_needs_one_that_has_fewer_and_none_that_has_more() {
 }
 
 #[test]
-fn another_that_has_fewer_within_the_margin_refutes_no_superlative() {
+fn another_that_has_fewer_within_the_margin_refutes_nothing() {
     let (reno, cubic, ccpd) = ([200, 210, 205], [100, 110, 105], [98, 107, 103]);
     assert_eq!(judged(LEAST, [&reno, &cubic, &ccpd]).0, Verdict::Holds);
     let less = "frames_discarded[cubic] < frames_discarded[ccpd(1,2000)+loss=ignore]";
-    assert_eq!(judged(less, [&reno, &cubic, &ccpd]).0, Verdict::Fails);
+    assert_eq!(judged(less, [&reno, &cubic, &ccpd]).0, Verdict::Undecided);
 }
 
 #[test]
@@ -236,13 +236,16 @@ fn a_claim_that_does_not_decide_is_reported_beside_its_row() {
     let ids = |claims: &[ClaimResult]| -> Vec<String> {
         claims.iter().map(|claim| claim.claim.id.clone()).collect()
     };
-    assert_eq!(ids(&row.beside), ["P12-3a/newreno-above-4.5-Mbit"]);
+    assert_eq!(
+        ids(&row.beside),
+        ["P12-3a/near-playback", "P12-3a/newreno-above-4.5-Mbit"]
+    );
     assert!(!ids(&row.claims).contains(&ids(&row.beside)[0]));
     let parts: usize = report.rows.iter().map(|row| row.claims.len()).sum();
     assert_eq!((report.rows.len(), parts), (29, 104));
     // It fails, and the row is still one that was not run.
     assert_eq!(
-        (row.verdict, row.beside[0].verdict),
+        (row.verdict, row.beside[1].verdict),
         (Verdict::NotRun, Verdict::Fails)
     );
     let text = to_text(&report);
