@@ -44,7 +44,7 @@ impl PartFigures {
 pub(super) struct PartVerdict {
     /// The verdict by confidence intervals.
     pub(super) interval: Verdict,
-    /// By the means alone.
+    /// The verdict by the means alone.
     pub(super) means: Verdict,
 }
 

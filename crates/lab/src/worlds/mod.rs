@@ -1,8 +1,9 @@
-//! `lab worlds`: searches the parameters that the papers on a test bed leave open for a set of values, a *world*, under
-//! which the papers' claims hold, and counts in how many plausible worlds each of them does.
+//! `lab worlds`: searches for values of the parameters that the papers on a test bed leave open, a *world*, under which
+//! their claims hold, and counts in how many plausible worlds each of them does.
 //!
-//! A test bed's file declares unknowns and candidates ([`file`], [`unknown`]); the runs of a world are ordinary ones
-//! with other settings and controllers ([`runs`]); [`search`] has the protocol, [`figures`] what is computed of it.
+//! A test bed's file declares unknowns and candidates ([`file`], [`unknown`]); the runs of a world are ordinary
+//! ones with other settings and controllers ([`runs`]); [`search`] has the protocol, [`figures`] what is computed of
+//! it.
 
 mod cost;
 mod figures;

@@ -61,6 +61,8 @@ pub(super) struct Length {
     pub(super) quick: bool,
     /// Trials of each controller; `None` is as the scenarios say.
     pub(super) trials: Option<u32>,
+    /// Seed of the first trial; `None` is as the scenarios say.
+    pub(super) seed: Option<u64>,
 }
 
 /// A run of a world.
@@ -99,7 +101,7 @@ impl Instances {
             let changes = Changes {
                 quick: length.quick,
                 trials: length.trials,
-                seed: None,
+                seed: length.seed,
                 settings: world.settings(&bed.unknowns, scenario).map_err(wrong)?,
             };
             for mut case in scenario.source.scenarios(&changes)? {

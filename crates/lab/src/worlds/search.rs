@@ -1,5 +1,5 @@
-//! The search: a plain random sample of worlds, the best of it with more trials, steps of one unknown at a time, and
-//! the best world of all in full. Only the fitted rows are looked at; `docs/worlds.md` has the protocol.
+//! The search: a plain random sample of worlds, the best of it with more trials, steps of one unknown at a time,
+//! and the best world of all in full. Only the fitted rows are looked at; `docs/worlds.md` has the protocol.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -10,6 +10,9 @@ use super::{Effort, TestBed};
 use crate::claims::{self, Claim, Verdict};
 use crate::error::CommandError;
 use crate::words::count;
+
+/// Seed of the first trial of the last stage: none of its trials has been seen by the search.
+const UNSEEN_SEED: u64 = 101;
 
 /// Sizes of the stages after the random sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +35,18 @@ impl Stages {
     const FULL: Self = Self {
         trials: 3,
         leaders: 24,
-        climbers: 4,
+        climbers: 3,
         passes: 3,
         judged: 5,
         last: Length {
             quick: false,
             trials: None,
+            seed: Some(UNSEEN_SEED),
         },
     };
 
     const QUICK: Self = Self {
-        trials: 2,
+        trials: 1,
         leaders: 3,
         climbers: 1,
         passes: 1,
@@ -50,6 +54,7 @@ impl Stages {
         last: Length {
             quick: true,
             trials: Some(3),
+            seed: Some(UNSEEN_SEED),
         },
     };
 
@@ -63,10 +68,12 @@ impl Stages {
             Stage::Sample => Length {
                 quick: true,
                 trials: Some(1),
+                seed: None,
             },
             Stage::Refined => Length {
                 quick: true,
                 trials: Some(self.trials),
+                seed: None,
             },
             Stage::Last => self.last,
         }
@@ -100,7 +107,7 @@ impl Stage {
 pub(super) enum Scope {
     /// The fitted rows, which the search looks at.
     Fit,
-    /// Fitted and judged rows.
+    /// The judged rows beside the fitted ones.
     All,
 }
 

@@ -57,6 +57,7 @@ choices = [1, 3]
 const SHORT: Length = Length {
     quick: true,
     trials: Some(1),
+    seed: None,
 };
 
 fn bed(text: &str) -> TestBed {
