@@ -23,8 +23,8 @@ use common::{estimator, subjects};
 
 /// ACK frames per measurement: some 200 µs, short enough that most are not interrupted.
 const FRAMES: u32 = 4_000;
-/// The dearest that a controller of ours may be: less than `BBRv2` in other stacks (85–93 ns), 4 % of a
-/// server's CPU.
+/// Most time of a controller of ours per packet, ns: less than `BBRv2` in other stacks (85–93), 4 % of the CPU
+/// time of a server.
 const MOST_NS: f64 = 60.0;
 /// `reno` against quinn's NewReno, which does next to nothing: what two clock conversions per ACK frame,
 /// telemetry and the parts that every controller has cost on top; docs/benchmarks.md adds it up.

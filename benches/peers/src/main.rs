@@ -59,8 +59,8 @@ fn transport(options: &TransportOptions) -> Arc<quinn::TransportConfig> {
     Arc::new(options.to_quinn().unwrap())
 }
 
-/// Answers every stream of one connection with as many bytes as it asks for. Returns datagrams per send and
-/// lost ones.
+/// Answers every stream of one connection with as many bytes as it asks for. Returns the datagrams per send, and
+/// the number of lost packets.
 async fn serve_quinn(identity: &Certified, merged: bool, ready: mpsc::Sender<SocketAddr>) -> (f64, u64) {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let plain = runtime.wrap_udp_socket(udp_socket(LOOPBACK).unwrap()).unwrap();

@@ -27,9 +27,9 @@
 //!
 //! # Two clocks
 //!
-//! When a frame is due and not complete, the screen keeps the last one: a *stall*. What comes next depends on the
-//! clock. [`CatchUp`] runs on: late frames are shown faster, frames that are too late are discarded. [`Rebuffer`]
-//! stops: every frame is shown, later. The same deliveries under both:
+//! At a frame's due time without a complete frame, the screen keeps the last one: a *stall*. The clock decides
+//! how playback goes on. [`CatchUp`] runs on: late frames are shown faster, frames that are too late are discarded.
+//! [`Rebuffer`] stops: every frame is shown, later. The same deliveries under both:
 //!
 //! ```
 //! use std::time::Duration;

@@ -13,8 +13,7 @@ use super::{Algorithm, AnyAlgorithm};
 /// Shortest time over which the derivative is taken: it bounds the gain at `kd / 1 ms`, where single ACKs of
 /// a fast link would make it explode.
 const DERIVATIVE_INTERVAL_NS: u64 = 1_000_000;
-/// The storage of a very short path counts as at least this many segments, else the window has no room to
-/// move in.
+/// Least storage of a very short path, segments: with less the window has no room to move in.
 const SEGMENTS_OF_STORAGE: f64 = 20.0;
 /// A largest RTT that is further above the smallest than this is a stall, not a queue.
 const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
@@ -71,8 +70,7 @@ struct Derivative {
 }
 
 impl Derivative {
-    /// The derivative part now that `stored` bytes are on the path. What was taken longer ago than `stale_ns`
-    /// is forgotten.
+    /// The derivative part now that `stored` bytes are on the path, without samples older than `stale_ns`.
     fn update(&mut self, now: Timestamp, stored: f64, stale_ns: u64) -> f64 {
         match self.last {
             Some((at, _)) if now.nanos_since(at) > stale_ns.max(DERIVATIVE_INTERVAL_NS) => {
@@ -105,8 +103,8 @@ pub(crate) struct PathState {
     pub(crate) in_flight: f64,
 }
 
-/// Smallest RTT of the connection and largest one of it or of a window of time, ns; no largest one while none
-/// counts.
+/// Smallest RTT of the connection, and largest RTT of the connection or of a window of time, ns. The largest is
+/// `None` while no sample counts.
 #[derive(Clone, Copy, Debug)]
 struct RttExtremes {
     min_ns: u64,
@@ -153,8 +151,8 @@ impl Ccp {
         }
     }
 
-    /// The algorithm's window, bytes; negative where it would have none. `stale_ns` is how old a derivative
-    /// may be.
+    /// The algorithm's window, bytes; negative where it would have none. Derivatives older than `stale_ns` do not
+    /// count.
     pub(crate) fn equation(&mut self, now: Timestamp, state: PathState, stale_ns: u64) -> f64 {
         let PathState {
             storage,

@@ -1,7 +1,7 @@
 //! Resource names from request targets.
 //!
 //! Segments are split first and percent-decoded afterwards, so an encoded slash never makes a new segment.
-//! What could leave the directory, or name something that an operator did not mean to publish, is "not
+//! A name that could leave the directory, or name something that an operator did not mean to publish, is "not
 //! found", not an error: the answer tells a prober nothing.
 
 use percent_encoding::percent_decode_str;
