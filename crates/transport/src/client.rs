@@ -11,6 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use quinn::{AsyncUdpSocket, Runtime};
 
+use crate::autotuning::Autotuning;
 use crate::endpoint::{BindError, udp_socket};
 use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, H3_NO_ERROR};
 use crate::options::TransportOptions;
@@ -35,6 +36,9 @@ pub struct ClientOptions {
     pub transport: TransportOptions,
     /// Longest wait for an answer from one address.
     pub connect_timeout: Duration,
+    /// Largest receive window of a connection whose window follows what the application reads, as Linux's does for
+    /// TCP; it begins with `transport.receive_window`. `None` keeps that window.
+    pub receive_autotuning: Option<playrate_units::Bytes>,
 }
 
 impl ClientOptions {
@@ -44,6 +48,7 @@ impl ClientOptions {
             trust,
             transport: TransportOptions::client(),
             connect_timeout: Duration::from_secs(5),
+            receive_autotuning: None,
         }
     }
 }
@@ -220,6 +225,8 @@ pub struct Connection {
     gates: quic::StreamTable<Arc<quic::ReadGate>>,
     quinn: quinn::Connection,
     authority: Arc<str>,
+    autotuning: Option<Arc<Autotuning>>,
+    runtime: Arc<dyn Runtime>,
 }
 
 impl fmt::Debug for Connection {
@@ -250,12 +257,30 @@ impl Connection {
             let ended = driver.wait_idle().await;
             tracing::debug!(%ended, "connection ended");
         }));
+        let window = options.transport.receive_window;
+        let autotuning = options
+            .receive_autotuning
+            .map(|largest| Arc::new(Autotuning::new(window, largest, runtime.now())));
         Ok(Self {
             sender,
             gates,
             quinn,
             authority: target.authority().into(),
+            autotuning,
+            runtime,
         })
+    }
+
+    /// Widens the receive window if it follows what the application reads.
+    fn on_read(&self, bytes: usize) {
+        let Some(autotuning) = &self.autotuning else {
+            return;
+        };
+        let bytes = playrate_units::Bytes::from(bytes);
+        let window = autotuning.on_read(self.runtime.now(), self.quinn.rtt(), bytes);
+        if let Some(window) = window.and_then(|window| quinn::VarInt::from_u64(window.as_u64()).ok()) {
+            self.quinn.set_receive_window(window);
+        }
     }
 
     /// Fetches `path` (with its query): the response's header, and its body to pull.
@@ -381,6 +406,7 @@ impl Body {
             .map(|mut data| data.copy_to_bytes(data.remaining()));
         if let Some(chunk) = &chunk {
             self.received = self.received.saturating_add(chunk.len() as u64);
+            self.connection.on_read(chunk.len());
         }
         match self.promised {
             Some(promised) if self.received > promised || (chunk.is_none() && self.received < promised) => {

@@ -10,6 +10,7 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+mod autotuning;
 mod client;
 mod endpoint;
 mod error;

@@ -219,8 +219,13 @@ impl Scenario {
             }
         };
         let buffers = format!(
-            "playout buffer {}, receive buffer {}",
+            "playout buffer {}, receive {} {}",
             size(config.playout_buffer),
+            if self.receive_autotuning {
+                "window autotuned up to"
+            } else {
+                "buffer"
+            },
             size(config.receive_buffer)
         );
         format!("{buffers}; {start}; {clock}")

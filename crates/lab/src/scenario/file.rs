@@ -100,6 +100,7 @@ pub(super) struct ViewerTable {
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
     pub(super) server_knows_buffer: Option<bool>,
+    pub(super) receive_autotuning: Option<bool>,
     /// True if the servers' hosts keep ssthresh of the connection before.
     pub(super) remembers_ssthresh: Option<Spanned<bool>>,
 }

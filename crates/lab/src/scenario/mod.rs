@@ -50,6 +50,7 @@ const MOST_FLOWS: u32 = 1_000;
 
 /// An experiment, or one case of it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a scenario's file")]
 pub struct Scenario {
     /// Name of the file without `.toml`.
     pub(crate) name: String,
@@ -88,6 +89,8 @@ pub struct Scenario {
     pub(crate) windows: Vec<Window>,
     /// True if the client sends the size of its playout buffer to the server.
     pub(crate) server_knows_buffer: bool,
+    /// True if the player reads no more than its playout buffer holds, and Linux sizes the receive window.
+    pub(crate) receive_autotuning: bool,
     /// True if a run begins with the slow start threshold that a connection before it left behind.
     pub(crate) remembers_ssthresh: bool,
     /// The whole file, with all cases.
@@ -160,6 +163,11 @@ impl Scenario {
             let problem = "`ideal` must be left out: the ideal row is of a title in one representation";
             return Err(map.at(file.title.span(), problem));
         }
+        if let (Some(_), Some(true)) = (title.representations(), viewer.receive_autotuning) {
+            let problem = "`viewer.receive_autotuning` must be left out: a player of several representations pauses \
+                           between segments";
+            return Err(map.at(file.title.span(), problem));
+        }
         let viewers = Flows::viewers(map, &viewer)?;
         let bulk = file
             .bulk
@@ -205,6 +213,7 @@ impl Scenario {
             access_delay,
             windows: file.measure.windows.into_iter().map(|window| window.0).collect(),
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
+            receive_autotuning: viewer.receive_autotuning.unwrap_or(false),
         })
     }
 
@@ -241,6 +250,7 @@ impl Scenario {
             viewer.playout = self.playout.clone();
             viewer.dash = self.dash.clone();
             viewer.server_knows_buffer = self.server_knows_buffer;
+            viewer.receive_autotuning = self.receive_autotuning;
             let joins = self.viewers.joins(number, seed);
             viewer.joins = joins.saturating_add(values.late_start(seed));
             viewer.leaves_after = self.viewers.leaves_after;

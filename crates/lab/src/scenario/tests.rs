@@ -192,6 +192,11 @@ fn only_a_ladder_has_rates_and_an_adaptive_player() {
         let error = problem(&text);
         assert!(error.contains("ladder = \"bbb\""), "{error}");
     }
+    let error = problem(&LADDER.replace("count = 2", "receive_autotuning = true"));
+    assert!(
+        error.contains("`viewer.receive_autotuning` must be left out"),
+        "{error}"
+    );
 }
 
 #[test]

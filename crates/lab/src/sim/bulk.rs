@@ -10,7 +10,7 @@ use playrate_transport::{Arrival, Client, ConnectionController, Server, Target, 
 use quinn::Runtime;
 
 use super::recording::Recording;
-use super::session::{Endpoints, FlowEnds};
+use super::session::{Endpoints, FlowEnds, ReceiveWindow};
 use super::windows::{Marks, WindowCounts};
 use super::{Bulk, ControlStatistics, RunHandle, Setup, SimError};
 
@@ -74,7 +74,7 @@ impl Download {
         let (identity, pin) = ends.identity()?;
         let server = ends.server(identity, None)?;
         let flow = Arc::new(Self {
-            client: ends.client(pin, setup.wide_receive_window())?,
+            client: ends.client(pin, ReceiveWindow::Fixed(setup.wide_receive_window()))?,
             bulk: bulk.clone(),
             target: ends.target(),
             recording: Recording::new(setup, bulk.access, endpoints.start, Arc::clone(&runtime)),

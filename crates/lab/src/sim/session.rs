@@ -32,6 +32,18 @@ pub(super) const SERVER_NAME: &str = "server";
 /// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
 pub(super) const MTU: u16 = 1_452;
 
+/// Receive window with which an autotuned connection begins: three quarters of Linux's 87,380 bytes (`tcp_rmem`).
+const FIRST_AUTOTUNED_WINDOW: Bytes = Bytes::new(65_535);
+
+/// Bytes that a client's connection accepts ahead of what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReceiveWindow {
+    /// Always the same number.
+    Fixed(Bytes),
+    /// Twice what was read in a round trip, at most `largest`.
+    Autotuned { largest: Bytes },
+}
+
 /// Runtime and sockets of one flow.
 #[derive(Debug)]
 pub(super) struct Endpoints {
@@ -82,11 +94,20 @@ impl<'a> FlowEnds<'a> {
             .map_err(|error| SimError::setup("the server", &error))
     }
 
-    /// Makes the client's endpoint, whose connections accept `window` bytes ahead of what is read.
-    pub(super) fn client(&self, pin: Pin, window: Bytes) -> Result<Client, SimError> {
+    /// Makes the client's endpoint, whose connections have `window`.
+    pub(super) fn client(&self, pin: Pin, window: ReceiveWindow) -> Result<Client, SimError> {
         let mut options = ClientOptions::new(Trust::Pin(pin));
-        options.transport.stream_receive_window = window;
-        options.transport.receive_window = window;
+        match window {
+            ReceiveWindow::Fixed(size) => {
+                options.transport.stream_receive_window = size;
+                options.transport.receive_window = size;
+            }
+            ReceiveWindow::Autotuned { largest } => {
+                options.transport.stream_receive_window = largest;
+                options.transport.receive_window = FIRST_AUTOTUNED_WINDOW;
+                options.receive_autotuning = Some(largest);
+            }
+        }
         self.fix(&mut options.transport, "client");
         let (runtime, socket) = (&self.endpoints.runtime, &self.endpoints.client);
         Client::new(Arc::clone(runtime), Arc::clone(socket), options)
@@ -154,6 +175,9 @@ impl Player {
         }
         let mut options = PlayOptions::default();
         options.playout = viewer.playout.clone();
+        if viewer.receive_autotuning {
+            options.playout.receive_buffer = options.playout.playout_buffer;
+        }
         options.frames = viewer.title.frames();
         if !keeps_series {
             options.playout.series_interval = Duration::ZERO;

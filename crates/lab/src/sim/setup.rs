@@ -12,6 +12,7 @@ use video_client::FrameSource;
 use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationError, Representation};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 
+use super::session::ReceiveWindow;
 use super::windows::Window;
 
 /// Smallest receive window of a client: as much as the product's server keeps ready to send.
@@ -111,15 +112,19 @@ impl Setup {
     /// Receive window of `viewer`'s client. While a player pauses, the sender runs ahead by this much, and most of a
     /// run's memory is what then waits to be read. So a player that will pause has eight times what can be in flight,
     /// which still does not limit the sender while it reads: a packet may be lost several times in a row.
-    pub(super) fn receive_window(&self, viewer: &Viewer) -> Bytes {
+    pub(super) fn receive_window(&self, viewer: &Viewer) -> ReceiveWindow {
         let wide = self.wide_receive_window();
-        if self.path.forward.rate.is_steady() && viewer.pauses() {
+        if viewer.receive_autotuning {
+            let largest = viewer.playout.receive_buffer.min(TransportOptions::MAX_WINDOW);
+            return ReceiveWindow::Autotuned { largest };
+        }
+        ReceiveWindow::Fixed(if self.path.forward.rate.is_steady() && viewer.pauses() {
             let enough = Bytes::new(self.under_way().as_u64().saturating_mul(8));
             enough.max(LEAST_RECEIVE_WINDOW).min(wide)
         } else {
             // Other links may at times be much faster than their mean rate.
             wide
-        }
+        })
     }
 }
 
@@ -136,6 +141,9 @@ pub struct Viewer {
     pub dash: DashOptions,
     /// Informs the server of the size of the playout buffer.
     pub server_knows_buffer: bool,
+    /// Player that reads no more than its playout buffer holds. The rest waits in a receive window that is sized as
+    /// Linux sizes TCP's, up to the size of the receive buffer.
+    pub receive_autotuning: bool,
     /// Time of the viewer's request, since the run began.
     pub joins: Duration,
     /// Longest time that the viewer watches; `None` is to the title's end.
@@ -199,6 +207,7 @@ impl Viewer {
             playout,
             dash: DashOptions::default(),
             server_knows_buffer: true,
+            receive_autotuning: false,
             joins: Duration::ZERO,
             leaves_after: None,
             access: Access::default(),
