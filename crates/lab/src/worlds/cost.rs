@@ -5,22 +5,35 @@ use std::time::Duration;
 
 use super::TestBed;
 use super::runs::{Instances, Ledger, Needs, WorldRun};
-use super::search::{Stage, Stages};
+use super::stages::{Stage, Stages};
 use super::unknown::World;
 use crate::error::CommandError;
+use crate::run::Job;
 use crate::words::{grouped, time};
 
-/// Bytes received in a run for each second of CPU time, as measured on 2 min titles of 5.24 Mbit/s.
-const BYTES_PER_SECOND: u64 = 250_000_000;
+/// Bytes received for each second of CPU time in runs of one flow, as measured in whole searches on two busy cores.
+const ALONE_BYTES_PER_SECOND: u64 = 180_000_000;
+/// The same in runs of several flows.
+const SHARED_BYTES_PER_SECOND: u64 = 400_000_000;
 
 /// Runs of a stage.
 struct StageCost {
     name: &'static str,
     worlds: usize,
     runs: usize,
-    bytes: u64,
+    cpu: Duration,
     /// True if the search may need fewer.
     at_most: bool,
+}
+
+/// Estimate of the CPU time of a run.
+fn cpu_time(job: &Job) -> Duration {
+    let rate = if job.scenario.flows() > 1 {
+        SHARED_BYTES_PER_SECOND
+    } else {
+        ALONE_BYTES_PER_SECOND
+    };
+    Duration::from_secs_f64(job.weight() as f64 / rate as f64)
 }
 
 /// Plans stages as the search does, with worlds of the sample in place of those that it will choose.
@@ -44,7 +57,7 @@ impl Planner<'_> {
             name,
             worlds: worlds.len(),
             runs: 0,
-            bytes: 0,
+            cpu: Duration::ZERO,
             at_most: false,
         };
         for world in worlds {
@@ -60,7 +73,7 @@ impl Planner<'_> {
     fn count(&mut self, cost: &mut StageCost, runs: &[WorldRun]) {
         for job in self.ledger.fresh(runs) {
             cost.runs += 1;
-            cost.bytes = cost.bytes.saturating_add(job.weight());
+            cost.cpu += cpu_time(job);
         }
     }
 
@@ -81,9 +94,10 @@ impl Planner<'_> {
         let beside: Vec<World> = beside.collect();
         self.add("steps of one unknown", &beside, needs, Stage::Refined)?;
         if let Some(cost) = self.costs.last_mut() {
-            cost.worlds *= self.stages.passes;
-            cost.runs *= self.stages.passes;
-            cost.bytes = cost.bytes.saturating_mul(self.stages.passes as u64);
+            let passes = self.stages.passes;
+            cost.worlds *= passes as usize;
+            cost.runs *= passes as usize;
+            cost.cpu *= passes;
             cost.at_most = true;
         }
         Ok(())
@@ -120,7 +134,7 @@ pub(super) fn plan(
     let first = |number: usize| &sample[..number.min(sample.len())];
     planner.add(
         "its best with more trials",
-        first(stages.leaders),
+        first(stages.leaders + 1),
         &fit,
         Stage::Refined,
     )?;
@@ -136,6 +150,16 @@ pub(super) fn plan(
     Ok(text(bed, &planner.costs))
 }
 
+/// A time in the unit that a reader plans with: seconds, minutes or hours.
+fn in_words(cpu: Duration) -> String {
+    let minutes = cpu.as_secs_f64() / 60.0;
+    match minutes {
+        _ if minutes < 2.0 => time(cpu),
+        _ if minutes < 120.0 => format!("{minutes:.0} min"),
+        _ => format!("{:.1} h", minutes / 60.0),
+    }
+}
+
 fn text(bed: &TestBed, costs: &[StageCost]) -> String {
     let mut text = format!(
         "{}: {} unknowns, {} fitted parts, {} judged parts\n\n{:<28} {:>9} {:>11} {:>14}\n",
@@ -148,26 +172,28 @@ fn text(bed: &TestBed, costs: &[StageCost]) -> String {
         "runs",
         "CPU time"
     );
-    let cpu = |bytes: u64| time(Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64));
-    let mut line = |name: &str, worlds: String, runs: usize, bytes: u64, at_most: bool| {
+    let mut line = |name: &str, worlds: String, runs: usize, cpu: Duration, at_most: bool| {
         let limit = if at_most { "at most " } else { "" };
         let runs = grouped(runs as u64);
         // Writing to a String cannot fail, here and below.
-        let _ = writeln!(text, "{name:<28} {worlds:>9} {runs:>11} {limit:>8}{}", cpu(bytes));
+        let _ = writeln!(
+            text,
+            "{name:<28} {worlds:>9} {runs:>11} {limit:>8}{}",
+            in_words(cpu)
+        );
     };
     for cost in costs {
         line(
             cost.name,
             grouped(cost.worlds as u64),
             cost.runs,
-            cost.bytes,
+            cost.cpu,
             cost.at_most,
         );
     }
-    let (runs, bytes) = costs.iter().fold((0, 0_u64), |(runs, bytes), cost| {
-        (runs + cost.runs, bytes + cost.bytes)
-    });
-    line("all", String::new(), runs, bytes, true);
+    let runs = costs.iter().map(|cost| cost.runs).sum();
+    let cpu = costs.iter().map(|cost| cost.cpu).sum();
+    line("all", String::new(), runs, cpu, true);
     text.push_str("\nThe time on a clock is the CPU time divided by the number of runs at once (--jobs).\n");
     text
 }

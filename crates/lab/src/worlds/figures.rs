@@ -2,7 +2,9 @@
 //! random sample alone, which no fitting has touched.
 
 use super::TestBed;
-use super::search::{Evaluation, NOMINAL, Outcome, Score, Stage, Verdicts};
+use super::outcome::{Evaluation, NOMINAL, Outcome, Score, Verdicts};
+use super::stages::Stage;
+use super::unknown::World;
 use crate::claims::Verdict;
 
 /// Numbers of a search.
@@ -97,7 +99,7 @@ impl Figures {
         sample.sort_unstable();
         Self {
             parts: parts(bed, outcome, nominal, fitted),
-            unknowns: unknowns(bed, outcome),
+            unknowns: landscape(bed, outcome),
             sample,
             nominal: nominal.map(WorldFigures::of).unwrap_or_default(),
             fitted: fitted.map(WorldFigures::of).unwrap_or_default(),
@@ -169,7 +171,8 @@ fn parts(
     numbered(false).chain(numbered(true)).map(part).collect()
 }
 
-fn unknowns(bed: &TestBed, outcome: &Outcome) -> Vec<Vec<ChoiceFigures>> {
+/// The worlds of the random sample by choice, for each unknown in the order of its candidates.
+pub(super) fn landscape(bed: &TestBed, outcome: &Outcome) -> Vec<Vec<ChoiceFigures>> {
     let of_choice = |place: usize, choice: Option<usize>| {
         let chosen = |one: &&Evaluation| {
             let world = outcome.worlds.get(one.world);
@@ -195,6 +198,25 @@ fn unknowns(bed: &TestBed, outcome: &Outcome) -> Vec<Vec<ChoiceFigures>> {
     });
     all.collect()
 }
+
+/// The world that has, for each unknown that acts on fitted rows, the choice with the highest mean score in the random
+/// sample; of equal ones the nominal value, else the first.
+pub(super) fn best_choices(bed: &TestBed, outcome: &Outcome) -> World {
+    let mut world = World::nominal(&bed.unknowns);
+    for (place, (unknown, choices)) in bed.unknowns.iter().zip(landscape(bed, outcome)).enumerate() {
+        let scored = unknown.candidates().zip(choices);
+        let scored = scored.filter_map(|(choice, figures)| Some((figures.mean?, choice.is_none(), choice)));
+        let better = |one: &Scored, other: &Scored| (one.0, one.1) > (other.0, other.1);
+        let best = scored.reduce(|best, one| if better(&one, &best) { one } else { best });
+        if let Some((_, _, choice)) = best.filter(|_| unknown.fitted) {
+            world = world.with(place, choice);
+        }
+    }
+    world
+}
+
+/// Mean score of a choice, true if it is the nominal value, and the choice.
+type Scored = (f64, bool, Option<usize>);
 
 /// Worlds of a stage in which at most one fitted part less holds than in the fitted world.
 fn as_good(outcome: &Outcome, stage: Stage) -> Count {

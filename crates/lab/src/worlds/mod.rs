@@ -8,9 +8,11 @@
 mod cost;
 mod figures;
 mod file;
+mod outcome;
 mod output;
 mod runs;
 mod search;
+mod stages;
 mod text;
 mod unknown;
 
@@ -25,7 +27,8 @@ use playrate_transport::ControllerChoice;
 
 use figures::Figures;
 use runs::{Instances, Ledger, Needs, Runner};
-use search::{Search, Stage, Stages};
+use search::Search;
+use stages::{Stage, Stages};
 use unknown::{Effect, Unknown};
 
 use crate::claims::Claim;

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Map, Value, json};
 
 use super::figures::{Count, Figures, PartFigures, WorldFigures};
-use super::search::{Evaluation, NOMINAL, Outcome};
+use super::outcome::{Evaluation, NOMINAL, Outcome};
 use super::unknown::World;
 use super::{TestBed, WorldsArgs};
 use crate::claims::{Claim, Verdict};
@@ -41,11 +41,6 @@ pub(super) fn write(
 }
 
 fn line(bed: &TestBed, outcome: &Outcome, one: &Evaluation) -> String {
-    let origin = match one.world {
-        NOMINAL => "nominal",
-        world if outcome.sample.contains(&world) => "sample",
-        _ => "step",
-    };
     let verdicts = |claims: &[Claim], verdicts: &[Verdict]| -> Vec<(String, Value)> {
         let pairs = claims.iter().zip(verdicts);
         pairs
@@ -61,7 +56,7 @@ fn line(bed: &TestBed, outcome: &Outcome, one: &Evaluation) -> String {
         "version": VERSION,
         "test_bed": bed.name,
         "world": one.world,
-        "origin": origin,
+        "origin": outcome.origin(one.world),
         "stage": one.stage.name(),
         "trials": one.trials,
         "choices": outcome.worlds.get(one.world).map(|world| choices(bed, world)),

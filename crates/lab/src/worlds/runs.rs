@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::TestBed;
+use super::stages::Length;
 use super::unknown::World;
 use crate::claims::Claim;
 use crate::error::CommandError;
@@ -54,17 +55,6 @@ impl Needs {
     }
 }
 
-/// Number of trials of an evaluation, and length of its titles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Length {
-    /// True for the titles and cases of the scenarios' `quick` tables.
-    pub(super) quick: bool,
-    /// Trials of each controller; `None` is as the scenarios say.
-    pub(super) trials: Option<u32>,
-    /// Seed of the first trial; `None` is as the scenarios say.
-    pub(super) seed: Option<u64>,
-}
-
 /// A run of a world.
 #[derive(Clone, Debug)]
 pub(super) struct WorldRun {
@@ -100,15 +90,16 @@ impl Instances {
                 |problem: String| CommandError::BadInput(format!("{} in a world: {problem}", scenario.name));
             let changes = Changes {
                 quick: length.quick,
-                trials: length.trials,
                 seed: length.seed,
                 settings: world.settings(&bed.unknowns, scenario).map_err(wrong)?,
+                ..Changes::default()
             };
             for mut case in scenario.source.scenarios(&changes)? {
                 let Some(needed) = needs.controllers(&case.name, &case.case) else {
                     continue;
                 };
                 self.share_title(&mut case);
+                case.trials = length.trials.of(case.trials);
                 let mut labels: Vec<(Arc<str>, String)> = vec![(IDEAL.into(), IDEAL.to_owned())];
                 let mut controllers = Vec::new();
                 for nominal in std::mem::take(&mut case.controllers) {

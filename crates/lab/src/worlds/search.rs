@@ -2,224 +2,16 @@
 //! and the best world of all in full. Only the fitted rows are looked at; `docs/worlds.md` has the protocol.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
-use super::runs::{Instances, Length, Needs, Runner, WorldRun};
+use super::figures;
+use super::outcome::{Evaluation, Judges, NOMINAL, Outcome, Scope, Score};
+use super::runs::{Instances, Runner, WorldRun};
+use super::stages::{Length, Stage, Stages};
 use super::unknown::World;
 use super::{Effort, TestBed};
-use crate::claims::{self, Claim, Verdict};
+use crate::claims::{self, Claim};
 use crate::error::CommandError;
 use crate::words::count;
-
-/// Seed of the first trial of the last stage: none of its trials has been seen by the search.
-const UNSEEN_SEED: u64 = 101;
-
-/// Sizes of the stages after the random sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stages {
-    /// The worlds of the sample that hold most are run again with this number of trials.
-    pub(super) trials: u32,
-    /// Number of worlds that are run again.
-    pub(super) leaders: usize,
-    /// Number of leaders from which steps of one unknown at a time are made.
-    pub(super) climbers: usize,
-    /// Most times that each climber tries every unknown.
-    pub(super) passes: usize,
-    /// Number of the best worlds for which the judged rows are run too.
-    pub(super) judged: usize,
-    /// Trials and titles of the fitted and the nominal world at the end.
-    pub(super) last: Length,
-}
-
-impl Stages {
-    const FULL: Self = Self {
-        trials: 3,
-        leaders: 24,
-        climbers: 3,
-        passes: 3,
-        judged: 5,
-        last: Length {
-            quick: false,
-            trials: None,
-            seed: Some(UNSEEN_SEED),
-        },
-    };
-
-    const QUICK: Self = Self {
-        trials: 1,
-        leaders: 3,
-        climbers: 1,
-        passes: 1,
-        judged: 1,
-        last: Length {
-            quick: true,
-            trials: Some(3),
-            seed: Some(UNSEEN_SEED),
-        },
-    };
-
-    pub(super) const fn of(quick: bool) -> Self {
-        if quick { Self::QUICK } else { Self::FULL }
-    }
-
-    /// Trials and titles of a stage.
-    pub(super) const fn length(self, stage: Stage) -> Length {
-        match stage {
-            Stage::Sample => Length {
-                quick: true,
-                trials: Some(1),
-                seed: None,
-            },
-            Stage::Refined => Length {
-                quick: true,
-                trials: Some(self.trials),
-                seed: None,
-            },
-            Stage::Last => self.last,
-        }
-    }
-}
-
-/// Part of the search in which a world is evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    /// One trial with short titles.
-    Sample,
-    /// More trials with short titles.
-    Refined,
-    /// The end of the search.
-    Last,
-}
-
-impl Stage {
-    /// Name in files and listings.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Sample => "sample",
-            Self::Refined => "refined",
-            Self::Last => "last",
-        }
-    }
-}
-
-/// The rows that an evaluation looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Scope {
-    /// The fitted rows, which the search looks at.
-    Fit,
-    /// The judged rows beside the fitted ones.
-    All,
-}
-
-/// Verdicts on parts, in the order of the test bed's claims. Parts whose cases are not run are `NotRun`.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Verdicts {
-    pub(super) fit: Vec<Verdict>,
-    /// Empty if the judged rows were not run.
-    pub(super) judged: Vec<Verdict>,
-}
-
-/// Number of parts that hold, and of those that are undecided, which decides between equal numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Score {
-    pub(super) holds: usize,
-    pub(super) undecided: usize,
-}
-
-impl Score {
-    pub(super) fn of(verdicts: &[Verdict]) -> Self {
-        let number = |verdict| verdicts.iter().filter(|one| **one == verdict).count();
-        Self {
-            holds: number(Verdict::Holds),
-            undecided: number(Verdict::Undecided),
-        }
-    }
-}
-
-/// The verdicts on a world.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Evaluation {
-    /// Number of the world.
-    pub(super) world: usize,
-    pub(super) stage: Stage,
-    /// Most trials of a controller.
-    pub(super) trials: u32,
-    /// By the means alone.
-    pub(super) means: Verdicts,
-    /// By confidence intervals; of the last stage only.
-    pub(super) intervals: Option<Verdicts>,
-}
-
-/// Everything that a search found.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Outcome {
-    /// All worlds by number: the nominal one, the sample, those that steps led to.
-    pub(super) worlds: Vec<World>,
-    /// Numbers of the random sample.
-    pub(super) sample: RangeInclusive<usize>,
-    pub(super) evaluations: Vec<Evaluation>,
-    /// Number of the world that fits best.
-    pub(super) fitted: usize,
-}
-
-/// Number of the nominal world.
-pub(super) const NOMINAL: usize = 0;
-
-impl Outcome {
-    /// The evaluation of a world in a stage, with the judged rows if they were run.
-    pub(super) fn evaluation(&self, world: usize, stage: Stage) -> Option<&Evaluation> {
-        let mut all = self.evaluations.iter().rev();
-        all.find(|one| one.world == world && one.stage == stage)
-    }
-
-    /// The evaluations of the random sample.
-    pub(super) fn sampled(&self) -> impl Iterator<Item = &Evaluation> {
-        let all = self.evaluations.iter();
-        all.filter(|one| one.stage == Stage::Sample && self.sample.contains(&one.world))
-    }
-}
-
-/// The claims of a test bed, limited to what an evaluation of a length runs.
-struct Judges {
-    fit: Vec<Option<Claim>>,
-    judged: Vec<Option<Claim>>,
-}
-
-impl Judges {
-    fn new(bed: &TestBed, length: Length) -> Result<Self, CommandError> {
-        let cases = bed.cases(length.quick)?;
-        let limited = |claims: &[Claim]| {
-            let has = |scenario: &str, case: &str| cases.contains(&(scenario.to_owned(), case.to_owned()));
-            claims.iter().map(|claim| claim.limited_to(has)).collect()
-        };
-        Ok(Self {
-            fit: limited(&bed.fit),
-            judged: limited(&bed.judged),
-        })
-    }
-
-    fn needs(&self, scope: Scope) -> Needs {
-        let judged = self.judged.iter().filter(|_| scope == Scope::All);
-        Needs::of(self.fit.iter().chain(judged).flatten())
-    }
-
-    fn verdicts(&self, scope: Scope, decide: impl Fn(&Claim) -> Verdict) -> Verdicts {
-        let all = |claims: &[Option<Claim>]| {
-            let claims = claims.iter();
-            claims
-                .map(|claim| claim.as_ref().map_or(Verdict::NotRun, &decide))
-                .collect()
-        };
-        Verdicts {
-            fit: all(&self.fit),
-            judged: if scope == Scope::All {
-                all(&self.judged)
-            } else {
-                Vec::new()
-            },
-        }
-    }
-}
 
 /// A search under way.
 pub(super) struct Search<'a, 'r> {
@@ -267,6 +59,7 @@ impl<'a, 'r> Search<'a, 'r> {
                 worlds,
                 sample: 1..=size,
                 evaluations: Vec::new(),
+                best_choices: None,
                 fitted: NOMINAL,
             },
         })
@@ -334,7 +127,7 @@ impl<'a, 'r> Search<'a, 'r> {
         )
     }
 
-    /// Runs the best of the sample again with more trials. Returns their numbers.
+    /// Runs the best of the sample and the world of best choices with more trials. Returns their numbers.
     fn leaders(&mut self) -> Result<Vec<usize>, CommandError> {
         let mut scored: Vec<(Score, usize)> = self.scores(Stage::Sample);
         scored.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
@@ -350,11 +143,18 @@ impl<'a, 'r> Search<'a, 'r> {
                 leaders.push(number);
             }
         }
-        self.evaluate("the best of the sample", &leaders, Stage::Refined, Scope::Fit)?;
+        let best_choices = self.number_of(figures::best_choices(self.bed, &self.outcome));
+        self.outcome.best_choices = Some(best_choices);
+        if !leaders.contains(&best_choices) {
+            leaders.push(best_choices);
+        }
+        let what = "the best of the sample and the world of best choices";
+        self.evaluate(what, &leaders, Stage::Refined, Scope::Fit)?;
         Ok(leaders)
     }
 
-    /// Steps from the best leaders: each takes the best other choice of one unknown after another, until no step helps.
+    /// Steps from the best leaders: each takes the best other choice of one unknown after another if a fitted part more
+    /// holds with it, until no step helps.
     /// Returns all worlds that were run with more trials, the best first.
     fn climb(&mut self, leaders: &[usize]) -> Result<Vec<usize>, CommandError> {
         let mut climbers: Vec<usize> = self.best(Stage::Refined);
@@ -387,11 +187,8 @@ impl<'a, 'r> Search<'a, 'r> {
                 let what = format!("steps of `{}`, pass {pass}", unknown.name);
                 self.evaluate(&what, &fresh, Stage::Refined, Scope::Fit)?;
                 for (climber, beside) in climbers.iter_mut().zip(beside) {
-                    for number in beside {
-                        if self.score(number, Stage::Refined) > self.score(*climber, Stage::Refined) {
-                            *climber = number;
-                        }
-                    }
+                    let scored = beside.into_iter().map(|number| (self.score(number), number));
+                    *climber = step(self.score(*climber), scored).unwrap_or(*climber);
                 }
                 climbers.sort_unstable();
                 climbers.dedup();
@@ -448,8 +245,9 @@ impl<'a, 'r> Search<'a, 'r> {
         number
     }
 
-    fn score(&self, world: usize, stage: Stage) -> Score {
-        let evaluation = self.outcome.evaluation(world, stage);
+    /// The score of a world with more trials.
+    fn score(&self, world: usize) -> Score {
+        let evaluation = self.outcome.evaluation(world, Stage::Refined);
         evaluation.map_or_else(Score::default, |one| Score::of(&one.means.fit))
     }
 
@@ -465,6 +263,14 @@ impl<'a, 'r> Search<'a, 'r> {
         scored.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         scored.into_iter().map(|(_, number)| number).collect()
     }
+}
+
+/// The best of the worlds `beside` one whose score is `before`, if a fitted part more holds in it; of equal ones the
+/// first. A part that becomes undecided is no reason for a step.
+pub(super) fn step(before: Score, beside: impl Iterator<Item = (Score, usize)>) -> Option<usize> {
+    let better = beside.filter(|(score, _)| score.holds > before.holds);
+    let best = better.reduce(|best, one| if one.0 > best.0 { one } else { best });
+    best.map(|(_, number)| number)
 }
 
 /// The random sample of a search.

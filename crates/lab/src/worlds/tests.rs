@@ -1,15 +1,16 @@
-//! Files of test beds, worlds and what they do to runs, and the numbers of a search.
+//! Files of test beds, worlds and what they do to runs.
+
+mod outcome;
 
 use std::path::Path;
 
 use rstest::rstest;
 
 use super::file::{BUILT_IN, read_text};
-use super::runs::{Length, WorldRun};
-use super::search::{Evaluation, NOMINAL, Outcome, Verdicts};
+use super::runs::WorldRun;
+use super::stages::{Length, Trials};
 use super::unknown::World;
 use super::*;
-use crate::claims::Verdict;
 use crate::result::IDEAL;
 
 const BED: &str = r#"
@@ -56,7 +57,7 @@ choices = [1, 3]
 
 const SHORT: Length = Length {
     quick: true,
-    trials: Some(1),
+    trials: Trials::Exactly(1),
     seed: None,
 };
 
@@ -380,88 +381,26 @@ fn a_step_takes_each_other_choice_of_one_unknown() {
     );
 }
 
-/// An evaluation in which the first `holds` of four fitted parts hold.
-fn evaluation(world: usize, stage: Stage, holds: usize) -> Evaluation {
-    let verdict = |place| {
-        if place < holds {
-            Verdict::Holds
-        } else {
-            Verdict::Fails
-        }
-    };
-    let verdicts = Verdicts {
-        fit: (0..4).map(verdict).collect(),
-        judged: vec![Verdict::Undecided; 3],
-    };
-    Evaluation {
-        world,
-        stage,
-        trials: 1,
-        intervals: (stage == Stage::Last).then(|| verdicts.clone()),
-        means: verdicts,
-    }
-}
-
 #[test]
-fn robustness_and_landscape_are_counted_in_the_random_sample_alone() {
-    let bed = bed(BED);
-    assert_eq!((bed.fit.len(), bed.judged.len()), (4, 3));
-    let worlds = vec![
-        World::nominal(&bed.unknowns),
-        world(&bed, [Some(0), None, None]),
-        world(&bed, [Some(2), None, None]),
-        world(&bed, [Some(2), Some(1), None]),
-    ];
-    let outcome = Outcome {
-        worlds,
-        sample: 1..=2,
-        evaluations: vec![
-            evaluation(NOMINAL, Stage::Sample, 0),
-            evaluation(1, Stage::Sample, 1),
-            evaluation(2, Stage::Sample, 2),
-            evaluation(2, Stage::Refined, 2),
-            evaluation(3, Stage::Refined, 4),
-            evaluation(3, Stage::Sample, 4),
-            evaluation(NOMINAL, Stage::Last, 1),
-            evaluation(3, Stage::Last, 3),
-        ],
-        fitted: 3,
+fn trials_are_capped_where_scenarios_have_more_and_fixed_where_a_stage_says_so() {
+    let capped = |most| [5, 10, 20].map(|written| Trials::AtMost(most).of(written));
+    assert_eq!(capped(10), [5, 10, 10]);
+    assert_eq!(Trials::Exactly(3).of(2), 3);
+    let bed = bed(DOWNLOADS);
+    let needs = Needs::of(&bed.fit);
+    let full = |trials| Length {
+        quick: false,
+        trials,
+        seed: Some(101),
     };
-    let figures = Figures::of(&bed, &outcome);
-    let robustness: Vec<_> = figures
-        .parts
-        .iter()
-        .map(figures::PartFigures::robustness)
-        .collect();
-    assert_eq!(
-        robustness,
-        [
-            Some(1.0),
-            Some(0.5),
-            Some(0.0),
-            Some(0.0),
-            Some(0.0),
-            Some(0.0),
-            Some(0.0)
-        ]
-    );
-    assert_eq!(figures.sample, [1, 2]);
-    assert_eq!((figures.nominal.fit.holds, figures.fitted.fit.holds), (1, 3));
-    let means: Vec<_> = figures.unknowns[0]
-        .iter()
-        .map(|choice| (choice.worlds, choice.mean))
-        .collect();
-    assert_eq!(means, [(1, Some(1.0)), (0, None), (1, Some(2.0))]);
-    // Three parts of four would do as well.
-    assert_eq!((figures.as_good.sample.holds, figures.as_good.sample.of), (0, 2));
-    assert_eq!(
-        (figures.as_good.refined.holds, figures.as_good.refined.of),
-        (1, 2)
-    );
-    let text = text::summary(&bed, &outcome, &figures);
-    assert!(
-        text.contains("nominal world   1 of 4 fitted, 0 of 3 judged; 1 trial"),
-        "{text}"
-    );
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let seeds = |trials| {
+        let world = World::nominal(&bed.unknowns);
+        let runs = Instances::default()
+            .runs(&bed, &world, &needs, full(trials))
+            .unwrap();
+        let seeds: BTreeSet<u64> = runs.iter().map(|run| run.job.key.seed).collect();
+        (seeds.first().copied(), seeds.last().copied())
+    };
+    assert_eq!(seeds(Trials::AtMost(10)), (Some(101), Some(110)));
+    assert_eq!(seeds(Trials::AtMost(30)), (Some(101), Some(120)));
 }

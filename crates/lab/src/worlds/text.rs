@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::figures::{ChoiceFigures, Count, Figures, WorldFigures};
-use super::search::{NOMINAL, Outcome};
+use super::outcome::{NOMINAL, Outcome};
 use super::unknown::{Effect, Unknown};
 use super::{Effort, TestBed};
 use crate::claims::Claim;
