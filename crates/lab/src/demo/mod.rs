@@ -116,7 +116,7 @@ fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::R
     for run in &demo.runs {
         store.add(vec![run.row.clone()])?;
         for (name, text) in series_files(&run.row.key, &run.run) {
-            store.add_series(&name, &text)?;
+            store.add_series(&run.row.key, &name, &text)?;
         }
     }
     store.finish(demo.runs.iter().map(|run| &run.row.key))?;

@@ -25,7 +25,7 @@ pub use output::LiveReport;
 
 use crate::error::CommandError;
 use crate::result::Row;
-use crate::run::{Job, PoolOptions, ProgressDisplay, plan, rehearsed, work};
+use crate::run::{Job, ProgressDisplay, plan, rehearsed, work};
 use crate::scenario::Scenario;
 use crate::sim::{self, LiveOptions, LiveRun, RunHandle, Setup, SimError};
 use crate::words::{count, time};
@@ -115,15 +115,10 @@ fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, CommandErr
     let mut all: Vec<Vec<Row>> = vec![Vec::new(); jobs.len()];
     let mut failed = Vec::new();
     let jobs: Vec<&Job> = jobs.iter().collect();
-    work(
-        &jobs,
-        PoolOptions::default(),
-        stop,
-        |index, result| match result {
-            Ok(results) => all[index] = results.rows,
-            Err(why) => failed.push(why),
-        },
-    );
+    work(&jobs, None, stop, |index, result| match result {
+        Ok(results) => all[index] = results.rows,
+        Err(why) => failed.push(why),
+    });
     if stop.load(Relaxed) {
         return Err(SimError::Stopped.into());
     }

@@ -1,12 +1,13 @@
 //! The rows of a directory of results by scenario, case, controller and trial.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 use crate::error::CommandError;
 use crate::figure::{Style, short_name, styles};
 use crate::metric::Measure;
-use crate::result::{IDEAL, ResultKey, Row, SCENARIOS, SERIES, VIEWER, read_directory};
+pub(super) use crate::result::series_file;
+use crate::result::{IDEAL, ResultKey, Row, SCENARIOS, VIEWER, read_directory};
 use crate::scenario::{BUILT_IN, Changes, Scenario, ScenarioSource};
 
 use super::spec::{FigureSpec, figures_of};
@@ -369,10 +370,4 @@ impl CaseResults {
         let ends = self.rows().map(Row::length_s);
         ends.fold(1.0, f64::max)
     }
-}
-
-/// File of the series `kind` of a viewer.
-pub(super) fn series_file(directory: &Path, key: &ResultKey, viewer: usize, kind: &str) -> PathBuf {
-    let stem = crate::result::series_stem(key, viewer);
-    directory.join(SERIES).join(format!("{stem}-{kind}.csv"))
 }

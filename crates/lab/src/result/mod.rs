@@ -7,5 +7,5 @@ mod store;
 
 pub(crate) use row::{ALL_ROLES, BULK, IDEAL, VIEWER};
 pub(crate) use row::{ResultKey, Row, SessionOutcome};
-pub(crate) use series::{files as series_files, series_stem, slug};
-pub(crate) use store::{ResultSet, SCENARIOS, SERIES, Store, read_directory, read_runs};
+pub(crate) use series::{SERIES, files as series_files, series_file, slug};
+pub(crate) use store::{ResultSet, SCENARIOS, Store, read_directory, read_runs};

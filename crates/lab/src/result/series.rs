@@ -1,6 +1,7 @@
 //! Time series and events of a run as CSV files, for figures and for other tools.
 
 use std::fmt::{Display, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use playrate_transport::telemetry::Sample;
@@ -11,8 +12,20 @@ use super::row::ResultKey;
 use crate::rounding::seconds;
 use crate::sim::{QueueSample, Simulated, SimulatedViewer, Span};
 
+/// Directory of time series.
+pub(crate) const SERIES: &str = "series";
+
+/// File of the series `kind` of a viewer: in the directory of the run's scenario hash if there is one, as in a search
+/// over settings, else in that of its scenario.
+pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: usize, kind: &str) -> PathBuf {
+    let series = directory.join(SERIES);
+    let of_hash = series.join(&key.scenario_hash);
+    let parent = if of_hash.exists() { of_hash } else { series };
+    parent.join(format!("{}-{kind}.csv", series_stem(key, viewer)))
+}
+
 /// Beginning of the names of a viewer's files, below the `series` directory.
-pub(crate) fn series_stem(key: &ResultKey, viewer: usize) -> String {
+fn series_stem(key: &ResultKey, viewer: usize) -> String {
     format!("{}-viewer{viewer}", run_stem(key))
 }
 

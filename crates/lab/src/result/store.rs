@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::row::{BULK, FORMAT, IDEAL, ResultKey, Row, SessionOutcome, VERSION};
+use super::series::{SERIES, series_file};
 use crate::scenario::{Scenario, full_name};
 
 const ROWS: &str = "runs.jsonl";
 const PART: &str = "runs.part.jsonl";
 /// Directory of the texts of scenarios.
 pub(crate) const SCENARIOS: &str = "scenarios";
-/// Directory of time series.
-pub(crate) const SERIES: &str = "series";
 
 /// Results of runs, on disk and in memory.
 #[derive(Debug)]
@@ -26,6 +25,8 @@ pub(crate) struct Store {
     directory: PathBuf,
     part: File,
     kept: BTreeMap<ResultKey, Vec<Row>>,
+    /// True if series have a directory for each hash of a scenario.
+    series_by_hash: bool,
 }
 
 impl Store {
@@ -45,10 +46,21 @@ impl Store {
             directory: directory.to_owned(),
             part,
             kept,
+            series_by_hash: false,
         };
         // A line that a crash left half written must not swallow the next one.
         store.part.write_all(b"\n")?;
         Ok(store)
+    }
+
+    /// The same store with a directory of series for each hash of a scenario, for runs of the same scenario, controller
+    /// and seed with different settings.
+    #[must_use]
+    pub(crate) fn with_series_by_hash(self) -> Self {
+        Self {
+            series_by_hash: true,
+            ..self
+        }
     }
 
     /// Makes `directory` if there is none, and checks that it holds no results of other scenarios than `name`.
@@ -108,12 +120,22 @@ impl Store {
         Ok(())
     }
 
-    /// Adds a time series.
+    /// Adds the time series `name` of a run.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn add_series(&self, name: &str, text: &str) -> io::Result<()> {
-        self.add_text(&format!("{SERIES}/{name}"), text)
+    pub(crate) fn add_series(&self, key: &ResultKey, name: &str, text: &str) -> io::Result<()> {
+        let name = if self.series_by_hash {
+            format!("{SERIES}/{}/{name}", key.scenario_hash)
+        } else {
+            format!("{SERIES}/{name}")
+        };
+        self.add_text(&name, text)
+    }
+
+    /// Returns true if the directory has time series of the run's first viewer.
+    pub(crate) fn has_series(&self, key: &ResultKey) -> bool {
+        series_file(&self.directory, key, 0, "events").exists()
     }
 
     /// Adds the text of a scenario, so that the runs can be explained wherever the results are.

@@ -27,6 +27,8 @@ pub(crate) struct Job {
     /// Controller of the viewers; `None` is the ideal sender.
     pub(crate) controller: Option<ControllerChoice>,
     pub(crate) key: ResultKey,
+    /// True if time series are kept of the run.
+    pub(crate) series: bool,
 }
 
 impl Job {
@@ -73,7 +75,8 @@ impl Job {
     }
 }
 
-/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. Ideal rows come first.
+/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. Ideal rows come first. No run
+/// keeps time series.
 pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for scenario in scenarios {
@@ -89,6 +92,7 @@ pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
                     trial,
                     seed: scenario.seed_of(trial),
                 },
+                series: false,
             });
         };
         // The ideal link carries one flow at a constant rate.
@@ -131,32 +135,23 @@ pub(crate) enum SeriesOf {
 
 impl SeriesOf {
     /// Returns true if those of trial `trial`, from 1, are written.
-    const fn takes(self, trial: u32) -> bool {
+    pub(super) const fn takes(self, trial: u32) -> bool {
         matches!(self, Self::All) || trial == 1
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PoolOptions {
-    /// Number of jobs at once; `None` is the number of cores.
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// Jobs whose time series are kept.
-    pub(crate) series: Option<SeriesOf>,
-}
-
-/// Runs `jobs`, shows progress on stderr, and calls `done` with the index of each job that is over and its results or
-/// an error message. When `stop` becomes true, no more jobs are started and the running ones are stopped.
+/// Runs `jobs`, `threads` at once (`None` is the number of cores), shows progress on stderr, and calls `done` with the
+/// index of each job that is over and its results or an error message. When `stop` becomes true, no more jobs are
+/// started and the running ones are stopped.
 pub(crate) fn work(
     jobs: &[&Job],
-    options: PoolOptions,
+    threads: Option<NonZeroUsize>,
     stop: &AtomicBool,
     mut done: impl FnMut(usize, Result<JobResults, String>),
 ) {
     let mut display = ProgressDisplay::new(jobs.len(), jobs.iter().map(|job| job.weight()).sum());
     let (mut runs, mut weight) = (0, 0);
-    let threads = options
-        .threads
-        .or_else(|| std::thread::available_parallelism().ok());
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok());
     let threads = threads.map_or(1, NonZeroUsize::get);
     let next = AtomicUsize::new(0);
     let handles: Vec<Mutex<Arc<RunHandle>>> = (0..threads).map(|_| Mutex::default()).collect();
@@ -170,7 +165,7 @@ pub(crate) fn work(
                     let Some(job) = jobs.get(index) else { break };
                     let fresh = Arc::new(RunHandle::default());
                     *lock(handle) = Arc::clone(&fresh);
-                    let Some(result) = perform(job, options.series, &fresh) else {
+                    let Some(result) = perform(job, &fresh) else {
                         break;
                     };
                     // The bytes of a finished job are counted by its weight.
@@ -210,20 +205,15 @@ fn lock(handle: &Mutex<Arc<RunHandle>>) -> MutexGuard<'_, Arc<RunHandle>> {
 }
 
 /// Runs one job; `None` if it was stopped.
-fn perform(
-    job: &Job,
-    series: Option<SeriesOf>,
-    handle: &Arc<RunHandle>,
-) -> Option<Result<JobResults, String>> {
-    let series = series.is_some_and(|of| of.takes(job.key.trial));
-    match catch_unwind(AssertUnwindSafe(|| make(job, series, handle))) {
+fn perform(job: &Job, handle: &Arc<RunHandle>) -> Option<Result<JobResults, String>> {
+    match catch_unwind(AssertUnwindSafe(|| make(job, handle))) {
         Ok(Err(SimError::Stopped)) => None,
         Ok(made) => Some(made.map_err(|error| error.to_string())),
         Err(_) => Some(Err("the run panicked; see the message above".to_owned())),
     }
 }
 
-fn make(job: &Job, series: bool, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
+fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
     let scenario = &*job.scenario;
     let Some(controller) = &job.controller else {
         let TrialValues { title, path, .. } = scenario.trial_values(job.key.seed);
@@ -242,11 +232,11 @@ fn make(job: &Job, series: bool, handle: &Arc<RunHandle>) -> Result<JobResults, 
     };
     let controller = rehearsed(scenario, controller, job.key.seed, handle)?;
     let mut setup = scenario.setup(&controller, job.key.seed);
-    setup.taps = series;
+    setup.taps = job.series;
     let run = sim::run_with(&setup, handle)?;
     Ok(JobResults {
         rows: Row::of_run(scenario, &job.key, &run),
-        series: if series {
+        series: if job.series {
             series_files(&job.key, &run)
         } else {
             Vec::new()

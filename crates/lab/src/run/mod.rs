@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
 
-pub(crate) use job::{Job, PoolOptions, SeriesOf, plan, work};
+pub(crate) use job::{Job, SeriesOf, plan, work};
 pub(crate) use progress::ProgressDisplay;
 pub(crate) use rehearsal::rehearsed;
 pub(crate) use shard::{PlannedRun, Shard, ShardPlan};
@@ -151,24 +151,23 @@ pub(crate) fn make_jobs(
         .iter()
         .map(|job| (job.key.scenario.clone(), Arc::clone(&job.scenario)))
         .collect();
-    let jobs = match args.shard {
+    let mut jobs = match args.shard {
         Some(shard) => shard.select(all),
         None => all,
     };
+    for job in &mut jobs {
+        job.series = args.series.is_some_and(|of| of.takes(job.key.trial));
+    }
     let mut store = open(args, shard_plan.as_ref())?;
     for scenario in scenarios.values() {
         store.add_scenario(scenario).map_err(stored(args))?;
     }
-    let options = PoolOptions {
-        threads: args.jobs,
-        series: args.series,
-    };
     let planned: Vec<&Job> = jobs.iter().collect();
     let MissingRuns {
         missing,
         made,
         failed,
-    } = make_missing(&planned, &mut store, options, stop).map_err(stored(args))?;
+    } = make_missing(&planned, &mut store, args.jobs, stop).map_err(stored(args))?;
     if stop.load(Relaxed) && made + failed.len() < missing {
         return Err(CommandError::Stopped {
             done: jobs.len() - (missing - made),
@@ -202,28 +201,29 @@ pub(crate) struct MissingRuns {
     pub(crate) failed: Vec<String>,
 }
 
-/// Makes those of `jobs` that `store` lacks, shows progress on stderr and adds rows and time series to `store`. When
-/// `stop` becomes true, the finished runs are kept.
+/// Makes those of `jobs` whose rows or time series `store` lacks, `threads` at once, shows progress on stderr and adds
+/// rows and time series to `store`. When `stop` becomes true, the finished runs are kept.
 ///
 /// # Errors
 /// If the rows or series of a run cannot be stored; the other runs are made nevertheless.
 pub(crate) fn make_missing(
     jobs: &[&Job],
     store: &mut Store,
-    options: PoolOptions,
+    threads: Option<NonZeroUsize>,
     stop: &AtomicBool,
 ) -> io::Result<MissingRuns> {
+    let lacks_series = |job: &Job| job.series && job.controller.is_some() && !store.has_series(&job.key);
     let missing = jobs
         .iter()
-        .filter(|job| store.rows(&job.key, job.rows()).is_none());
+        .filter(|job| store.rows(&job.key, job.rows()).is_none() || lacks_series(job));
     let missing: Vec<&Job> = missing.copied().collect();
     let (mut made, mut failed, mut unstored) = (0, Vec::new(), None);
-    work(&missing, options, stop, |index, result| match result {
+    work(&missing, threads, stop, |index, result| match result {
         Ok(results) => {
             made += 1;
             let kept = store.add(results.rows).and_then(|()| {
                 let mut series = results.series.iter();
-                series.try_for_each(|(name, text)| store.add_series(name, text))
+                series.try_for_each(|(name, text)| store.add_series(&missing[index].key, name, text))
             });
             if let Err(error) = kept {
                 unstored.get_or_insert(error);

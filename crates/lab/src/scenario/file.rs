@@ -171,6 +171,14 @@ pub(crate) struct FigureTable {
     pub(crate) until: Option<Text<Time>>,
 }
 
+impl FigureTable {
+    /// Returns true if the figure shows time series of `case`, not only numbers of rows.
+    pub(crate) fn shows_series_of(&self, case: &str) -> bool {
+        let of_series = matches!(self.kind.get_ref().as_str(), "over-time" | "distribution");
+        of_series && (self.cases.is_empty() || self.cases.iter().any(|one| one.get_ref() == case))
+    }
+}
+
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClaimTable {

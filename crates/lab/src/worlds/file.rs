@@ -199,9 +199,16 @@ fn scenarios(source: &BedSource, map: SourceMap<'_>, file: &TestBedFile) -> Resu
     for name in file.scenarios.get_ref() {
         let at = |error: ScenarioError| map.at(name.span(), error.to_string());
         let source = source.scenario(name.get_ref()).map_err(at)?;
-        made.extend(claims::read(&source.document().map_err(at)?).map_err(at)?.claims);
         let cases = source.scenarios(&Changes::default()).map_err(at)?;
         let Some(first) = cases.first() else { continue };
+        let document = source.document().map_err(at)?;
+        made.extend(claims::read(&document).map_err(at)?.claims);
+        let figures = &document.annotations.figure;
+        let series = cases
+            .iter()
+            .map(|case| case.case.clone())
+            .filter(|case| figures.iter().any(|figure| figure.shows_series_of(case)))
+            .collect();
         if all.iter().any(|known| known.name == first.name) {
             let problem = format!("duplicate scenario `{}`: name each once", first.name);
             return Err(map.at(name.span(), problem));
@@ -210,6 +217,7 @@ fn scenarios(source: &BedSource, map: SourceMap<'_>, file: &TestBedFile) -> Resu
             name: first.name.clone(),
             bulk: bulk_controller(first),
             controllers: first.controllers.clone(),
+            series,
             source,
         });
     }

@@ -34,7 +34,7 @@ use unknown::{Effect, Unknown};
 use crate::claims::Claim;
 use crate::error::CommandError;
 use crate::result::Store;
-use crate::run::{self, PoolOptions, RunArgs, Shard};
+use crate::run::{self, Job, RunArgs, Shard};
 use crate::scenario::{Changes, ScenarioError, ScenarioSource};
 
 /// Arguments of `lab worlds`.
@@ -119,6 +119,8 @@ struct BedScenario {
     controllers: Vec<ControllerChoice>,
     /// Controller that it names for its downloads.
     bulk: Option<String>,
+    /// Cases of which its figures show time series.
+    series: BTreeSet<String>,
 }
 
 impl TestBed {
@@ -154,6 +156,12 @@ impl TestBed {
             cases.extend(all.into_iter().map(|case| (case.name, case.case)));
         }
         Ok(cases)
+    }
+
+    /// Returns true if figures show time series of a run: of a controller's first trial.
+    fn shows_series_of(&self, job: &Job) -> bool {
+        let mut mine = self.scenarios.iter().filter(|one| one.name == job.key.scenario);
+        job.key.trial == 1 && mine.any(|one| one.series.contains(&job.key.case))
     }
 
     /// Claims of all rows, the fitted ones first.
@@ -196,15 +204,12 @@ pub(crate) fn run(args: &WorldsArgs, stop: &AtomicBool, out: &mut impl Write) ->
     let store =
         Store::open(&args.out, args.resume).map_err(|error| CommandError::store(&args.out, error, advice))?;
     let mut runner = Runner {
-        store,
+        store: store.with_series_by_hash(),
         ledger: Ledger::default(),
         failed: Vec::new(),
         made: 0,
         directory: &args.out,
-        options: PoolOptions {
-            threads: args.jobs,
-            series: None,
-        },
+        threads: args.jobs,
         stop,
     };
     let outcome = Search::new(&bed, stages, worlds, &mut runner)?.run(effort.judged)?;

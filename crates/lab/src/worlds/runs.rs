@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Write as _, stderr};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,7 +13,7 @@ use super::unknown::World;
 use crate::claims::Claim;
 use crate::error::CommandError;
 use crate::result::{IDEAL, ResultKey, ResultSet, Store};
-use crate::run::{Job, PoolOptions, make_missing, plan};
+use crate::run::{Job, make_missing, plan};
 use crate::scenario::{Changes, Scenario};
 use crate::sim::ServedTitle;
 use crate::words::count;
@@ -173,7 +174,8 @@ pub(super) struct Runner<'a> {
     /// Runs that were made by this process.
     pub(super) made: usize,
     pub(super) directory: &'a Path,
-    pub(super) options: PoolOptions,
+    /// Number of runs at once; `None` is the number of cores.
+    pub(super) threads: Option<NonZeroUsize>,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -193,7 +195,7 @@ impl Runner<'_> {
         }
         // A closed stderr is no error.
         let _ = writeln!(stderr(), "{what}: {}", count(fresh.len() as u64, "run", "runs"));
-        let made = make_missing(&fresh, &mut self.store, self.options, self.stop)
+        let made = make_missing(&fresh, &mut self.store, self.threads, self.stop)
             .map_err(|error| CommandError::store(self.directory, error, ""))?;
         self.made += made.made;
         let unmade = made.missing - made.made - made.failed.len();

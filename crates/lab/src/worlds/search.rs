@@ -220,6 +220,11 @@ impl<'a, 'r> Search<'a, 'r> {
                     .runs(self.bed, &self.outcome.worlds[*number], &needs, length)?,
             );
         }
+        if stage == Stage::Last {
+            for run in runs.iter_mut().flatten() {
+                run.job.series = self.bed.shows_series_of(&run.job);
+            }
+        }
         self.runner.make(what, runs.iter().flatten())?;
         for (number, runs) in worlds.iter().zip(&runs) {
             let results = self.runner.results(runs);

@@ -52,6 +52,15 @@ fn series_writes_time_series_and_events() {
 }
 
 #[test]
+fn runs_whose_series_are_missing_are_made_again() {
+    let lab = Lab::with(SCENARIO);
+    lab.succeeds("run ./few.toml --series --out whole");
+    lab.succeeds("run ./few.toml --out later");
+    lab.succeeds("run ./few.toml --series --out later --resume");
+    assert_eq!(lab.tree("later"), lab.tree("whole"));
+}
+
+#[test]
 fn an_invalid_scenario_is_refused_with_file_line_key_and_an_example() {
     let lab = Lab::new();
     lab.write("bad.toml", &SCENARIO.replace("3Mbit/s", "3Mbits"));

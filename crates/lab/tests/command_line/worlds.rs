@@ -20,6 +20,9 @@ rtt = "40ms"
 queue = "1000packets"
 [quick]
 duration = "3s"
+[[figure]]
+kind = "over-time"
+show = ["window"]
 [[claim]]
 id = "T-1/lost"
 says = "reno loses nothing"
@@ -157,6 +160,35 @@ fn the_same_search_gives_the_same_bytes_on_any_number_of_threads_and_when_resume
         marked.matches("\"frames_shown\":89").count(),
         done.matches("\"frames_shown\":90").count()
     );
+}
+
+#[test]
+fn the_first_trials_of_the_last_stage_keep_their_series_and_are_made_again_where_these_are_missing() {
+    let lab = lab();
+    lab.succeeds("worlds ./bed.toml --quick --worlds 1 --out out");
+    let outcome: Value = serde_json::from_str(&lab.read("out/worlds.json")).unwrap();
+    assert_ne!(outcome["nominal"]["choices"], outcome["fitted"]["choices"]);
+    let rows = lines(&lab, "out/runs.jsonl");
+    let last = rows.iter().filter(|row| row["seed"].as_u64() >= Some(101));
+    let firsts = last.filter(|row| row["trial"] == 1 && row["controller"] != "ideal");
+    let mut expected: Vec<String> = Vec::new();
+    for row in firsts {
+        let hash = row["scenario_hash"].as_str().unwrap();
+        let controller = row["controller"].as_str().unwrap().replace(['+', '='], "_");
+        let kinds = ["events", "playout", "queue", "transport"];
+        let stem = format!("series/{hash}/few/{controller}-seed101-viewer0");
+        expected.extend(kinds.map(|kind| format!("{stem}-{kind}.csv")));
+    }
+    expected.sort();
+    let whole = lab.tree("out");
+    let files = whole.keys().map(|file| file.to_string_lossy().into_owned());
+    let series: Vec<String> = files.filter(|file| file.starts_with("series/")).collect();
+    assert_eq!(series, expected);
+    assert!(expected.len() >= 3 * 4, "{expected:?}");
+
+    std::fs::remove_dir_all(lab.path("out/series")).unwrap();
+    lab.succeeds("worlds ./bed.toml --quick --worlds 1 --out out --resume");
+    assert_eq!(lab.tree("out"), whole);
 }
 
 #[test]
