@@ -36,8 +36,8 @@ impl Store {
     /// If it cannot be written, or holds results that are not to be resumed ([`io::ErrorKind::AlreadyExists`]).
     pub(crate) fn open(directory: &Path, resume: bool) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        if !resume && files(directory).next().is_some() {
-            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        if !resume {
+            Self::check_empty(directory)?;
         }
         let kept = read_runs(directory)?;
         let part = directory.join(PART);
@@ -51,6 +51,17 @@ impl Store {
         // A line that a crash left half written must not swallow the next one.
         store.part.write_all(b"\n")?;
         Ok(store)
+    }
+
+    /// Checks that `directory` holds no results.
+    ///
+    /// # Errors
+    /// If it does ([`io::ErrorKind::AlreadyExists`]).
+    pub(crate) fn check_empty(directory: &Path) -> io::Result<()> {
+        match files(directory).next() {
+            Some(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
+            None => Ok(()),
+        }
     }
 
     /// The same store with a directory of series for each hash of a scenario, for runs of the same scenario, controller

@@ -45,7 +45,24 @@ struct Planner<'a> {
     costs: Vec<StageCost>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(bed: &'a TestBed, stages: Stages) -> Self {
+        Self {
+            bed,
+            stages,
+            instances: Instances::default(),
+            ledger: Ledger::default(),
+            costs: Vec::new(),
+        }
+    }
+
+    fn plan(self) -> Plan<'a> {
+        Plan {
+            bed: self.bed,
+            costs: self.costs,
+        }
+    }
+
     fn add(
         &mut self,
         name: &'static str,
@@ -104,96 +121,109 @@ impl Planner<'_> {
     }
 }
 
-/// The plan in words.
-///
-/// # Errors
-/// If a scenario cannot be read.
-pub(super) fn plan(
-    bed: &TestBed,
-    stages: Stages,
-    sample: &[World],
-    judged: usize,
-) -> Result<String, CommandError> {
-    let (fit, all) = (Needs::of(&bed.fit), Needs::of(bed.claims()));
-    let nominal = World::nominal(&bed.unknowns);
-    let mut planner = Planner {
-        bed,
-        stages,
-        instances: Instances::default(),
-        ledger: Ledger::default(),
-        costs: Vec::new(),
-    };
-    let with_nominal: Vec<World> = std::iter::once(&nominal).chain(sample).cloned().collect();
-    planner.add("random sample, fitted rows", &with_nominal, &fit, Stage::Sample)?;
-    planner.add(
-        "random sample, judged rows",
-        &with_nominal[..=judged],
-        &all,
-        Stage::Sample,
-    )?;
-    let first = |number: usize| &sample[..number.min(sample.len())];
-    planner.add(
-        "its best with more trials",
-        first(stages.leaders + 1),
-        &fit,
-        Stage::Refined,
-    )?;
-    planner.add_steps(sample, &fit)?;
-    let shown = &with_nominal[..=stages.judged.min(sample.len())];
-    planner.add("judged rows of the best", shown, &all, Stage::Refined)?;
-    planner.add(
-        "nominal and fitted world",
-        &with_nominal[..2.min(with_nominal.len())],
-        &all,
-        Stage::Last,
-    )?;
-    Ok(text(bed, &planner.costs))
+/// The stages of a search and their cost.
+pub(super) struct Plan<'a> {
+    bed: &'a TestBed,
+    costs: Vec<StageCost>,
 }
 
-/// A time in the unit that a reader plans with: seconds, minutes or hours.
-fn in_words(cpu: Duration) -> String {
-    let minutes = cpu.as_secs_f64() / 60.0;
-    match minutes {
-        _ if minutes < 2.0 => time(cpu),
-        _ if minutes < 120.0 => format!("{minutes:.0} min"),
-        _ => format!("{:.1} h", minutes / 60.0),
+impl<'a> Plan<'a> {
+    /// The plan of a search with this sample, of which the first `judged` worlds are run with the judged rows.
+    ///
+    /// # Errors
+    /// If a scenario cannot be read.
+    pub(super) fn of_search(
+        bed: &'a TestBed,
+        stages: Stages,
+        sample: &[World],
+        judged: usize,
+    ) -> Result<Self, CommandError> {
+        let (fit, all) = (Needs::of(&bed.fit), Needs::of(bed.claims()));
+        let mut planner = Planner::new(bed, stages);
+        let nominal = World::nominal(&bed.unknowns);
+        let with_nominal: Vec<World> = std::iter::once(&nominal).chain(sample).cloned().collect();
+        planner.add("random sample, fitted rows", &with_nominal, &fit, Stage::Sample)?;
+        let judged = &with_nominal[..=judged];
+        planner.add("random sample, judged rows", judged, &all, Stage::Sample)?;
+        let leaders = &sample[..sample.len().min(stages.leaders + 1)];
+        planner.add("leaders with more trials", leaders, &fit, Stage::Refined)?;
+        planner.add_steps(sample, &fit)?;
+        let shown = &with_nominal[..=stages.judged.min(sample.len())];
+        planner.add("judged rows of the best", shown, &all, Stage::Refined)?;
+        let last = &with_nominal[..with_nominal.len().min(2)];
+        planner.add("nominal and fitted world", last, &all, Stage::Last)?;
+        Ok(planner.plan())
     }
-}
 
-fn text(bed: &TestBed, costs: &[StageCost]) -> String {
-    let mut text = format!(
-        "{}: {} unknowns, {} fitted parts, {} judged parts\n\n{:<28} {:>9} {:>11} {:>14}\n",
-        bed.name,
-        bed.unknowns.len(),
-        bed.fit.len(),
-        bed.judged.len(),
-        "stage",
-        "worlds",
-        "runs",
-        "CPU time"
-    );
-    let mut line = |name: &str, worlds: String, runs: usize, cpu: Duration, at_most: bool| {
-        let limit = if at_most { "at most " } else { "" };
-        let runs = grouped(runs as u64);
-        // Writing to a String cannot fail, here and below.
-        let _ = writeln!(
-            text,
-            "{name:<28} {worlds:>9} {runs:>11} {limit:>8}{}",
-            in_words(cpu)
-        );
-    };
-    for cost in costs {
-        line(
-            cost.name,
-            grouped(cost.worlds as u64),
-            cost.runs,
-            cost.cpu,
-            cost.at_most,
-        );
+    /// The plan of a last stage with the nominal world and `found`.
+    ///
+    /// # Errors
+    /// If a scenario cannot be read.
+    pub(super) fn of_found(bed: &'a TestBed, stages: Stages, found: &World) -> Result<Self, CommandError> {
+        let mut planner = Planner::new(bed, stages);
+        let worlds = [World::nominal(&bed.unknowns), found.clone()];
+        planner.add(
+            "nominal and found world",
+            &worlds,
+            &Needs::of(bed.claims()),
+            Stage::Last,
+        )?;
+        Ok(planner.plan())
     }
-    let runs = costs.iter().map(|cost| cost.runs).sum();
-    let cpu = costs.iter().map(|cost| cost.cpu).sum();
-    line("all", String::new(), runs, cpu, true);
-    text.push_str("\nThe time on a clock is the CPU time divided by the number of runs at once (--jobs).\n");
-    text
+
+    /// The CPU time of all stages.
+    pub(super) fn cpu(&self) -> Duration {
+        self.costs.iter().map(|cost| cost.cpu).sum()
+    }
+
+    /// A CPU time in the unit that a reader plans with: seconds, minutes or hours.
+    pub(super) fn in_words(cpu: Duration) -> String {
+        let minutes = cpu.as_secs_f64() / 60.0;
+        match minutes {
+            _ if minutes < 2.0 => time(cpu),
+            _ if minutes < 120.0 => format!("{minutes:.0} min"),
+            _ => format!("{:.1} h", minutes / 60.0),
+        }
+    }
+
+    /// The plan in words.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "{}: {} unknowns, {} fitted parts, {} judged parts\n\n{:<28} {:>9} {:>11} {:>14}\n",
+            self.bed.name,
+            self.bed.unknowns.len(),
+            self.bed.fit.len(),
+            self.bed.judged.len(),
+            "stage",
+            "worlds",
+            "runs",
+            "CPU time"
+        );
+        let mut line = |name: &str, worlds: String, runs: usize, cpu: Duration, at_most: bool| {
+            let limit = if at_most { "at most " } else { "" };
+            let runs = grouped(runs as u64);
+            // Writing to a String cannot fail, here and below.
+            let _ = writeln!(
+                text,
+                "{name:<28} {worlds:>9} {runs:>11} {limit:>8}{}",
+                Self::in_words(cpu)
+            );
+        };
+        for cost in &self.costs {
+            line(
+                cost.name,
+                grouped(cost.worlds as u64),
+                cost.runs,
+                cost.cpu,
+                cost.at_most,
+            );
+        }
+        let runs = self.costs.iter().map(|cost| cost.runs).sum();
+        let at_most = self.costs.iter().any(|cost| cost.at_most);
+        line("all", String::new(), runs, self.cpu(), at_most);
+        text.push_str(
+            "\nThe time on a clock is the CPU time divided by the number of runs at once (--jobs).\n",
+        );
+        text
+    }
 }

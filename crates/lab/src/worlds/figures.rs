@@ -29,15 +29,18 @@ pub(super) struct PartFigures {
     pub(super) judged: bool,
     pub(super) nominal: PartVerdict,
     pub(super) fitted: PartVerdict,
-    /// Worlds of the random sample in which it holds by the means, and in which it was decided at all.
+    /// Worlds of the random sample in which it holds by the means.
     pub(super) holds: usize,
-    pub(super) decided: usize,
+    /// Worlds of the random sample in which it was to be run.
+    pub(super) worlds: usize,
+    /// Number of them in which a run that it needs failed; it counts as one that does not hold.
+    pub(super) not_run: usize,
 }
 
 impl PartFigures {
     /// Share of the random sample in which the part holds; `None` if it was not run there.
     pub(super) fn robustness(&self) -> Option<f64> {
-        (self.decided > 0).then(|| self.holds as f64 / self.decided as f64)
+        (self.worlds > 0).then(|| self.holds as f64 / self.worlds as f64)
     }
 }
 
@@ -157,15 +160,23 @@ fn parts(
                 .map_or(Verdict::NotRun, of),
             means: one.map_or(Verdict::NotRun, |one| of(&one.means)),
         };
-        let sampled: Vec<Verdict> = outcome.sampled().map(|one| of(&one.means)).collect();
+        let scope = |one: &&Evaluation| !judged || !one.means.judged.is_empty();
+        let sampled: Vec<Verdict> = outcome
+            .sampled()
+            .filter(scope)
+            .map(|one| of(&one.means))
+            .collect();
         let Count { holds, of: decided } = Count::of(&sampled);
+        // Parts of cases that short titles leave out are run in no world.
+        let worlds = if decided > 0 { sampled.len() } else { 0 };
         PartFigures {
             id: claim.id.clone(),
             judged,
             nominal: verdict(nominal),
             fitted: verdict(fitted),
             holds,
-            decided,
+            worlds,
+            not_run: worlds - decided.min(worlds),
         }
     };
     numbered(false).chain(numbered(true)).map(part).collect()

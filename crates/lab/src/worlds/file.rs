@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::de::DeTable;
 use toml::{Spanned, Table, Value};
 
+use super::found::{Found, FoundTable};
 use super::unknown::{Effect, Unknown};
 use super::{BedScenario, Effort, TestBed};
 use crate::claims::{self, Claim};
@@ -39,6 +40,8 @@ struct TestBedFile {
     search: SearchTable,
     quick: SearchTable,
     unknown: Vec<UnknownTable>,
+    #[serde(default)]
+    found: Option<FoundTable>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -167,6 +170,10 @@ fn read(source: &BedSource) -> Result<TestBed, ScenarioError> {
     if unknowns.is_empty() {
         return Err(map.at(file.scenarios.span(), "a test bed has at least one [[unknown]]"));
     }
+    let found = file.found.as_ref();
+    let found = found
+        .map(|table| Found::read(map, table, &unknowns))
+        .transpose()?;
     let mut bed = TestBed {
         name: source.name.clone(),
         about: file.about.trim().to_owned(),
@@ -174,6 +181,7 @@ fn read(source: &BedSource) -> Result<TestBed, ScenarioError> {
         unknowns,
         fit,
         judged,
+        found,
         search: effort(map, &file.search)?,
         quick: effort(map, &file.quick)?,
     };
@@ -428,34 +436,6 @@ fn check(
         }
     }
     Ok(())
-}
-
-/// The values of a scenario's keys, as its file writes them; without those that cases set.
-pub(super) fn value_in_file(scenario: &Scenario, key: &str) -> Option<Value> {
-    if scenario.case_sets.iter().any(|setting| setting.key == key) {
-        return None;
-    }
-    let table: Table = toml::from_str(&scenario.text).ok()?;
-    let mut parts = key.split('.');
-    let mut value = table.get(parts.next()?)?.clone();
-    for part in parts {
-        value = value.get(part)?.clone();
-    }
-    Some(value)
-}
-
-/// Names of unknowns and the texts of their choices, for listings.
-pub(super) fn texts(values: &[Value]) -> Vec<String> {
-    values.iter().map(text).collect()
-}
-
-/// A choice as people write it: strings without quotes, lists with commas.
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(list) => texts(list).join(", "),
-        other => other.to_string(),
-    }
 }
 
 /// Reads a test bed from a text, for tests. Scenarios of its own are looked for from `base`.

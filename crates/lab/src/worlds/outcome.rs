@@ -62,7 +62,7 @@ pub(super) struct Evaluation {
 pub(super) struct Outcome {
     /// All worlds by number: the nominal one, the sample, those that the search made.
     pub(super) worlds: Vec<World>,
-    /// Numbers of the random sample.
+    /// Numbers of the random sample; empty if there was no search.
     pub(super) sample: RangeInclusive<usize>,
     pub(super) evaluations: Vec<Evaluation>,
     /// Number of the world of best choices; `None` before the sample was run.
@@ -75,12 +75,18 @@ pub(super) struct Outcome {
 pub(super) const NOMINAL: usize = 0;
 
 impl Outcome {
+    /// The world that fits best.
+    pub(super) fn fitted_world(&self) -> &World {
+        &self.worlds[self.fitted]
+    }
+
     /// The way in which the search came to a world, as files name it.
     pub(super) fn origin(&self, world: usize) -> &'static str {
         match world {
             NOMINAL => "nominal",
             world if self.sample.contains(&world) => "sample",
             world if self.best_choices == Some(world) => "best choices",
+            _ if self.sample.is_empty() => "found",
             _ => "step",
         }
     }

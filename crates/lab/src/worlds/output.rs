@@ -106,24 +106,33 @@ fn summary(args: &WorldsArgs, bed: &TestBed, outcome: &Outcome, figures: &Figure
         let value = figures.percentile(f64::from(percent) / 100.0);
         (format!("p{percent:02}"), json!(value))
     });
+    let found = bed.found.as_ref().filter(|_| args.found);
+    let sample = (!figures.sample.is_empty()).then(|| {
+        json!({
+            "worlds": figures.sample.len(),
+            "fit": Map::from_iter(percentiles),
+        })
+    });
+    let as_good = sample.as_ref().map(|_| {
+        let good = figures.as_good;
+        json!({
+            "sample": { "worlds": good.sample.holds, "of": good.sample.of },
+            "refined": { "worlds": good.refined.holds, "of": good.refined.of },
+        })
+    });
     json!({
         "format": FORMAT,
         "version": VERSION,
         "program": env!("CARGO_PKG_VERSION"),
         "test_bed": bed.name,
         "quick": args.quick,
-        "seed": args.seed,
-        "sample": {
-            "worlds": figures.sample.len(),
-            "fit": Map::from_iter(percentiles),
-        },
+        "seed": found.map_or(args.seed, |found| found.seed),
+        "found": found.map(|found| json!({ "worlds": found.worlds })),
+        "sample": sample,
         "unknowns": unknowns.collect::<Vec<_>>(),
         "nominal": world(NOMINAL, figures.nominal),
         "fitted": world(outcome.fitted, figures.fitted),
-        "as_good": {
-            "sample": { "worlds": figures.as_good.sample.holds, "of": figures.as_good.sample.of },
-            "refined": { "worlds": figures.as_good.refined.holds, "of": figures.as_good.refined.of },
-        },
+        "as_good": as_good,
         "parts": figures.parts.iter().map(part).collect::<Vec<_>>(),
     })
 }
@@ -137,6 +146,7 @@ fn part(part: &PartFigures) -> Value {
         "fitted": part.fitted.interval.name(),
         "fitted_means": part.fitted.means.name(),
         "robustness": part.robustness().map(ratio),
-        "worlds": part.decided,
+        "worlds": part.worlds,
+        "not_run": part.not_run,
     })
 }

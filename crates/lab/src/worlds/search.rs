@@ -92,18 +92,26 @@ impl<'a, 'r> Search<'a, 'r> {
                 Scope::Fit,
             )?;
         }
-        let last: Vec<usize> = if fitted == NOMINAL {
-            vec![NOMINAL]
-        } else {
-            vec![NOMINAL, fitted]
-        };
-        self.evaluate(
-            "the nominal and the fitted world in full",
-            &last,
-            Stage::Last,
-            Scope::All,
-        )?;
+        self.last()?;
         Ok(self.outcome)
+    }
+
+    /// Evaluates the nominal world and `world` in the last stage alone.
+    ///
+    /// # Errors
+    /// If rows cannot be stored, or the runs are stopped.
+    pub(super) fn judge(mut self, world: World) -> Result<Outcome, CommandError> {
+        self.outcome.fitted = self.number_of(world);
+        self.last()?;
+        Ok(self.outcome)
+    }
+
+    /// Evaluates the nominal world and the one that fits best in full.
+    fn last(&mut self) -> Result<(), CommandError> {
+        let mut worlds = vec![NOMINAL, self.outcome.fitted];
+        worlds.dedup();
+        let what = "the nominal and the fitted world in full";
+        self.evaluate(what, &worlds, Stage::Last, Scope::All)
     }
 
     /// Evaluates the nominal world and the sample, the first `judged` of it with the judged rows.

@@ -7,7 +7,7 @@ use std::path::Path;
 use rstest::rstest;
 
 use super::file::{BUILT_IN, read_text};
-use super::runs::WorldRun;
+use super::runs::{Instances, Ledger, WorldRun};
 use super::stages::{Length, Trials};
 use super::unknown::World;
 use super::*;
@@ -53,6 +53,11 @@ argument = "floor"
 of = ["ccp"]
 only = ["p13-9"]
 choices = [1, 3]
+
+[found]
+seed = 1
+worlds = 20
+choices = { queue = "200packets", start = "standard" }
 "#;
 
 const SHORT: Length = Length {
@@ -191,6 +196,19 @@ fn a_test_bed_is_what_its_file_says() {
     "line 35",
     "duplicate unknown `start`"
 )]
+#[case(
+    "queue = \"200packets\"",
+    "queu = \"200packets\"",
+    "line 45",
+    "no [[unknown]] is called `queu`; expected one of: queue, start, floor"
+)]
+#[case(
+    "queue = \"200packets\"",
+    "queue = \"2packets\"",
+    "line 45",
+    "is not a candidate of `queue`; expected one of: \"50packets\", \"1bdp\", \"200packets\""
+)]
+#[case("seed = 1", "sed = 1", "line 43", "seed")]
 fn a_mistake_is_reported_with_file_line_and_correction(
     #[case] right: &str,
     #[case] wrong: &str,
@@ -233,6 +251,22 @@ fn every_file_of_the_directory_is_built_in_and_can_be_read_and_described() {
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{text}");
     }
+}
+
+#[test]
+fn the_table_of_a_found_world_is_read_as_it_was_printed() {
+    let own = bed(BED);
+    let found = own.found.clone().unwrap();
+    assert_eq!((found.seed, found.worlds), (1, 20));
+    assert_eq!(found.world, world(&own, [Some(2), None, None]));
+    let table = found.table(&own);
+    assert_eq!(
+        table,
+        "[found]\nseed = 1\nworlds = 20\n\n[found.choices]\nqueue = \"200packets\"\nstart = \"standard\"\n"
+    );
+    let (declaration, _) = BED.split_once("[found]").unwrap();
+    assert_eq!(bed(&format!("{declaration}{table}")).found, Some(found));
+    assert_eq!(bed(declaration).found, None);
 }
 
 #[test]

@@ -36,6 +36,13 @@ pub(super) fn describe(bed: &TestBed) -> String {
         let sample = format!("Random sample{when}: {worlds} worlds, judged rows in {judged} of them.");
         paragraph(&mut text, "", &sample);
     }
+    if let Some(found) = &bed.found {
+        let found = format!(
+            "Found world ([found]): by a search with seed {} in {} worlds.",
+            found.seed, found.worlds
+        );
+        paragraph(&mut text, "", &found);
+    }
     for unknown in &bed.unknowns {
         // Writing to a String cannot fail, here and below.
         let _ = writeln!(text, "\n{}", unknown.name);
@@ -116,6 +123,16 @@ pub(super) fn summary(bed: &TestBed, outcome: &Outcome, figures: &Figures) -> St
     };
     let _ = writeln!(text, "  nominal world   {}", world(figures.nominal));
     let _ = writeln!(text, "  fitted world    {}", world(figures.fitted));
+    if !figures.sample.is_empty() {
+        sample(&mut text, figures);
+    }
+    choices(&mut text, bed, outcome, figures);
+    parts(&mut text, figures);
+    text
+}
+
+/// The numbers of parts that hold in the random sample.
+fn sample(text: &mut String, figures: &Figures) {
     let sample = figures.sample.len();
     let _ = writeln!(
         text,
@@ -134,17 +151,19 @@ pub(super) fn summary(bed: &TestBed, outcome: &Outcome, figures: &Figures) -> St
         "{} of {} random worlds and {} of {} worlds with more trials do as well as the fitted world, within one part.",
         good.sample.holds, good.sample.of, good.refined.holds, good.refined.of
     );
-    paragraph(&mut text, "  ", &as_good);
-    choices(&mut text, bed, outcome, figures);
-    parts(&mut text, figures);
-    text
+    paragraph(text, "  ", &as_good);
 }
 
 /// The fitted world beside the nominal one, and the mean number of parts by choice.
 fn choices(text: &mut String, bed: &TestBed, outcome: &Outcome, figures: &Figures) {
     let names = bed.unknowns.iter().map(|unknown| unknown.name.chars().count());
     let width = names.max().unwrap_or(0);
-    text.push_str("\nThe fitted world (nominal value), and mean fitted parts by choice\n");
+    text.push_str("\nThe fitted world (nominal value)");
+    text.push_str(if figures.sample.is_empty() {
+        "\n"
+    } else {
+        ", and mean fitted parts by choice\n"
+    });
     let (fitted, nominal) = (outcome.worlds.get(outcome.fitted), outcome.worlds.get(NOMINAL));
     for (place, unknown) in bed.unknowns.iter().enumerate() {
         let value =
@@ -180,19 +199,34 @@ fn parts(text: &mut String, figures: &Figures) {
         .map(|part| part.id.chars().count())
         .max()
         .unwrap_or(0);
-    let _ = writeln!(text, "\n{:width$}  nominal    fitted     robustness", "");
+    let sampled = !figures.sample.is_empty();
+    let robustness = if sampled { "     robustness" } else { "" };
+    let _ = writeln!(text, "\n{:width$}  nominal    fitted{robustness}", "");
     for part in &figures.parts {
+        let (nominal, fitted) = (part.nominal.interval.name(), part.fitted.interval.name());
         let robustness = part.robustness().map_or_else(|| "–".to_owned(), percent);
+        let robustness = if sampled {
+            format!("  {robustness:>10}")
+        } else {
+            String::new()
+        };
         let judged = if part.judged { "  judged" } else { "" };
         let _ = writeln!(
             text,
-            "{:<width$}  {:<9}  {:<9}  {robustness:>10}{judged}",
-            part.id,
-            part.nominal.interval.name(),
-            part.fitted.interval.name(),
+            "{:<width$}  {nominal:<9}  {fitted:<9}{robustness}{judged}",
+            part.id
         );
     }
-    let legend = "Verdicts by confidence intervals. Robustness: share of the random worlds in which a part holds by \
-                  the means.";
-    paragraph(text, "", legend);
+    paragraph(text, "", "Verdicts by confidence intervals.");
+    if sampled {
+        let legend = "Robustness: share of the random worlds in which a part holds by the means.";
+        paragraph(text, "", legend);
+    }
+    for part in figures.parts.iter().filter(|part| part.not_run > 0) {
+        let missed = format!(
+            "{}: runs failed in {} of {} random worlds, in which it counts as a part that does not hold.",
+            part.id, part.not_run, part.worlds
+        );
+        paragraph(text, "", &missed);
+    }
 }

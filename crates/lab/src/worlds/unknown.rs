@@ -6,11 +6,10 @@ use playrate_cc::ControllerSpec;
 use playrate_cc::registry::{Key, Registry};
 use playrate_netsim::Seed;
 use playrate_transport::ControllerChoice;
-use toml::Value;
+use toml::{Table, Value};
 
 use super::BedScenario;
-use super::file::{text, texts, value_in_file};
-use crate::scenario::{Changes, ScenarioError, Setting};
+use crate::scenario::{Changes, Scenario, ScenarioError, Setting};
 
 /// A parameter of a test bed that its papers do not give.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,11 +75,38 @@ impl Unknown {
 
     /// The text of choice `choice`; that of the nominal value for `None`.
     pub(super) fn text(&self, choice: Option<usize>) -> String {
-        let value = match choice {
+        self.value(choice).map_or_else(|| AS_IT_IS.to_owned(), text)
+    }
+
+    /// The value of choice `choice`; for `None` the nominal one, if it can be written down.
+    pub(super) fn value(&self, choice: Option<usize>) -> Option<&Value> {
+        match choice {
             Some(choice) => self.choices.get(choice),
             None => self.nominal.as_ref(),
-        };
-        value.map_or_else(|| AS_IT_IS.to_owned(), text)
+        }
+    }
+
+    /// The choice that has this value, with `None` for the nominal one.
+    ///
+    /// # Errors
+    /// If it is not a candidate.
+    pub(super) fn choice_of(&self, value: &Value) -> Result<Option<usize>, String> {
+        if self.nominal.as_ref() == Some(value) {
+            return Ok(None);
+        }
+        let place = self.choices.iter().position(|choice| choice == value);
+        place.map(Some).ok_or_else(|| {
+            let nominal = self
+                .nominal
+                .iter()
+                .filter(|nominal| !self.choices.contains(nominal));
+            let known: Vec<String> = self.choices.iter().chain(nominal).map(Value::to_string).collect();
+            format!(
+                "{value} is not a candidate of `{}`; expected one of: {}",
+                self.name,
+                known.join(", ")
+            )
+        })
     }
 
     /// Choices that a search may take, with `None` for the one that is the nominal value.
@@ -158,6 +184,34 @@ impl Unknown {
     /// All values in words: `50packets, 100packets`.
     pub(super) fn choices_text(&self) -> String {
         texts(&self.choices).join(", ")
+    }
+}
+
+/// The values of a scenario's keys, as its file writes them; without those that cases set.
+fn value_in_file(scenario: &Scenario, key: &str) -> Option<Value> {
+    if scenario.case_sets.iter().any(|setting| setting.key == key) {
+        return None;
+    }
+    let table: Table = toml::from_str(&scenario.text).ok()?;
+    let mut parts = key.split('.');
+    let mut value = table.get(parts.next()?)?.clone();
+    for part in parts {
+        value = value.get(part)?.clone();
+    }
+    Some(value)
+}
+
+/// Names of unknowns and the texts of their choices, for listings.
+fn texts(values: &[Value]) -> Vec<String> {
+    values.iter().map(text).collect()
+}
+
+/// A choice as people write it: strings without quotes, lists with commas.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => texts(list).join(", "),
+        other => other.to_string(),
     }
 }
 

@@ -233,6 +233,90 @@ fn shards_of_the_sample_are_merged_and_the_search_goes_on_from_there() {
 }
 
 #[test]
+fn a_found_world_is_judged_without_a_search_by_the_runs_of_the_last_stage() {
+    let lab = lab();
+    let said = lab.is_refused("worlds ./bed.toml --found --out found");
+    assert!(
+        said.contains("has no [found] table: `lab worlds ./bed.toml`"),
+        "{said}"
+    );
+    let printed = lab.succeeds("worlds ./bed.toml --quick --out searched");
+    let (_, table) = printed.split_once("\n[found]\n").unwrap();
+    let (table, _) = table.split_once("\n\nEvery world").unwrap();
+    lab.write("bed.toml", &format!("{BED}\n[found]\n{table}\n"));
+    let printed = lab.succeeds("worlds ./bed.toml --found --quick --out found");
+    assert!(!printed.contains("random"), "{printed}");
+
+    let outcome =
+        |out: &str| -> Value { serde_json::from_str(&lab.read(&format!("{out}/worlds.json"))).unwrap() };
+    let (searched, found) = (outcome("searched"), outcome("found"));
+    assert_eq!(found["fitted"]["choices"], searched["fitted"]["choices"]);
+    for key in ["fit", "judged", "trials"] {
+        assert_eq!(found["fitted"][key], searched["fitted"][key]);
+        assert_eq!(found["nominal"][key], searched["nominal"][key]);
+    }
+    assert_eq!(found["found"]["worlds"], 2);
+    assert_eq!(searched["found"], Value::Null);
+    for key in ["sample", "as_good"] {
+        assert_eq!((&found[key], searched[key].is_object()), (&Value::Null, true));
+    }
+    for (one, other) in found["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(searched["parts"].as_array().unwrap())
+    {
+        assert_eq!((&one["id"], &one["fitted"]), (&other["id"], &other["fitted"]));
+        assert_eq!(one["robustness"], Value::Null);
+    }
+    let origins: Vec<Value> = lines(&lab, "found/worlds.jsonl")
+        .iter()
+        .map(|line| line["origin"].clone())
+        .collect();
+    assert_eq!(origins, ["nominal", "found"]);
+    let rows = lab.read("searched/runs.jsonl");
+    let own = lab.read("found/runs.jsonl");
+    assert!(own.lines().all(|row| rows.contains(row)) && own.lines().count() > 10);
+
+    let plan = lab.succeeds("worlds ./bed.toml --found --plan");
+    assert!(
+        plan.contains("nominal and found world") && !plan.contains("sample"),
+        "{plan}"
+    );
+    let said = lab.is_refused("worlds ./bed.toml --found --worlds 3");
+    assert!(said.contains("cannot be used with"), "{said}");
+}
+
+#[test]
+fn all_test_beds_are_described_planned_and_made_one_after_the_other() {
+    let lab = Lab::new();
+    let plan = lab.succeeds("worlds all --plan --quick --worlds 1");
+    for words in ["kyutech: 23 unknowns", "All test beds: at most"] {
+        assert!(plan.contains(words), "{words} is missing in: {plan}");
+    }
+    // A share of the sample in which most have no run.
+    lab.succeeds("worlds all --quick --worlds 1 --shard 40/40 --out shares");
+    for name in ["kyutech", "ns2", "mininet"] {
+        assert!(lab.path(&format!("shares/{name}/shard.json")).exists(), "{name}");
+    }
+    let shown = lab.succeeds("worlds all --show");
+    for name in ["kyutech: ", "\nns2: ", "\nmininet: "] {
+        assert!(shown.contains(name), "{name} is missing in: {shown}");
+    }
+    let said = lab.is_refused("worlds all --found");
+    assert!(said.contains("no [found] table"), "{said}");
+    // Before the first run: an earlier search of one of them is not overwritten.
+    std::fs::create_dir_all(lab.path("out/ns2")).unwrap();
+    lab.write("out/ns2/runs.jsonl", "");
+    let said = lab.is_refused("worlds all --quick --out out");
+    assert!(
+        said.contains("out/ns2 already holds results") && said.contains("--resume"),
+        "{said}"
+    );
+    assert!(!lab.path("out/kyutech").exists());
+}
+
+#[test]
 fn plan_and_show_run_nothing() {
     let lab = lab();
     let plan = lab.succeeds("worlds ./bed.toml --plan");

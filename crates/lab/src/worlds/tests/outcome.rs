@@ -1,10 +1,12 @@
 //! Choices of a search, and the numbers of its outcome.
 
+use super::super::figures::Figures;
 use super::super::outcome::{Evaluation, NOMINAL, Outcome, Score, Verdicts};
 use super::super::search::step;
+use super::super::stages::Stage;
 use super::super::unknown::World;
-use super::super::{Stage, figures, text};
-use super::{BED, Figures, bed, world};
+use super::super::{figures, text};
+use super::{BED, bed, world};
 use crate::claims::Verdict;
 
 #[test]
@@ -130,4 +132,40 @@ fn robustness_and_landscape_are_counted_in_the_random_sample_alone() {
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_world_whose_runs_failed_stays_in_the_robustness_of_the_parts_that_it_misses() {
+    let bed = bed(BED);
+    let failed = |world, part: usize| {
+        let mut one = evaluation(world, Stage::Sample, 4);
+        one.means.fit[part] = Verdict::NotRun;
+        one
+    };
+    let mut judged = evaluation(3, Stage::Sample, 4);
+    judged.means.judged = Vec::new();
+    let outcome = Outcome {
+        worlds: vec![World::nominal(&bed.unknowns); 5],
+        sample: 1..=4,
+        evaluations: vec![
+            failed(1, 0),
+            failed(2, 0),
+            judged,
+            evaluation(4, Stage::Sample, 4),
+        ],
+        best_choices: None,
+        fitted: NOMINAL,
+    };
+    let figures = Figures::of(&bed, &outcome);
+    let of_part = |part: usize| {
+        let part = &figures.parts[part];
+        (part.holds, part.not_run, part.worlds, part.robustness())
+    };
+    assert_eq!(of_part(0), (2, 2, 4, Some(0.5)));
+    assert_eq!(of_part(1), (4, 0, 4, Some(1.0)));
+    // Judged rows were not to be run in one world.
+    assert_eq!(of_part(4), (0, 0, 3, Some(0.0)));
+    let text = text::summary(&bed, &outcome, &figures);
+    let missed = format!("{}: runs failed in 2 of 4 random worlds", figures.parts[0].id);
+    assert!(text.contains(&missed), "{text}");
 }
