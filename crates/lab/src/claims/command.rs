@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::judge::{ClaimResult, Verdict, judge};
+use super::judge::{ClaimResult, judge};
 use super::papers::{PAPER_ROWS, PaperRow};
 use super::read::read;
+use super::verdict::Verdict;
 use crate::error::CommandError;
 use crate::result::{IDEAL, ResultSet, Row, read_directory};
 use crate::scenario::{BUILT_IN, Changes, Document, ScenarioError, ScenarioSource};

@@ -1,7 +1,7 @@
 //! The rules by which differences of means decide a check; `docs/claims.md` has them in words.
 
 use super::check::{Comparison, Extreme, Reading, Relation, Superlative};
-use super::judge::Verdict;
+use super::verdict::Verdict;
 use crate::metric::Unit;
 use crate::statistics::Interval;
 

@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::command::{ClaimsReport, RunsOf};
-use super::judge::{CheckResult, ClaimResult, Verdict};
+use super::judge::{CheckResult, ClaimResult};
+use super::verdict::Verdict;
 use crate::statistics::Interval;
 
 const FORMAT: &str = "lab-claims";

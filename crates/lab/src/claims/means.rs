@@ -2,8 +2,8 @@
 
 use super::check::{Check, Claim, Comparison, Relation, Superlative};
 use super::decide::{Difference, Standing, decide};
-use super::judge::Verdict;
 use super::values::{Missing, Values};
+use super::verdict::Verdict;
 use crate::result::ResultSet;
 
 /// The verdict on a claim if the means were certain: the rules of [`super::judge()`] with the same margins, without

@@ -17,14 +17,16 @@ mod read;
 mod readings;
 mod syntax;
 mod values;
+mod verdict;
 
 pub(crate) use check::Claim;
 pub(crate) use command::{ClaimsArgs, ClaimsReport, claims, report};
 pub(crate) use json::{claim_json, to_json};
-pub(crate) use judge::{ClaimResult, Verdict, judge};
+pub(crate) use judge::{ClaimResult, judge};
 pub(crate) use means::judge_by_means;
 pub(crate) use page::{numbers, to_markdown, to_text};
 pub(crate) use read::read;
+pub(crate) use verdict::Verdict;
 
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::check::{Check, Relation, Term};
 use super::command::{ClaimsReport, RowReport};
-use super::judge::{CheckResult, ClaimResult, Ranking, Verdict};
+use super::judge::{CheckResult, ClaimResult, Ranking};
 use super::papers::PAPERS;
+use super::verdict::Verdict;
 use crate::metric::Unit;
 use crate::statistics::{Effect, Interval, Method};
 

@@ -1,7 +1,7 @@
 //! [`Values`]: the numbers that a check compares, read from results.
 
 use super::check::{Reading, Term};
-use super::judge::Verdict;
+use super::verdict::Verdict;
 use crate::result::{IDEAL, ResultSet, Row};
 use crate::statistics::Sample;
 

@@ -6,9 +6,10 @@ mod superlatives;
 use rstest::rstest;
 
 use super::check::Claim;
-use super::judge::{CheckResult, Verdict};
+use super::judge::CheckResult;
 use super::papers::PAPER_ROWS;
 use super::read::ScenarioClaims;
+use super::verdict::Verdict;
 use super::*;
 use crate::result::{ResultSet, Row};
 use crate::samples::row;
