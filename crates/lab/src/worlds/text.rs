@@ -211,11 +211,11 @@ fn parts(text: &mut String, figures: &Figures) {
             String::new()
         };
         let judged = if part.judged { "  judged" } else { "" };
-        let _ = writeln!(
-            text,
+        let line = format!(
             "{:<width$}  {nominal:<9}  {fitted:<9}{robustness}{judged}",
             part.id
         );
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     paragraph(text, "", "Verdicts by confidence intervals.");
     if sampled {
