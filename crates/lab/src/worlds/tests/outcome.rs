@@ -135,6 +135,28 @@ fn robustness_and_landscape_are_counted_in_the_random_sample_alone() {
 }
 
 #[test]
+fn a_world_is_named_after_the_way_in_which_the_search_came_to_it() {
+    let bed = bed(BED);
+    let outcome = |sample, best_choices| Outcome {
+        worlds: vec![World::nominal(&bed.unknowns); 5],
+        sample,
+        evaluations: Vec::new(),
+        best_choices,
+        fitted: NOMINAL,
+    };
+    let searched = outcome(1..=2, Some(3));
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(|world| searched.origin(world)),
+        ["nominal", "sample", "sample", "best choices", "step"]
+    );
+    // A world of the sample that has the best choices is one of the sample.
+    assert_eq!(outcome(1..=2, Some(2)).origin(2), "sample");
+    #[expect(clippy::reversed_empty_ranges, reason = "an empty sample")]
+    let found = outcome(1..=0, None);
+    assert_eq!([0, 1].map(|world| found.origin(world)), ["nominal", "found"]);
+}
+
+#[test]
 fn a_world_whose_runs_failed_stays_in_the_robustness_of_the_parts_that_it_misses() {
     let bed = bed(BED);
     let failed = |world, part: usize| {
