@@ -1,6 +1,6 @@
 //! The claims as JSON; `docs/claims.md` describes it.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::command::{ClaimsReport, RunsOf};
@@ -44,6 +44,17 @@ pub(crate) fn to_json(report: &ClaimsReport) -> String {
 impl Serialize for Verdict {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Verdict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Self::ALL.into_iter().find(|verdict| verdict.name() == name);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            serde::de::Error::custom(format!("unknown verdict `{name}`; expected one of: {known}"))
+        })
     }
 }
 

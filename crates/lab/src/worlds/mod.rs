@@ -9,6 +9,7 @@ mod command;
 mod cost;
 mod figures;
 mod file;
+mod finished;
 mod found;
 mod outcome;
 mod output;
@@ -23,6 +24,7 @@ use std::collections::BTreeSet;
 use playrate_transport::ControllerChoice;
 
 pub(crate) use command::{WorldsArgs, run};
+pub(crate) use finished::{Finished, FinishedPart, LabelledRow, WorldRuns};
 use found::Found;
 use runs::Needs;
 use unknown::{Effect, Unknown};

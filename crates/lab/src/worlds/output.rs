@@ -12,13 +12,13 @@ use crate::claims::{Claim, Verdict};
 use crate::error::CommandError;
 use crate::rounding::ratio;
 
-const FORMAT: &str = "lab-worlds";
+pub(super) const FORMAT: &str = "lab-worlds";
 /// Version of the format: within one, fields are added, never renamed or removed.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 /// File with a line for each evaluation.
 pub(super) const LINES: &str = "worlds.jsonl";
 /// File with the outcome.
-const SUMMARY: &str = "worlds.json";
+pub(super) const SUMMARY: &str = "worlds.json";
 
 /// Writes both files to the directory of `args`.
 pub(super) fn write(
