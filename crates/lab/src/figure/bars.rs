@@ -1,6 +1,7 @@
 //! Bars by controller: a row for each controller and a column for each quantity, with the numbers printed beside.
 
-use super::{Style, WIDTH_PX, legend, spread, whiskers};
+use super::legend::{self, Entry};
+use super::{Band, Style, WIDTH_PX, band, spread, whiskers};
 use crate::statistics::Spread;
 use crate::svg::{
     AXIS, Anchor, Axis, FAINT, GRID, INK, Label, Stroke, SvgWriter, axis_number, text_width, thousands,
@@ -11,8 +12,10 @@ use crate::svg::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bars {
     pub(crate) title: String,
-    /// Name and look of each controller, from the top.
+    /// Name and look of each controller, from the top. Rows of the same name stand closer together.
     pub(crate) rows: Vec<(String, Style)>,
+    /// What the looks of rows of the same name mean; empty if there are none.
+    pub(crate) looks: String,
     /// The quantities, from the left.
     pub(crate) columns: Vec<BarColumn>,
 }
@@ -29,42 +32,101 @@ pub(crate) struct BarColumn {
     pub(crate) trials: Vec<Vec<f64>>,
     /// The ideal sender's value, drawn as a dashed line.
     pub(crate) reference: Option<f64>,
+    /// Ranges of values behind the bars, with the row of each.
+    pub(crate) bands: Vec<(usize, Band)>,
 }
 
 const TOP: f64 = 58.0;
 const ROW: f64 = 26.0;
+/// Height of a row that has the name of the one before.
+const CLOSE_ROW: f64 = 18.0;
 const BAR: f64 = 15.0;
+/// Half of the height of a row's band.
+const BAND: f64 = 10.5;
 const BOTTOM: f64 = 44.0;
 const GAP: f64 = 16.0;
+/// Left edge of the legend.
+const LEGEND: f64 = 4.0;
 
-/// Vertical middle of a row.
-fn middle(row: usize) -> f64 {
-    TOP + ROW * (row as f64 + 0.5)
+/// Where a column is drawn, and what all columns share.
+struct Place<'a> {
+    left: f64,
+    width: f64,
+    /// Vertical middles of the rows.
+    middles: &'a [f64],
+    bottom: f64,
+    /// The legend of the bands.
+    entries: &'a [Entry],
 }
 
 impl Bars {
+    /// Vertical middle of each row's bar.
+    fn middles(&self) -> Vec<f64> {
+        let mut y = TOP - ROW / 2.0;
+        let mut before = None;
+        let rows = self.rows.iter().map(|(name, _)| {
+            y += if before == Some(name) { CLOSE_ROW } else { ROW };
+            before = Some(name);
+            y
+        });
+        rows.collect()
+    }
+
+    /// The last row of the same name as `row`.
+    fn last_of(&self, row: usize) -> usize {
+        let same = self.rows[row..]
+            .iter()
+            .take_while(|other| other.0 == self.rows[row].0);
+        row + same.count() - 1
+    }
+
     pub(crate) fn svg(&self) -> String {
-        let height = TOP + ROW * self.rows.len() as f64 + BOTTOM;
+        let bands = self.columns.iter().flat_map(|column| &column.bands);
+        let entries = band::entries(bands.map(|(_, band)| band));
+        let middles = self.middles();
+        let bottom = middles.last().map_or(TOP, |y| y + ROW / 2.0);
+        let height = bottom + BOTTOM + legend::height(&entries, WIDTH_PX - LEGEND);
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
         let label = format!("{}: {} by controller", self.title, names.join(", "));
         let mut svg = SvgWriter::new((WIDTH_PX, height), &label);
         svg.heading(&self.title, "");
         let name_width = widest(self.rows.iter().map(|row| row.0.as_str()), 12.0, 60.0);
         let left = (name_width * 1.17 + 14.0).min(320.0);
-        for (row, (name, _)) in self.rows.iter().enumerate() {
+        let mut row = 0;
+        while let Some((name, _)) = self.rows.get(row) {
+            let last = self.last_of(row);
             let label = Label::new(12.0, INK, Anchor::End).fitted(name, left - 14.0);
-            svg.text((left - 8.0, middle(row)), label, name);
+            svg.text(
+                (left - 8.0, f64::midpoint(middles[row], middles[last])),
+                label,
+                name,
+            );
+            row = last + 1;
         }
         let width = (WIDTH_PX - left) / self.columns.len().max(1) as f64;
         for (index, column) in self.columns.iter().enumerate() {
-            self.column(&mut svg, column, (left + width * index as f64, width - GAP));
+            let place = Place {
+                left: left + width * index as f64,
+                width: width - GAP,
+                middles: &middles,
+                bottom,
+                entries: &entries,
+            };
+            self.column(&mut svg, column, &place);
         }
-        self.legend(&mut svg, height - 10.0);
+        self.legend(&mut svg, bottom + BOTTOM - 10.0);
+        legend::draw(
+            &mut svg,
+            &entries,
+            (LEGEND, bottom + BOTTOM - 2.0),
+            WIDTH_PX - LEGEND,
+        );
         svg.finish()
     }
 
-    /// Draws one quantity between `left` and `left + width`.
-    fn column(&self, svg: &mut SvgWriter, column: &BarColumn, (left, width): (f64, f64)) {
+    /// Draws one quantity.
+    fn column(&self, svg: &mut SvgWriter, column: &BarColumn, at: &Place<'_>) {
+        let (left, width, bottom) = (at.left, at.width, at.bottom);
         let spreads: Vec<Option<Spread>> = column.trials.iter().map(|trials| spread(trials)).collect();
         let texts = spreads.iter().map(|spread| printed(*spread, column.decimals));
         let texts: Vec<String> = texts.collect();
@@ -72,7 +134,6 @@ impl Bars {
         let plot = (width - text_room).max(40.0);
         let axis = column.axis(&spreads, plot);
         let place = |value: f64| left + plot * axis.place(value);
-        let bottom = TOP + ROW * self.rows.len() as f64;
 
         let name = Label::new(12.5, INK, Anchor::Start).bold();
         svg.text((left, TOP - 20.0), name, &column.name);
@@ -87,8 +148,14 @@ impl Bars {
             svg.line((x, TOP), (x, bottom), Stroke::solid(colour, 1.0));
             svg.text((x, bottom + 10.0), Label::new(10.5, FAINT, Anchor::Middle), &text);
         }
+        for (row, band) in &column.bands {
+            let (first, last) = (at.middles[*row], at.middles[self.last_of(*row)]);
+            let from = (place(band.y.0), first - BAND);
+            let to = (place(band.y.1), last + BAND);
+            band::shade(svg, (from, to), band.number(at.entries));
+        }
         for (row, ((spread, text), (_, style))) in spreads.iter().zip(&texts).zip(&self.rows).enumerate() {
-            let y = middle(row);
+            let y = at.middles[row];
             svg.text((left + width, y), Label::new(10.5, INK, Anchor::End), text);
             let Some(spread) = *spread else { continue };
             let (zero, mean) = (place(0.0), place(spread.mean));
@@ -116,6 +183,9 @@ impl Bars {
         if self.columns.iter().any(|column| column.reference.is_some()) {
             text.push_str(" · dashed: ideal sender");
         }
+        if !self.looks.is_empty() {
+            text = format!("{text} · {}", self.looks);
+        }
         svg.text((4.0, y), Label::new(10.5, FAINT, Anchor::Start), &text);
     }
 }
@@ -124,7 +194,11 @@ impl BarColumn {
     /// An axis from zero that contains all values, on `plot` pixels.
     fn axis(&self, spreads: &[Option<Spread>], plot: f64) -> Axis {
         let known = || spreads.iter().flatten();
-        let most = known().map(|s| s.max.max(s.mean + s.sd)).chain(self.reference);
+        let ends = self.bands.iter().flat_map(|(_, band)| band.ends());
+        let most = known()
+            .map(|s| s.max.max(s.mean + s.sd))
+            .chain(self.reference)
+            .chain(ends);
         let least = known().map(|s| s.min).chain(self.reference);
         let ticks = (plot / 62.0).clamp(1.0, 4.0);
         Axis::linear(least.fold(0.0, f64::min), most.fold(0.0, f64::max), ticks)
@@ -180,9 +254,10 @@ mod tests {
                     unit: "s".into(),
                     decimals: 2,
                     trials: vec![vec![1.5], vec![]],
-                    reference: None,
+                    ..BarColumn::default()
                 },
             ],
+            ..Bars::default()
         }
     }
 

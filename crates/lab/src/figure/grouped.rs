@@ -1,7 +1,7 @@
 //! One quantity over cases: bars in groups, or points joined by lines, with a colour for each controller.
 
 use super::legend::{self, Entry};
-use super::{Style, WIDTH_PX, spread, whiskers};
+use super::{Band, Style, WIDTH_PX, band, spread, whiskers};
 use crate::statistics::Spread;
 use crate::svg::{AXIS, Anchor, Axis, FAINT, GRID, INK, Label, Stroke, SvgWriter, widest};
 
@@ -29,6 +29,8 @@ pub(crate) struct GroupedSeries {
     pub(crate) style: Style,
     /// For each case the values of its trials.
     pub(crate) trials: Vec<Vec<f64>>,
+    /// Ranges of values behind the bars or points, with the number of the case of each.
+    pub(crate) bands: Vec<(usize, Band)>,
 }
 
 const TOP: f64 = 34.0;
@@ -39,7 +41,7 @@ const WIDTH: f64 = WIDTH_PX - LEFT - 14.0;
 
 impl Grouped {
     pub(crate) fn svg(&self) -> String {
-        let entries: Vec<Entry> = self
+        let mut entries: Vec<Entry> = self
             .series
             .iter()
             .map(|series| {
@@ -47,6 +49,7 @@ impl Grouped {
                 entry(series.name.clone(), series.style)
             })
             .collect();
+        entries.extend(band::entries(self.bands().map(|(_, band)| band)));
         let cases = || self.cases.iter().map(String::as_str);
         let turned = widest(cases(), 11.5, 0.0) > self.slot() - 6.0;
         let names = if turned {
@@ -79,6 +82,7 @@ impl Grouped {
             let at = (LEFT + WIDTH / 2.0, BASE + names + 6.0);
             svg.text(at, Label::new(11.0, FAINT, Anchor::Middle), &self.cases_name);
         }
+        self.shade_bands(&mut svg, &axis, &entries);
         for number in 0..self.series.len() {
             if self.joined {
                 self.line(&mut svg, &axis, number);
@@ -110,7 +114,35 @@ impl Grouped {
         }
         let most = spreads().map(|s| s.max.max(s.mean + s.sd)).fold(0.0, f64::max);
         let least = spreads().map(|s| s.min).fold(0.0, f64::min);
-        Axis::linear(least, most, 5.0)
+        let ends = self.bands().flat_map(|(_, band)| band.ends());
+        Axis::linear(least, ends.fold(most, f64::max), 5.0)
+    }
+
+    fn bands(&self) -> impl Iterator<Item = &(usize, Band)> {
+        self.series.iter().flat_map(|series| &series.bands)
+    }
+
+    /// Distance of the controllers within a case.
+    fn spacing(&self) -> f64 {
+        let count = self.series.len().max(1) as f64;
+        if self.joined {
+            (self.slot() * 0.3 / count).min(9.0)
+        } else {
+            (self.slot() * 0.82 / count).min(46.0)
+        }
+    }
+
+    fn shade_bands(&self, svg: &mut SvgWriter, axis: &Axis, entries: &[Entry]) {
+        let wide = self.spacing();
+        for (number, series) in self.series.iter().enumerate() {
+            for (case, band) in &series.bands {
+                let middle = self.middle(*case) + self.aside(number, wide);
+                let place = |value: f64| BASE - PLOT * axis.place(value);
+                let half = (wide / 2.0).max(4.0);
+                let corners = ((middle - half, place(band.y.0)), (middle + half, place(band.y.1)));
+                band::shade(svg, corners, band.number(entries));
+            }
+        }
     }
 
     /// Case, spread and trials of a controller, wherever it has trials.
@@ -132,7 +164,7 @@ impl Grouped {
     }
 
     fn bars(&self, svg: &mut SvgWriter, axis: &Axis, number: usize) {
-        let wide = (self.slot() * 0.82 / self.series.len() as f64).min(46.0);
+        let wide = self.spacing();
         let place = |value: f64| BASE - PLOT * axis.place(value);
         let base = if self.log { BASE } else { place(0.0) };
         for (case, spread, trials) in self.measured(number) {
@@ -157,7 +189,7 @@ impl Grouped {
     fn line(&self, svg: &mut SvgWriter, axis: &Axis, number: usize) {
         let style = self.series[number].style;
         // Side by side, so that whiskers of controllers do not hide each other.
-        let aside = self.aside(number, (self.slot() * 0.3 / self.series.len() as f64).min(9.0));
+        let aside = self.aside(number, self.spacing());
         let mut points = Vec::new();
         for (case, spread, _) in self.measured(number) {
             let x = self.middle(case) + aside;
@@ -186,6 +218,7 @@ mod tests {
                 name: (*name).to_owned(),
                 style,
                 trials: vec![vec![1.0, 2.0, 3.0], vec![0.0], vec![400.0, 500.0]],
+                bands: Vec::new(),
             });
         Grouped {
             title: "Throughput".into(),

@@ -1,6 +1,6 @@
 //! Names of colours and dashes in lines below a figure, where they hide no data however many there are.
 
-use super::Style;
+use super::{Style, band};
 use crate::svg::{Anchor, FAINT, INK, Label, Point, Stroke, SvgWriter, text_width};
 
 /// One entry of a legend.
@@ -12,6 +12,8 @@ pub(super) enum Entry {
     Block(String, Style),
     /// A line to compare data with; the number chooses its dashes.
     Guide(String, usize),
+    /// A range that a publication states; the number chooses its colour.
+    Band(String, usize),
 }
 
 /// Height of a line of the legend.
@@ -21,12 +23,19 @@ const SAMPLE: f64 = 24.0;
 impl Entry {
     fn name(&self) -> &str {
         match self {
-            Self::Line(name, _) | Self::Block(name, _) | Self::Guide(name, _) => name,
+            Self::Line(name, _) | Self::Block(name, _) | Self::Guide(name, _) | Self::Band(name, _) => name,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Band(says, _) => format!("paper: {says}"),
+            other => other.name().to_owned(),
         }
     }
 
     fn width(&self) -> f64 {
-        SAMPLE + 6.0 + text_width(self.name(), 11.5) * 1.08 + 18.0
+        SAMPLE + 6.0 + text_width(&self.text(), 11.5) * 1.08 + 18.0
     }
 }
 
@@ -76,9 +85,11 @@ pub(super) fn draw(svg: &mut SvgWriter, entries: &[Entry], at: Point, width: f64
                 Entry::Line(_, style) => svg.line((x, y), (x + SAMPLE, y), style.stroke(2.4)),
                 Entry::Block(_, style) => block(svg, (x + 6.0, y - 6.0), (14.0, 12.0), *style),
                 Entry::Guide(_, number) => svg.line((x, y), (x + SAMPLE, y), guide_stroke(*number)),
+                Entry::Band(_, number) => band::shade(svg, ((x, y - 6.0), (x + SAMPLE, y + 6.0)), *number),
             }
-            let label = Label::new(11.5, INK, Anchor::Start);
-            svg.text((x + SAMPLE + 6.0, y), label, entry.name());
+            let text = entry.text();
+            let label = Label::new(11.5, INK, Anchor::Start).fitted(&text, width - SAMPLE - 6.0);
+            svg.text((x + SAMPLE + 6.0, y), label, &text);
             x += entry.width();
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! The choice of numbers is made elsewhere (`report`, `matrix`, `scenario`).
 
+mod band;
 mod bars;
 mod decimate;
 mod grouped;
@@ -12,12 +13,13 @@ mod path_diagram;
 mod style;
 mod timeline;
 
+pub(crate) use band::Band;
 pub(crate) use bars::{BarColumn, Bars};
 pub(crate) use grouped::{Grouped, GroupedSeries};
 pub(crate) use heat::{HeatCell, HeatMap};
 pub(crate) use panels::{Line, Panel, Panels, distribution};
 pub(crate) use path_diagram::PathDiagram;
-pub(crate) use style::{IDEAL_STYLE, Style, short_name, styles};
+pub(crate) use style::{IDEAL_STYLE, Style, short_name, styles, world_style};
 pub(crate) use timeline::{Lane, Span, SpanKind, Timeline};
 
 use crate::statistics::Spread;

@@ -2,7 +2,7 @@
 
 use super::decimate::decimate;
 use super::legend::{self, Entry, guide_stroke};
-use super::{Style, WIDTH_PX};
+use super::{Band, Style, WIDTH_PX, band};
 use crate::svg::{AXIS, Anchor, Axis, FAINT, GRID, INK, Label, Point, Stroke, SvgWriter};
 
 /// Small charts with the same axes.
@@ -22,16 +22,20 @@ pub(crate) struct Panels {
     /// Horizontal lines in every panel: value and name.
     pub(crate) guides: Vec<(f64, String)>,
     pub(crate) charts: Vec<Panel>,
+    /// Panels side by side; 0 for as many as suit their number.
+    pub(crate) columns: usize,
     /// Number of buckets that each line is reduced to, each with its first, lowest, highest and last point; 0 for one
     /// bucket per two pixels.
     pub(crate) buckets: usize,
 }
 
-/// One of several small charts.
-#[derive(Clone, Debug)]
+/// One of several small charts. The default leaves its place empty.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Panel {
     pub(crate) name: String,
     pub(crate) lines: Vec<Line>,
+    /// Ranges behind the lines.
+    pub(crate) bands: Vec<Band>,
 }
 
 /// One line of a panel.
@@ -63,10 +67,11 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(panels: usize) -> Self {
-        let columns = match panels {
-            0 | 1 => 1,
-            2 | 4 => 2,
+    fn of(panels: usize, columns: usize) -> Self {
+        let columns = match (columns, panels) {
+            (1.., _) => columns,
+            (0, 0 | 1) => 1,
+            (0, 2 | 4) => 2,
             _ => 3,
         };
         let between = GAP * (columns - 1) as f64;
@@ -111,6 +116,16 @@ impl View {
         )
     }
 
+    /// Shades the visible part of a range.
+    fn shade(&self, svg: &mut SvgWriter, band: &Band, number: usize) {
+        let hidden = |axis: &Axis, range: (f64, f64)| range.0 > axis.to() || range.1 < axis.from();
+        if hidden(&self.x, band.x) || hidden(&self.y, band.y) {
+            return;
+        }
+        let corners = (self.place((band.x.0, band.y.0)), self.place((band.x.1, band.y.1)));
+        band::shade(svg, corners, number);
+    }
+
     /// Draws a line across the panel at `value`.
     fn across(&self, svg: &mut SvgWriter, value: f64, stroke: Stroke) {
         let (left, y) = self.place((self.x.from(), value));
@@ -120,16 +135,20 @@ impl View {
 
 impl Panels {
     pub(crate) fn svg(&self) -> String {
-        let grid = Grid::of(self.charts.len());
+        let grid = Grid::of(self.charts.len(), self.columns);
         let entries = self.entries();
         let width = WIDTH_PX - LEFT - RIGHT;
         let height = grid.bottom() + 16.0 + legend::height(&entries, width) + 6.0;
-        let names: Vec<&str> = self.charts.iter().map(|panel| panel.name.as_str()).collect();
+        let names = self.charts.iter().map(|panel| panel.name.as_str());
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         let (title, over) = (&self.title, &self.x_name);
         let label = format!("{title}: {} over {over}; {}", self.y_name, names.join(", "));
         let mut svg = SvgWriter::new((WIDTH_PX, height), &label);
         svg.heading(&self.title, &self.y_name);
         for (index, panel) in self.charts.iter().enumerate() {
+            if panel.name.is_empty() && panel.lines.is_empty() {
+                continue;
+            }
             let view = View {
                 x: self.x_axis(),
                 y: self.y_axis(),
@@ -137,6 +156,9 @@ impl Panels {
                 corner: grid.corner(index),
             };
             self.frame(&mut svg, &view, index.is_multiple_of(grid.columns));
+            for one in &panel.bands {
+                view.shade(&mut svg, one, one.number(&entries));
+            }
             let name = Label::new(12.0, INK, Anchor::Start).bold();
             let at = (view.corner.0, view.corner.1 - 9.0);
             svg.text(at, name.fitted(&panel.name, grid.width), &panel.name);
@@ -154,6 +176,10 @@ impl Panels {
         points.filter(|point| point.0.is_finite() && point.1.is_finite())
     }
 
+    fn bands(&self) -> impl Iterator<Item = &Band> {
+        self.charts.iter().flat_map(|panel| &panel.bands)
+    }
+
     fn x_axis(&self) -> Axis {
         let (from, to) = self.x.unwrap_or_else(|| {
             let most = self.points().map(|point| point.0).fold(0.0, f64::max);
@@ -167,12 +193,14 @@ impl Panels {
             let x = self.x.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
             let shown = self.points().filter(|point| point.0 >= x.0 && point.0 <= x.1);
             let guides = self.guides.iter().map(|guide| guide.0);
-            shown.map(|point| point.1).chain(guides).fold(0.0, f64::max)
+            let ends = self.bands().flat_map(Band::ends);
+            let values = shown.map(|point| point.1).chain(guides).chain(ends);
+            values.fold(0.0, f64::max)
         });
         Axis::linear(self.y_from, to, 3.0)
     }
 
-    /// The legend: lines that their panel's name does not explain, and all guides.
+    /// The legend: lines that their panel's name does not explain, all guides and bands.
     fn entries(&self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
         for panel in &self.charts {
@@ -185,6 +213,7 @@ impl Panels {
         }
         let guides = self.guides.iter().enumerate();
         entries.extend(guides.map(|(number, guide)| Entry::Guide(guide.1.clone(), number)));
+        entries.extend(band::entries(self.bands()));
         entries
     }
 
@@ -290,6 +319,7 @@ mod tests {
                     .map(|i| (f64::from(i) / 10.0, f64::from(i % 97)))
                     .collect(),
             }],
+            bands: Vec::new(),
         });
         Panels {
             title: "Congestion window".into(),

@@ -30,6 +30,17 @@ pub(crate) const IDEAL_STYLE: Style = Style {
     dash: 2,
 };
 
+/// The look of a controller in one of several worlds in the same figure: the second is solid, the first and those after
+/// it are dashed.
+pub(crate) const fn world_style(style: Style, place: usize) -> Style {
+    let dash = match place {
+        0 => 1,
+        1 => 0,
+        after => after,
+    };
+    Style { dash, ..style }
+}
+
 /// A style for each of `specs`, the controllers of one page, by their order: first those of the registry in its order,
 /// then the others as they come. No two are alike up to four times as many as [`PALETTE`] has colours.
 ///

@@ -1,12 +1,12 @@
 //! The figures of an experiment: those that its scenario asks for, or those that suit its results.
 
-use std::path::Path;
-
 use super::over_time::{column, playback};
-use super::request::{Drawn, FigureRequest, Source, file_name, uncapitalised};
-use super::results::{CaseResults, ControllerResults, Experiment, series_file};
+use super::request::{Drawn, FigureRequest, file_name, uncapitalised};
+use super::results::{CaseResults, ControllerResults, Experiment};
 use super::spec::{FigureKind, FigureSpec};
-use crate::figure::{BarColumn, Bars, Grouped, GroupedSeries, Line, Panel, Panels, distribution};
+use crate::figure::{
+    BarColumn, Bars, Grouped, GroupedSeries, IDEAL_STYLE, Line, Panel, Panels, distribution, world_style,
+};
 use crate::metric::{Measure, Unit};
 use crate::result::Row;
 use crate::statistics::Spread;
@@ -50,16 +50,16 @@ pub(super) fn specs(experiment: &Experiment) -> Vec<FigureSpec> {
 
 /// Draws the playback of the viewers, unless there are many cases, and the figures that `specs` ask for, as far as
 /// the results have their data.
-pub(super) fn draw(experiment: &Experiment, specs: &[FigureSpec], source: Source<'_>) -> Vec<Drawn> {
+pub(super) fn draw(experiment: &Experiment, specs: &[FigureSpec], buckets: usize) -> Vec<Drawn> {
     let few = experiment.cases.len() <= FEW_CASES;
     let cases = experiment.cases.iter().filter(|_| few);
-    let viewers = cases.filter_map(|case| playback(experiment, case, source.directory));
+    let viewers = cases.filter_map(|case| playback(experiment, case));
     let figures = specs.iter().flat_map(|spec| {
         let request = FigureRequest {
             experiment,
             cases: experiment.cases_of(spec),
             spec,
-            source,
+            buckets,
         };
         request.draw()
     });
@@ -76,7 +76,7 @@ pub(super) fn lines_over_time(experiment: &Experiment, spec: &FigureSpec) -> usi
 }
 
 impl FigureRequest<'_> {
-    fn draw(&self) -> Vec<Drawn> {
+    pub(super) fn draw(&self) -> Vec<Drawn> {
         let shown = || self.spec.show.iter();
         let cases = || self.cases.iter().copied();
         match self.spec.kind {
@@ -125,6 +125,7 @@ impl FigureRequest<'_> {
                 trials,
                 reference: Spread::of(ideal.filter_map(|row| measure.metric.value(row)))
                     .map(|values| values.mean * scale),
+                bands: Vec::new(),
             });
         }
         if columns.is_empty() {
@@ -135,7 +136,13 @@ impl FigureRequest<'_> {
         let rows = rows.collect();
         Some(Drawn {
             name: self.file_name_of_flows(&case.name, ("bars", &self.spec.show.join("-"))),
-            svg: Bars { title, rows, columns }.svg(),
+            svg: Bars {
+                title,
+                rows,
+                looks: looks(self.experiment),
+                columns,
+            }
+            .svg(),
             caption,
         })
     }
@@ -146,12 +153,14 @@ impl FigureRequest<'_> {
         let mut series: Vec<GroupedSeries> = Vec::new();
         for (index, case) in self.cases.iter().enumerate() {
             for one in &case.controllers {
-                let known = series.iter().position(|known| known.name == one.name);
+                let name = one.full_name();
+                let known = series.iter().position(|known| known.name == name);
                 let place = known.unwrap_or_else(|| {
                     series.push(GroupedSeries {
-                        name: one.name.clone(),
+                        name,
                         style: one.style,
                         trials: vec![Vec::new(); self.cases.len()],
+                        bands: Vec::new(),
                     });
                     series.len() - 1
                 });
@@ -180,15 +189,15 @@ impl FigureRequest<'_> {
 
     /// Distributions of the players' throughput estimate `name`: a panel for each case, a line for each controller.
     fn estimates(&self, name: &str) -> Option<Drawn> {
-        let directory = self.source.directory;
         let line = |one: &ControllerResults| Line {
-            name: one.name.clone(),
+            name: one.full_name(),
             style: one.style,
-            points: thinned(&distribution(&estimates(directory, one, name))),
+            points: thinned(&distribution(&estimates(one, name))),
         };
         let panels = self.cases.iter().map(|case| Panel {
             name: case.name.clone(),
             lines: case.controllers.iter().map(line).collect(),
+            bands: Vec::new(),
         });
         let panels: Vec<Panel> = panels.collect();
         let points = || {
@@ -229,9 +238,10 @@ impl FigureRequest<'_> {
             trials.filter_map(|rows| switch_share(rows, size)).collect()
         };
         let series = case.controllers.iter().map(|one| GroupedSeries {
-            name: one.name.clone(),
+            name: one.full_name(),
             style: one.style,
             trials: sizes.iter().map(|size| shares(one, *size)).collect(),
+            bands: Vec::new(),
         });
         let (title, caption) = self.captioned(&case.name, "switches of representation");
         let grouped = Grouped {
@@ -251,10 +261,24 @@ impl FigureRequest<'_> {
     }
 }
 
+/// The looks of bars by world, in words; empty for the results of a directory.
+fn looks(experiment: &Experiment) -> String {
+    let look = |(place, world): (usize, &str)| {
+        let look = if world_style(IDEAL_STYLE, place).dash == 0 {
+            "filled"
+        } else {
+            "pale"
+        };
+        format!("{look}: {world} world")
+    };
+    let looks = experiment.worlds().into_iter().enumerate().map(look);
+    looks.collect::<Vec<_>>().join(" · ")
+}
+
 /// The estimates `name` of all viewers in Mbit/s, of the trials that have series.
-fn estimates(directory: &Path, one: &ControllerResults, name: &str) -> Vec<f64> {
+fn estimates(one: &ControllerResults, name: &str) -> Vec<f64> {
     let rows = one.trials.iter().flatten().filter(|row| row.adaptive.is_some());
-    let files = rows.map(|row| series_file(directory, &row.key, row.viewer as usize, "segments"));
+    let files = rows.map(|row| one.series(&row.key, row.viewer as usize, "segments"));
     let points = files.flat_map(|file| column(&file, &format!("{name}_bps")));
     points.map(|point| point.1 / 1e6).collect()
 }

@@ -1,5 +1,6 @@
 //! `lab report`: figures, tables and a page from the results in a directory, and from nothing else.
 
+mod beside;
 mod figures;
 mod over_time;
 mod page;
@@ -16,7 +17,9 @@ use clap::Args;
 use crate::claims;
 use crate::error::CommandError;
 
+pub(crate) use beside::row_figures;
 pub(crate) use page::begin as begin_page;
+pub(crate) use request::Drawn;
 pub(crate) use results::Results;
 pub(crate) use spec::figure_specs;
 
@@ -64,12 +67,9 @@ pub(crate) fn report(directory: &Path) -> Result<Report, CommandError> {
         specs.iter().map(of_spec)
     });
     let lines: usize = lines.sum();
-    let source = request::Source {
-        directory,
-        buckets: (CURVE_BUDGET / BUCKET_BYTES / lines.max(1)).clamp(25, 500),
-    };
+    let buckets = (CURVE_BUDGET / BUCKET_BYTES / lines.max(1)).clamp(25, 500);
     let drawn: Vec<Vec<_>> = pairs()
-        .map(|(experiment, specs)| figures::draw(experiment, specs, source))
+        .map(|(experiment, specs)| figures::draw(experiment, specs, buckets))
         .collect();
     let texts = Texts {
         claims: claims::report(&results.rows, &[]).ok(),

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use super::request::{Drawn, FigureRequest, file_name, uncapitalised};
-use super::results::{CaseResults, ControllerResults, Experiment, series_file};
+use super::results::{CaseResults, ControllerResults, Experiment};
+use playrate_units::Bitrate;
+
 use crate::figure::{Lane, Line, Panel, Panels, Span, SpanKind, Style, Timeline};
 use crate::result::VIEWER;
 use crate::scenario::Scenario;
@@ -17,6 +19,8 @@ const RATE_WINDOW: f64 = 0.5;
 const IDLE: f64 = 0.1;
 /// Most viewers of one run whose playback is drawn.
 const MOST_VIEWERS: u32 = 4;
+/// Most controllers side by side if each has a panel for each world.
+const MOST_COLUMNS: usize = 4;
 
 /// A quantity over time: its column in the files `*-FILE.csv` and its look.
 pub(super) struct Curve {
@@ -88,11 +92,11 @@ const THRESHOLD: Style = Style {
 
 impl Curve {
     /// Seconds and values of a controller's first trial.
-    fn points(&self, directory: &Path, one: &ControllerResults) -> Vec<(f64, f64)> {
+    fn points(&self, one: &ControllerResults) -> Vec<(f64, f64)> {
         let Some(key) = one.first() else {
             return Vec::new();
         };
-        let read = column(&series_file(directory, key, 0, self.file), self.column);
+        let read = column(&one.series(key, 0, self.file), self.column);
         match self.name {
             "throughput" => rates(&read, RATE_WINDOW),
             "window" => scaled(&held(&read), self.scale),
@@ -101,15 +105,15 @@ impl Curve {
     }
 
     /// The controller's line and, for the window, the slow start threshold.
-    fn panel(&self, directory: &Path, one: &ControllerResults) -> Panel {
+    fn panel(&self, one: &ControllerResults) -> Panel {
         let mut lines = vec![Line {
-            name: one.name.clone(),
+            name: one.full_name(),
             // Dashes would hide what a dense line does.
             style: Style { dash: 0, ..one.style },
-            points: self.points(directory, one),
+            points: self.points(one),
         }];
         if self.name == "window" {
-            let file = one.first().map(|key| series_file(directory, key, 0, self.file));
+            let file = one.first().map(|key| one.series(key, 0, self.file));
             let points = file.map(|file| steps(&column(&file, "ssthresh_bytes"), self.scale));
             lines.extend(points.filter(|points| !points.is_empty()).map(|points| Line {
                 name: "slow start threshold".to_owned(),
@@ -118,8 +122,9 @@ impl Curve {
             }));
         }
         Panel {
-            name: one.name.clone(),
+            name: one.full_name(),
             lines,
+            bands: Vec::new(),
         }
     }
 }
@@ -128,19 +133,27 @@ impl FigureRequest<'_> {
     /// Draws the curve `name` of one case, with a panel for each controller. `None` if no series has it.
     pub(super) fn curve(&self, case: &CaseResults, name: &str) -> Option<Drawn> {
         let curve = CURVES.iter().find(|curve| curve.name == name)?;
-        let controllers = case.controllers.iter();
-        let panels = controllers.map(|one| curve.panel(self.source.directory, one));
-        let panels: Vec<Panel> = panels
-            .filter(|panel| name != "capacity" || !panel.lines[0].points.is_empty())
-            .collect();
+        let all: Vec<Panel> = case.controllers.iter().map(|one| curve.panel(one)).collect();
+        let pairs = || case.controllers.iter().zip(&all);
+        // Most controllers have no estimate of the capacity.
+        let has_data =
+            |spec: &str| pairs().any(|(one, panel)| one.spec == spec && !panel.lines[0].points.is_empty());
+        let shown = pairs().filter(|(one, _)| name != "capacity" || has_data(&one.spec));
+        let panels: Vec<Panel> = shown.map(|(_, panel)| panel.clone()).collect();
         // Senders may be done long before their viewers.
         let ends = panels.iter().filter_map(|panel| panel.lines[0].points.last());
         let last = ends.map(|point| point.0).fold(0.0, f64::max);
         if last <= 0.0 {
             return None;
         }
+        let y_from = lowest(&panels, name);
+        let (panels, columns) = stacked(panels, self.experiment.worlds().len());
         let (title, caption) = self.captioned(&case.name, &uncapitalised(curve.title));
-        let guides = case.scenario.as_ref().map(|scenario| guides(scenario, name));
+        let link = link(case);
+        let guides = case
+            .scenario
+            .as_ref()
+            .map(|scenario| guides(scenario, link, name));
         let guides = guides.unwrap_or_default();
         let until = self.spec.until_s.unwrap_or_else(|| case.length().min(last));
         let x = (self.spec.from_s, until);
@@ -149,11 +162,12 @@ impl FigureRequest<'_> {
             x_name: "seconds since the viewer's request, first trial".to_owned(),
             y_name: curve.unit.to_owned(),
             x: Some(x),
-            y_from: lowest(&panels, name),
+            y_from,
             y_to: Some(highest(&panels, x, &guides)),
             guides,
+            columns,
             charts: panels,
-            buckets: self.source.buckets,
+            buckets: self.buckets,
         };
         Some(Drawn {
             name: file_name(self.experiment, &case.name, &format!("time-{name}")),
@@ -161,6 +175,36 @@ impl FigureRequest<'_> {
             caption,
         })
     }
+}
+
+/// Puts the panels of `worlds` worlds one above the other; they are in the order of controllers, and for each in that of
+/// worlds. Also returns the number of columns, which is 0 if there is nothing to stack.
+fn stacked(panels: Vec<Panel>, worlds: usize) -> (Vec<Panel>, usize) {
+    let controllers = panels.len() / worlds.max(1);
+    if worlds < 2 || controllers * worlds < panels.len() {
+        return (panels, 0);
+    }
+    let columns = if controllers <= MOST_COLUMNS {
+        controllers
+    } else {
+        3
+    };
+    let mut places: Vec<Panel> = Vec::new();
+    for first in (0..controllers).step_by(columns.max(1)) {
+        for world in 0..worlds {
+            let place = |column: usize| panels.get((first + column) * worlds + world).cloned();
+            places.extend((0..columns).map(|column| place(column).unwrap_or_default()));
+        }
+    }
+    (places, columns)
+}
+
+/// The rate of the link, if it is the same in all results of a case.
+fn link(case: &CaseResults) -> Option<Bitrate> {
+    let mut rates = case.rows().filter_map(|row| row.link_rate_bps);
+    let first = rates.next()?;
+    let mean = case.scenario.as_ref()?.path.forward.rate.mean();
+    mean.filter(|_| rates.all(|rate| rate == first))
 }
 
 /// Start of the y axis. RTTs begin just below the smallest, since queueing is what there is to see.
@@ -193,9 +237,8 @@ fn highest(panels: &[Panel], x: (f64, f64), guides: &[(f64, String)]) -> f64 {
 }
 
 /// Values to compare a curve with.
-fn guides(scenario: &Scenario, name: &str) -> Vec<(f64, String)> {
+fn guides(scenario: &Scenario, link: Option<Bitrate>, name: &str) -> Vec<(f64, String)> {
     let round_trip = scenario.path.round_trip();
-    let link = scenario.path.forward.rate.mean();
     let title = scenario.title_rate();
     let mut guides = Vec::new();
     match name {
@@ -221,12 +264,8 @@ fn guides(scenario: &Scenario, name: &str) -> Vec<(f64, String)> {
 }
 
 /// Draws the playback of the viewers of each controller's first trial. `None` if no events were stored.
-pub(super) fn playback(experiment: &Experiment, case: &CaseResults, directory: &Path) -> Option<Drawn> {
-    let lanes: Vec<Lane> = case
-        .controllers
-        .iter()
-        .flat_map(|one| lanes(one, directory))
-        .collect();
+pub(super) fn playback(experiment: &Experiment, case: &CaseResults) -> Option<Drawn> {
+    let lanes: Vec<Lane> = case.controllers.iter().flat_map(lanes).collect();
     if lanes.is_empty() {
         return None;
     }
@@ -246,13 +285,13 @@ pub(super) fn playback(experiment: &Experiment, case: &CaseResults, directory: &
 }
 
 /// The lanes of a controller's first trial, at most [`MOST_VIEWERS`].
-fn lanes(one: &ControllerResults, directory: &Path) -> Vec<Lane> {
+fn lanes(one: &ControllerResults) -> Vec<Lane> {
     let rows = one.trials.first().into_iter().flatten();
     let viewers: Vec<_> = rows
         .filter(|row| row.role == VIEWER && row.viewer < MOST_VIEWERS)
         .collect();
     let lane = |row: &&crate::result::Row| {
-        let file = series_file(directory, &row.key, row.viewer as usize, "events");
+        let file = one.series(&row.key, row.viewer as usize, "events");
         let spans = spans(&fs::read_to_string(file).ok()?);
         let ended = row.length_s();
         Some(Lane {

@@ -1,7 +1,5 @@
 //! [`FigureRequest`]: a figure that a scenario asks for, with the results to draw it of.
 
-use std::path::Path;
-
 use super::results::{CaseResults, Experiment, Flows};
 use super::spec::FigureSpec;
 use crate::metric::Measure;
@@ -17,22 +15,14 @@ pub(crate) struct Drawn {
     pub(crate) caption: String,
 }
 
-/// Source of time series, and the detail in which they are drawn.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
-    /// The directory of the results.
-    pub(super) directory: &'a Path,
-    /// Buckets of each line over time.
-    pub(super) buckets: usize,
-}
-
 /// One request for figures.
 pub(super) struct FigureRequest<'a> {
     pub(super) experiment: &'a Experiment,
     /// The cases that the request names.
     pub(super) cases: Vec<&'a CaseResults>,
     pub(super) spec: &'a FigureSpec,
-    pub(super) source: Source<'a>,
+    /// Most buckets of a line over time ([`Panels::buckets`](crate::figure::Panels)).
+    pub(super) buckets: usize,
 }
 
 impl FigureRequest<'_> {
@@ -68,7 +58,9 @@ impl FigureRequest<'_> {
 
     /// Title and caption of a figure of `case` that shows `shows`.
     pub(super) fn captioned(&self, case: &str, shows: &str) -> (String, String) {
-        let place = crate::scenario::full_name(&self.experiment.name, case);
+        let worlds = !self.experiment.worlds().is_empty();
+        let paper = self.spec.paper.as_ref().filter(|_| worlds);
+        let place = crate::scenario::full_name(paper.unwrap_or(&self.experiment.name), case);
         let shows = self.spec.title.as_deref().unwrap_or(shows);
         let beside = self.spec.paper.as_deref();
         let beside = beside.map(|paper| format!("Compare with {paper}."));

@@ -61,12 +61,31 @@ pub(crate) struct ControllerResults {
     pub(crate) spec: String,
     /// Name in figures and tables.
     pub(crate) name: String,
+    /// World that the trials are from; empty for the results of a directory.
+    pub(crate) world: String,
     pub(crate) style: Style,
+    /// Directory of the results, with the time series of the trials that have some.
+    pub(crate) directory: PathBuf,
     /// For each trial the rows of its flows.
     pub(crate) trials: Vec<Vec<Row>>,
 }
 
 impl ControllerResults {
+    /// Name where worlds stand side by side: with the world, if there is one.
+    pub(super) fn full_name(&self) -> String {
+        if self.world.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}, {}", self.name, self.world)
+        }
+    }
+
+    /// File of the time series `kind` of a viewer.
+    pub(super) fn series(&self, key: &ResultKey, viewer: usize, kind: &str) -> PathBuf {
+        let stem = crate::result::series_stem(key, viewer);
+        self.directory.join(SERIES).join(format!("{stem}-{kind}.csv"))
+    }
+
     /// The measure in each trial that has it, of the flows that `flows` selects.
     pub(crate) fn values(&self, measure: Measure, flows: Flows<'_>, ideal: &[Row]) -> Vec<f64> {
         let of_trial = |rows: &Vec<Row>| {
@@ -147,12 +166,12 @@ impl Results {
                 "no results in {path}: make some with `lab run SCENARIO --series --out {path}`"
             )));
         }
-        Ok(Self::of_rows(rows, &directory.join(SCENARIOS)))
+        Ok(Self::of_rows(rows, directory))
     }
 
-    /// Sorts rows by scenario, case, controller and trial. The texts of the scenarios are read from the directory
-    /// `scenarios`, else they are the built-in ones.
-    pub(crate) fn of_rows(rows: Vec<Row>, scenarios: &Path) -> Self {
+    /// Sorts the rows of `directory` by scenario, case, controller and trial. The texts of the scenarios are read from
+    /// there, else they are the built-in ones.
+    pub(crate) fn of_rows(rows: Vec<Row>, directory: &Path) -> Self {
         let mut programs: Vec<String> = rows.iter().map(|row| row.program.clone()).collect();
         programs.sort();
         programs.dedup();
@@ -171,14 +190,15 @@ impl Results {
                 });
                 experiments.len() - 1
             });
-            experiments[place].take(row);
+            let controller = row.key.controller.clone();
+            experiments[place].take(&controller, row, directory);
         }
         // Sorted, so that a controller looks the same whichever scenario came first.
         specs.sort();
         let looks: Vec<(String, Style)> = specs.iter().cloned().zip(styles(&specs)).collect();
         for experiment in &mut experiments {
             experiment.set_styles(&looks);
-            experiment.explain(scenarios);
+            experiment.explain(directory);
         }
         Self {
             experiments,
@@ -199,6 +219,18 @@ impl Experiment {
         self.cases.iter().flat_map(CaseResults::rows)
     }
 
+    /// The worlds that the results are from, in order; none for the results of a directory.
+    pub(super) fn worlds(&self) -> Vec<&str> {
+        let controllers = self.cases.iter().flat_map(|case| &case.controllers);
+        let mut worlds: Vec<&str> = Vec::new();
+        for one in controllers.filter(|one| !one.world.is_empty()) {
+            if !worlds.contains(&one.world.as_str()) {
+                worlds.push(&one.world);
+            }
+        }
+        worlds
+    }
+
     /// The cases that `spec` names; all if it names none.
     pub(super) fn cases_of(&self, spec: &FigureSpec) -> Vec<&CaseResults> {
         let cases = self.cases.iter();
@@ -207,7 +239,8 @@ impl Experiment {
             .collect()
     }
 
-    fn take(&mut self, row: Row) {
+    /// Adds a row of `directory` to the results of `controller`.
+    pub(super) fn take(&mut self, controller: &str, row: Row, directory: &Path) {
         let place = self.cases.iter().position(|case| case.name == row.key.case);
         let place = place.unwrap_or_else(|| {
             self.cases.push(CaseResults {
@@ -223,21 +256,20 @@ impl Experiment {
         if case.hash().is_some_and(|hash| hash != row.key.scenario_hash) {
             return;
         }
-        if row.key.controller == IDEAL {
+        if controller == IDEAL {
             if case.ideal.iter().all(|known| known.key != row.key) {
                 case.ideal.push(row);
             }
             return;
         }
-        let known = case
-            .controllers
-            .iter()
-            .position(|one| one.spec == row.key.controller);
+        let known = case.controllers.iter().position(|one| one.spec == controller);
         let known = known.unwrap_or_else(|| {
             case.controllers.push(ControllerResults {
-                spec: row.key.controller.clone(),
-                name: short_name(&row.key.controller),
+                spec: controller.to_owned(),
+                name: short_name(controller),
+                world: String::new(),
                 style: crate::figure::IDEAL_STYLE,
+                directory: directory.to_owned(),
                 trials: Vec::new(),
             });
             case.controllers.len() - 1
@@ -252,7 +284,7 @@ impl Experiment {
         }
     }
 
-    fn set_styles(&mut self, looks: &[(String, Style)]) {
+    pub(super) fn set_styles(&mut self, looks: &[(String, Style)]) {
         let controllers = self.cases.iter_mut().flat_map(|case| &mut case.controllers);
         for controller in controllers {
             if let Some((_, style)) = looks.iter().find(|(spec, _)| *spec == controller.spec) {
@@ -261,16 +293,49 @@ impl Experiment {
         }
     }
 
-    /// Reads the scenario's text.
-    fn explain(&mut self, scenarios: &Path) {
-        let file = scenarios.join(format!("{}.toml", self.name));
+    /// The text of the scenario `name` that `directory` has.
+    pub(super) fn stored_text(name: &str, directory: &Path) -> Option<String> {
+        let file = directory.join(SCENARIOS).join(format!("{name}.toml"));
+        fs::read_to_string(file).ok()
+    }
+
+    /// Marks all results as those of a world.
+    pub(super) fn set_world(&mut self, world: &str) {
+        for one in self.cases.iter_mut().flat_map(|case| &mut case.controllers) {
+            world.clone_into(&mut one.world);
+        }
+    }
+
+    /// Adds the controllers of `other`, each behind the same controller of this experiment.
+    pub(super) fn join(&mut self, other: Self) {
+        if self.cases.is_empty() {
+            *self = other;
+            return;
+        }
+        for theirs in other.cases {
+            let Some(mine) = self.cases.iter_mut().find(|case| case.name == theirs.name) else {
+                self.cases.push(theirs);
+                continue;
+            };
+            for one in theirs.controllers {
+                let same = mine.controllers.iter().rposition(|known| known.spec == one.spec);
+                let place = same.map_or(mine.controllers.len(), |place| place + 1);
+                mine.controllers.insert(place, one);
+            }
+        }
+    }
+
+    /// Reads the scenario's text, from `directory` if it is there.
+    pub(super) fn explain(&mut self, directory: &Path) {
+        let scenarios = &directory.join(SCENARIOS);
+        let file = format!("{}.toml", self.name);
         let built_in = || {
             BUILT_IN
                 .iter()
                 .find(|(name, _)| *name == self.name)
                 .map(|(_, text)| (*text).to_owned())
         };
-        let Some(text) = fs::read_to_string(&file).ok().or_else(built_in) else {
+        let Some(text) = Self::stored_text(&self.name, directory).or_else(built_in) else {
             self.problem = Some("the scenario's text is not among the results".to_owned());
             return;
         };
@@ -279,7 +344,7 @@ impl Experiment {
             // The stored text may be older than the figures of the built-in one.
             self.figures = built_in().map_or_else(Vec::new, |text| figures_of(&text));
         }
-        let source = ScenarioSource::new(&self.name, &name_of(&file), text.clone(), scenarios);
+        let source = ScenarioSource::new(&self.name, &file, text.clone(), scenarios);
         let read = |quick| {
             source.scenarios(&Changes {
                 quick,
@@ -344,11 +409,6 @@ impl Experiment {
         self.about = word("about").unwrap_or_default();
         self.source = word("source");
     }
-}
-
-fn name_of(file: &Path) -> String {
-    file.file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 impl CaseResults {

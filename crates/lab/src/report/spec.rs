@@ -112,6 +112,45 @@ pub(crate) fn figures_of(text: &str) -> Vec<FigureSpec> {
         .unwrap_or_default()
 }
 
+/// The figures of a scenario's text that repeat those of the paper which the row of claims `row` is about; none if the
+/// scenario does not decide the row.
+pub(crate) fn figures_of_row(text: &str, row: &str) -> Vec<FigureSpec> {
+    let source = ScenarioSource::new("", "", text.to_owned(), Path::new("."));
+    let Ok(document) = source.document() else {
+        return Vec::new();
+    };
+    let decides = document
+        .first_file()
+        .is_ok_and(|file| file.claims.iter().any(|claim| claim == row));
+    let figures = figure_specs(&document).unwrap_or_default();
+    let mine = |figure: &FigureSpec| figure.paper.as_ref().is_some_and(|paper| is_about(row, paper));
+    figures
+        .into_iter()
+        .filter(|figure| decides && mine(figure))
+        .collect()
+}
+
+/// Returns true if a row of claims such as `P12-3a` or `P14-8..10` is about a paper's figure such as `P12, figure 3(a)`.
+/// A capital letter, as in `P13-4L`, is no part of the figure's name.
+fn is_about(row: &str, figure: &str) -> bool {
+    let Some(((row_paper, numbers), (paper, name))) = row.split_once('-').zip(figure.split_once(", figure "))
+    else {
+        return false;
+    };
+    let number = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        text[..end].parse::<u32>().ok()
+    };
+    let letter = |text: &str| text.chars().find(char::is_ascii_lowercase);
+    let (first, last) = numbers.split_once("..").unwrap_or((numbers, numbers));
+    let in_range = match (number(first), number(last), number(name)) {
+        (Some(first), Some(last), Some(own)) => (first..=last).contains(&own),
+        _ => false,
+    };
+    let same_letter = letter(numbers).is_none_or(|wanted| letter(name).is_none_or(|own| own == wanted));
+    row_paper == paper && in_range && same_letter
+}
+
 fn figure(
     document: &Document<'_>,
     windows: &[String],

@@ -177,7 +177,9 @@ fn a_figure_may_read_one_window_of_all_flows_together() {
     let one = ControllerResults {
         spec: "reno".into(),
         name: "reno".into(),
+        world: String::new(),
         style: crate::figure::IDEAL_STYLE,
+        directory: PathBuf::new(),
         trials: vec![vec![
             flow(0, "viewer", 2_000_000),
             flow(1, "viewer", 4_000_000),
