@@ -72,6 +72,33 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// `words` after `mark`, broken into lines of at most `width` columns; the lines below the first are indented by the
+/// width of the mark. Ends with a line break.
+pub(crate) fn wrapped(mark: &str, words: &str, width: usize) -> String {
+    let indent = mark.chars().count();
+    let mut text = String::new();
+    let (mut line, mut length, mut empty) = (mark.to_owned(), indent, true);
+    for word in words.split_whitespace() {
+        let size = word.chars().count();
+        if !empty && length + 1 + size > width {
+            text.push_str(line.trim_end());
+            text.push('\n');
+            line = " ".repeat(indent);
+            (length, empty) = (indent, true);
+        }
+        if !empty {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(word);
+        length += size;
+        empty = false;
+    }
+    text.push_str(line.trim_end());
+    text.push('\n');
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +114,12 @@ mod tests {
         assert_eq!(size(Bytes::new(999_900)), "1.0 MB");
         assert_eq!(percent(0.004), "0.40 %");
         assert_eq!(percent(0.5), "50 %");
+    }
+
+    #[test]
+    fn words_are_broken_below_their_mark() {
+        assert_eq!(wrapped("- ", "one two three", 9), "- one two\n  three\n");
+        assert_eq!(wrapped("", "", 9), "\n");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::papers::PAPERS;
 use super::verdict::Verdict;
 use crate::metric::Unit;
 use crate::statistics::{Effect, Interval, Method};
+use crate::words::wrapped;
 
 /// Columns of the text.
 const WIDTH: usize = 100;
@@ -243,29 +244,8 @@ impl Page {
     /// Writes `mark` and `words`, wrapped and indented by two columns for each level.
     fn bullet(&mut self, level: usize, mark: &str, words: &str) {
         let width = if self.markdown { MARKDOWN_WIDTH } else { WIDTH };
-        let first = "  ".repeat(level);
-        let indent = first.len() + mark.chars().count();
-        let mut line = format!("{first}{mark}");
-        let mut length = indent;
-        let mut empty = true;
-        for word in words.split_whitespace() {
-            let size = word.chars().count();
-            if !empty && length + 1 + size > width {
-                self.text.push_str(line.trim_end());
-                self.text.push('\n');
-                line = " ".repeat(indent);
-                (length, empty) = (indent, true);
-            }
-            if !empty {
-                line.push(' ');
-                length += 1;
-            }
-            line.push_str(word);
-            length += size;
-            empty = false;
-        }
-        self.text.push_str(line.trim_end());
-        self.text.push('\n');
+        let mark = format!("{}{mark}", "  ".repeat(level));
+        self.text.push_str(&wrapped(&mark, words, width));
     }
 }
 
