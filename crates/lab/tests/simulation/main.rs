@@ -2,7 +2,7 @@
 //! TCP.
 //!
 //! Long runs are ignored here; `cargo test --release -p lab --test simulation -- --ignored --nocapture` makes them.
-//! Their figures are in `docs/fidelity.md`.
+//! Their figures are in `docs/simulation.md`.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod flows;

@@ -2,7 +2,7 @@
 //! were set once. No other controller was used for the calibration.
 //!
 //! `cargo test --release -p lab --test simulation wifi -- --ignored --nocapture` prints the table of
-//! `docs/fidelity.md`; `WIFI` in the environment names another hop to print it of, such as
+//! `docs/simulation.md`; `WIFI` in the environment names another hop to print it of, such as
 //! `WIFI='queue=1MB,residual_loss=0.1%'`.
 
 use std::time::Duration;

@@ -37,7 +37,7 @@ const FULL_PACKET: f64 = 1_500.0;
 /// through it, not its parameters. They were set once, with `cubic` alone, such that a saturated connection
 /// sees what Cavendish et al. (INTERNET 2014, figures 5, 6 and 9) saw over an available 15 Mbit/s: round
 /// trips that rest on the propagation delay and peak at 150 to 200 ms over a path of 100 ms, and peaks of up
-/// to 500 ms over one of 3 ms. `docs/fidelity.md` has the table. They are frozen; results that depend on them
+/// to 500 ms over one of 3 ms. `docs/simulation.md` has the table. They are frozen; results that depend on them
 /// need a sweep over them.
 ///
 /// Text form: `15Mbit/s` for the calibrated hop, `15Mbit/s,queue=1MB,residual_loss=0.1%` for another.
