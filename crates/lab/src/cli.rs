@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::live::{self, LiveArgs};
 use crate::matrix::{self, MatrixArgs};
 use crate::merge::{self, MergeArgs};
-use crate::report::{self, ReportArgs};
+use crate::report::{self, ReportCommand};
 use crate::run::{self, RunArgs};
 use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
 use crate::sweep::{self, SweepArgs};
@@ -51,7 +51,7 @@ enum Command {
     /// Run a scenario with several values of a key and show where the verdicts on its claims flip
     Sweep(SweepArgs),
     /// Draw the results of `lab run` as one self-contained page, and each figure as SVG
-    Report(ReportArgs),
+    Report(ReportCommand),
     /// Run all controllers in all scenarios of the papers and rank them by what viewers see
     Matrix(MatrixArgs),
     /// Search what the papers leave open for values under which their claims hold, and count in how many they do
@@ -106,7 +106,7 @@ pub async fn main() -> ExitCode {
         Command::Sweep(args) => {
             in_background(move |stop| sweep::run(&args, stop, &mut std::io::stdout())).await
         }
-        Command::Report(args) => match report::write(&args) {
+        Command::Report(args) => match report::run(&args) {
             Ok(file) => print(&format!("{}\n", file.display())),
             Err(error) => failure(&error, error.is_bad_input()),
         },

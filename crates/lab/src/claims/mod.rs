@@ -20,7 +20,7 @@ mod values;
 mod verdict;
 
 pub(crate) use check::Claim;
-pub(crate) use command::{ClaimsArgs, ClaimsReport, claims, report};
+pub(crate) use command::{ClaimsArgs, ClaimsReport, RowReport, claims, report};
 pub(crate) use json::{claim_json, to_json};
 pub(crate) use judge::{ClaimResult, judge};
 pub(crate) use means::judge_by_means;

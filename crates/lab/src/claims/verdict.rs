@@ -30,7 +30,7 @@ impl Verdict {
 
     /// The verdict on a statement that needs all `verdicts` to hold: it fails if one fails, and is not run
     /// without any.
-    pub(super) fn of_all(verdicts: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn of_all(verdicts: impl IntoIterator<Item = Self>) -> Self {
         Self::first_of(
             [Self::Fails, Self::NotRun, Self::Undecided, Self::Holds],
             verdicts,

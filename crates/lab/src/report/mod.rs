@@ -1,6 +1,7 @@
 //! `lab report`: figures, tables and a page from the results in a directory, and from nothing else.
 
 mod beside;
+mod fidelity;
 mod figures;
 mod over_time;
 mod page;
@@ -12,7 +13,7 @@ mod spec;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::claims;
 use crate::error::CommandError;
@@ -24,6 +25,23 @@ pub(crate) use results::Results;
 pub(crate) use spec::figure_specs;
 
 use page::Texts;
+
+/// Command line of `lab report` with the pages it can make.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ReportCommand {
+    #[command(subcommand)]
+    page: Option<ReportPage>,
+
+    #[command(flatten)]
+    args: ReportArgs,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum ReportPage {
+    /// Draw the page on the papers' claims from finished searches of `lab worlds`
+    Papers(fidelity::PapersArgs),
+}
 
 /// Command line of `lab report`.
 #[derive(Args, Clone, Debug)]
@@ -90,6 +108,17 @@ pub(crate) fn report(directory: &Path) -> Result<Report, CommandError> {
         figures.push((name, one.svg));
     }
     Ok(Report { html, figures })
+}
+
+/// Writes the page that the command line asks for, and returns its path.
+///
+/// # Errors
+/// If there are no results, or a file cannot be read or written.
+pub(crate) fn run(command: &ReportCommand) -> Result<PathBuf, CommandError> {
+    match &command.page {
+        Some(ReportPage::Papers(args)) => fidelity::write(args),
+        None => write(&command.args),
+    }
 }
 
 /// Makes the report that `args` ask for, writes page and figures, and returns the page's path.

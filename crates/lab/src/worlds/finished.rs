@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 
 use super::output::{FORMAT, LINES, SUMMARY, VERSION};
 use super::runs::{Instances, Needs};
@@ -20,7 +20,6 @@ use crate::scenario::full_name;
 /// A finished search, read from its directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
-    pub(crate) directory: PathBuf,
     /// The content of `worlds.json` that does not follow from rows.
     pub(crate) outcome: Outcome,
     /// The claims of fitted rows, then those of judged ones.
@@ -74,7 +73,8 @@ pub(crate) struct Outcome {
     pub(crate) test_bed: String,
     pub(crate) quick: bool,
     pub(crate) seed: Option<u64>,
-    pub(crate) sample: Option<SampleSize>,
+    /// `None` if the worlds were found before, so that no sample was drawn.
+    pub(crate) sample: Option<IgnoredAny>,
     #[serde(default)]
     pub(crate) unknowns: Vec<UnknownOutcome>,
     pub(crate) nominal: WorldOutcome,
@@ -83,13 +83,7 @@ pub(crate) struct Outcome {
     parts: Vec<PartOutcome>,
 }
 
-/// Size of the random sample.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct SampleSize {
-    pub(crate) worlds: usize,
-}
-
-/// An unknown and the mean score of each of its choices.
+/// An unknown and its choices.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct UnknownOutcome {
     pub(crate) name: String,
@@ -99,13 +93,10 @@ pub(crate) struct UnknownOutcome {
     pub(crate) choices: Vec<ChoiceOutcome>,
 }
 
-/// Worlds of the sample with one choice.
+/// A choice for an unknown.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ChoiceOutcome {
     pub(crate) value: String,
-    pub(crate) worlds: usize,
-    /// Mean number of fitted parts that hold; `None` if no world has the choice.
-    pub(crate) mean_fit: Option<f64>,
 }
 
 /// A world of the last stage.
@@ -120,14 +111,14 @@ pub(crate) struct WorldOutcome {
 }
 
 /// Worlds that do as well as the fitted one, within one part.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct AsGood {
     pub(crate) sample: WorldCount,
     pub(crate) refined: WorldCount,
 }
 
 /// A number of worlds out of others.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct WorldCount {
     pub(crate) worlds: usize,
     pub(crate) of: usize,
@@ -169,13 +160,12 @@ impl SampledWorld {
     }
 }
 
-/// The claims that a test bed's file declares, without any search.
+/// A test bed as its file declares it, without any search.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
-    pub(crate) name: String,
-    pub(crate) about: String,
-    /// Each claim with true if the search does not look at it.
-    pub(crate) claims: Vec<(Claim, bool)>,
+    /// The argument of `lab worlds` that names it.
+    argument: String,
+    bed: TestBed,
 }
 
 /// Names of the built-in test beds.
@@ -183,18 +173,30 @@ pub(crate) fn built_in_beds() -> impl Iterator<Item = &'static str> {
     file::BUILT_IN.iter().map(|(name, _)| *name)
 }
 
-/// Reads the claims of a test bed, named as for `lab worlds`.
-///
-/// # Errors
-/// If there is no such test bed, or its file is wrong.
-pub(crate) fn declared(test_bed: &str) -> Result<Declared, CommandError> {
-    let bed = file::open(test_bed)?;
-    let claims = all_claims(&bed).map(|(claim, judged)| (claim.clone(), judged));
-    Ok(Declared {
-        claims: claims.collect(),
-        name: bed.name.clone(),
-        about: bed.about.clone(),
-    })
+impl Declared {
+    /// Reads a test bed, named as for `lab worlds`.
+    ///
+    /// # Errors
+    /// If there is no such test bed, or its file is wrong.
+    pub(crate) fn read(argument: &str) -> Result<Self, CommandError> {
+        Ok(Self {
+            argument: argument.to_owned(),
+            bed: file::open(argument)?,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.bed.name
+    }
+
+    pub(crate) fn about(&self) -> &str {
+        &self.bed.about
+    }
+
+    /// The claims of all rows, the fitted ones first, each with true if it is judged.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (&Claim, bool)> {
+        all_claims(&self.bed)
+    }
 }
 
 fn all_claims(bed: &TestBed) -> impl Iterator<Item = (&Claim, bool)> {
@@ -216,13 +218,13 @@ pub(crate) fn test_bed_of(directory: &Path) -> Result<String, CommandError> {
 }
 
 impl Finished {
-    /// Reads the finished search of a test bed, named as for `lab worlds`, from its directory.
+    /// Reads the finished search of a test bed from its directory.
     ///
     /// # Errors
     /// If the directory holds no finished search of this test bed, one of another version of format, scenarios or
     /// claims, or not all rows of the last stage.
-    pub(crate) fn read(test_bed: &str, directory: &Path) -> Result<Self, CommandError> {
-        let bed = file::open(test_bed)?;
+    pub(crate) fn read(declared: &Declared, directory: &Path) -> Result<Self, CommandError> {
+        let bed = &declared.bed;
         let outcome = outcome(directory)?;
         let place = directory.join(SUMMARY);
         if outcome.test_bed != bed.name {
@@ -233,7 +235,7 @@ impl Finished {
                 bed.name
             )));
         }
-        let reader = Reader::new(&bed, directory, outcome.quick)?;
+        let reader = Reader::new(declared, directory, outcome.quick)?;
         let world = |name: &str, world: &WorldOutcome| -> Result<WorldRuns, CommandError> {
             let chosen = chosen(&bed.unknowns, &world.choices).map_err(|problem| {
                 CommandError::BadInput(format!("{}: {name} world: {problem}", place.display()))
@@ -246,7 +248,6 @@ impl Finished {
         );
         let parts = reader.parts(&outcome, [&nominal, &fitted])?;
         Ok(Self {
-            directory: directory.to_owned(),
             sampled: if outcome.sample.is_some() {
                 sampled(directory)?
             } else {
@@ -273,7 +274,7 @@ impl WorldRuns {
 
 /// The rows of a search, and what of them its claims need.
 struct Reader<'a> {
-    bed: &'a TestBed,
+    declared: &'a Declared,
     directory: &'a Path,
     stages: Stages,
     /// The claims limited to the cases that were run, each with true if it is judged.
@@ -282,13 +283,13 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(bed: &'a TestBed, directory: &'a Path, quick: bool) -> Result<Self, CommandError> {
-        let stages = Stages::of(quick);
+    fn new(declared: &'a Declared, directory: &'a Path, quick: bool) -> Result<Self, CommandError> {
+        let (stages, bed) = (Stages::of(quick), &declared.bed);
         let cases = bed.cases(stages.length(Stage::Last).quick)?;
         let has = |scenario: &str, case: &str| cases.contains(&(scenario.to_owned(), case.to_owned()));
         let limited = all_claims(bed).map(|(claim, judged)| (claim, claim.limited_to(has), judged));
         Ok(Self {
-            bed,
+            declared,
             directory,
             stages,
             claims: limited.collect(),
@@ -300,7 +301,7 @@ impl<'a> Reader<'a> {
     fn world(&self, name: &str, world: &World) -> Result<WorldRuns, CommandError> {
         let needs = Needs::of(self.claims.iter().filter_map(|(_, limited, _)| limited.as_ref()));
         let length = self.stages.length(Stage::Last);
-        let planned = Instances::default().runs(self.bed, world, &needs, length)?;
+        let planned = Instances::default().runs(&self.declared.bed, world, &needs, length)?;
         let (mut runs, mut missing) = (Vec::new(), BTreeSet::new());
         for run in &planned {
             match self.rows.get(&run.job.key) {
@@ -318,15 +319,18 @@ impl<'a> Reader<'a> {
         if let Some(first) = missing.first() {
             return Err(CommandError::BadInput(format!(
                 "{} lacks {} of {} runs of the {name} world's last stage, such as {} under {} with seed {}: scenarios \
-                 may have changed since; `lab worlds {} --resume --out {}` makes missing runs",
+                 may have changed since; {} makes missing runs",
                 self.directory.display(),
                 missing.len(),
-                planned.len(),
+                planned
+                    .iter()
+                    .map(|run| &run.job.key)
+                    .collect::<BTreeSet<_>>()
+                    .len(),
                 full_name(&first.scenario, &first.case),
                 first.controller,
                 first.seed,
-                self.bed.name,
-                self.directory.display(),
+                self.resumption(),
             )));
         }
         Ok(WorldRuns {
@@ -373,12 +377,25 @@ impl<'a> Reader<'a> {
 
     fn of_other_claims(&self, id: &str) -> CommandError {
         CommandError::BadInput(format!(
-            "{}: the verdicts on `{id}` are not those of the rows under this program's claims; `lab worlds {} --resume \
-             --out {}` decides them again",
+            "{}: the verdicts on `{id}` are not those of the rows under this program's claims; {} decides \
+             them again",
             self.directory.join(SUMMARY).display(),
-            self.bed.name,
-            self.directory.display(),
+            self.resumption(),
         ))
+    }
+
+    /// The command that goes on with the search.
+    fn resumption(&self) -> String {
+        let quick = if self.stages == Stages::of(true) {
+            " --quick"
+        } else {
+            ""
+        };
+        format!(
+            "`lab worlds {}{quick} --resume --out {}`",
+            self.declared.argument,
+            self.directory.display()
+        )
     }
 }
 
@@ -460,3 +477,6 @@ fn parsed<T: DeserializeOwned>(text: &str, place: &str) -> Result<T, CommandErro
     }
     serde_json::from_str(text).map_err(wrong)
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,12 @@ use std::collections::BTreeSet;
 use playrate_transport::ControllerChoice;
 
 pub(crate) use command::{WorldsArgs, run};
-pub(crate) use finished::{Finished, FinishedPart, LabelledRow, WorldRuns};
+#[cfg(test)]
+pub(crate) use finished::LabelledRow;
+pub(crate) use finished::{
+    AsGood, Declared, Finished, FinishedPart, SampledWorld, UnknownOutcome, WorldOutcome, WorldRuns,
+    built_in_beds, is_finished, test_bed_of,
+};
 use found::Found;
 use runs::Needs;
 use unknown::{Effect, Unknown};

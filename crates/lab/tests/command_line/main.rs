@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod matrix;
+mod papers;
 mod run;
 mod shards;
 mod worlds;
