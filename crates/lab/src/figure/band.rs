@@ -26,31 +26,39 @@ const THIN: f64 = 1.5;
 
 impl Band {
     /// The ends of the range of values that are stated.
-    pub(super) fn ends(&self) -> impl Iterator<Item = f64> {
+    pub(crate) fn ends(&self) -> impl Iterator<Item = f64> {
         [self.y.0, self.y.1].into_iter().filter(|end| end.is_finite())
     }
 
-    /// Number of the band in a figure with `entries` ([`entries`]).
-    pub(super) fn number(&self, entries: &[Entry]) -> usize {
-        let mine = |entry: &Entry| matches!(entry, Entry::Band(says, _) if *says == self.says);
-        entries
-            .iter()
-            .filter(|entry| matches!(entry, Entry::Band(..)))
-            .position(mine)
-            .unwrap_or(0)
+    /// Returns true if it is a single value or time.
+    fn is_line(&self) -> bool {
+        self.y.0 >= self.y.1 || self.x.0 >= self.x.1
+    }
+
+    /// Number of the band in the legend ([`entries`]).
+    pub(super) fn number(&self, legend: &[Entry]) -> usize {
+        let number = |entry: &Entry| match entry {
+            Entry::Band { says, number, .. } if *says == self.says => Some(*number),
+            _ => None,
+        };
+        legend.iter().find_map(number).unwrap_or(0)
     }
 }
 
 /// An entry of the legend for each statement that `bands` show.
 pub(super) fn entries<'b>(bands: impl Iterator<Item = &'b Band>) -> Vec<Entry> {
-    let mut says: Vec<&str> = Vec::new();
+    let mut stated: Vec<&Band> = Vec::new();
     for band in bands {
-        if !says.contains(&band.says.as_str()) {
-            says.push(&band.says);
+        if stated.iter().all(|known| known.says != band.says) {
+            stated.push(band);
         }
     }
-    let entry = |(number, says): (usize, &str)| Entry::Band(says.to_owned(), number);
-    says.into_iter().enumerate().map(entry).collect()
+    let entry = |(number, band): (usize, &Band)| Entry::Band {
+        says: band.says.clone(),
+        number,
+        line: band.is_line(),
+    };
+    stated.into_iter().enumerate().map(entry).collect()
 }
 
 /// Shades the rectangle between two opposite corners in the colour of the band `number`.

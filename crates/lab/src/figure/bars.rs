@@ -14,7 +14,7 @@ pub(crate) struct Bars {
     pub(crate) title: String,
     /// Name and look of each controller, from the top. Rows of the same name stand closer together.
     pub(crate) rows: Vec<(String, Style)>,
-    /// What the looks of rows of the same name mean; empty if there are none.
+    /// Meaning of the looks of rows of the same name, in words; empty if there are none.
     pub(crate) looks: String,
     /// The quantities, from the left.
     pub(crate) columns: Vec<BarColumn>,
@@ -48,7 +48,7 @@ const GAP: f64 = 16.0;
 /// Left edge of the legend.
 const LEGEND: f64 = 4.0;
 
-/// Where a column is drawn, and what all columns share.
+/// Position of a column, with the positions that all columns share.
 struct Place<'a> {
     left: f64,
     width: f64,
@@ -124,7 +124,7 @@ impl Bars {
         svg.finish()
     }
 
-    /// Draws one quantity.
+    /// Draws one quantity as bars, with its axis and its numbers.
     fn column(&self, svg: &mut SvgWriter, column: &BarColumn, at: &Place<'_>) {
         let (left, width, bottom) = (at.left, at.width, at.bottom);
         let spreads: Vec<Option<Spread>> = column.trials.iter().map(|trials| spread(trials)).collect();

@@ -12,8 +12,8 @@ pub(super) enum Entry {
     Block(String, Style),
     /// A line to compare data with; the number chooses its dashes.
     Guide(String, usize),
-    /// A range that a publication states; the number chooses its colour.
-    Band(String, usize),
+    /// A range that a publication states, or a single value, which is a line; the number chooses its colour.
+    Band { says: String, number: usize, line: bool },
 }
 
 /// Height of a line of the legend.
@@ -23,13 +23,14 @@ const SAMPLE: f64 = 24.0;
 impl Entry {
     fn name(&self) -> &str {
         match self {
-            Self::Line(name, _) | Self::Block(name, _) | Self::Guide(name, _) | Self::Band(name, _) => name,
+            Self::Line(name, _) | Self::Block(name, _) | Self::Guide(name, _) => name,
+            Self::Band { says, .. } => says,
         }
     }
 
     fn text(&self) -> String {
         match self {
-            Self::Band(says, _) => format!("paper: {says}"),
+            Self::Band { says, .. } => format!("paper: {says}"),
             other => other.name().to_owned(),
         }
     }
@@ -85,7 +86,10 @@ pub(super) fn draw(svg: &mut SvgWriter, entries: &[Entry], at: Point, width: f64
                 Entry::Line(_, style) => svg.line((x, y), (x + SAMPLE, y), style.stroke(2.4)),
                 Entry::Block(_, style) => block(svg, (x + 6.0, y - 6.0), (14.0, 12.0), *style),
                 Entry::Guide(_, number) => svg.line((x, y), (x + SAMPLE, y), guide_stroke(*number)),
-                Entry::Band(_, number) => band::shade(svg, ((x, y - 6.0), (x + SAMPLE, y + 6.0)), *number),
+                Entry::Band { number, line, .. } => {
+                    let half = if *line { 0.0 } else { 6.0 };
+                    band::shade(svg, ((x, y - half), (x + SAMPLE, y + half)), *number);
+                }
             }
             let text = entry.text();
             let label = Label::new(11.5, INK, Anchor::Start).fitted(&text, width - SAMPLE - 6.0);

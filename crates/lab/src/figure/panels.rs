@@ -48,6 +48,18 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
+impl Panel {
+    /// Counts x from `origin` on; without one the lines have no points.
+    pub(crate) fn shift(&mut self, origin: Option<f64>) {
+        for line in &mut self.lines {
+            match origin {
+                Some(origin) => line.points.iter_mut().for_each(|point| point.0 -= origin),
+                None => line.points.clear(),
+            }
+        }
+    }
+}
+
 const TOP: f64 = 34.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 8.0;
@@ -146,7 +158,7 @@ impl Panels {
         let mut svg = SvgWriter::new((WIDTH_PX, height), &label);
         svg.heading(&self.title, &self.y_name);
         for (index, panel) in self.charts.iter().enumerate() {
-            if panel.name.is_empty() && panel.lines.is_empty() {
+            if panel.name.is_empty() {
                 continue;
             }
             let view = View {
@@ -231,8 +243,10 @@ impl Panels {
         for (value, text) in view.x.ticks() {
             let at = view.place((value, view.y.from()));
             svg.line(at, (at.0, bottom + 3.0), Stroke::solid(AXIS, 1.0));
-            let label = Label::new(10.5, FAINT, Anchor::Middle);
-            svg.text((at.0, bottom + 10.0), label, &text);
+            // Numbers of neighbours must not touch.
+            let is_last = view.x.place(value) > 0.999;
+            let anchor = if is_last { Anchor::End } else { Anchor::Middle };
+            svg.text((at.0, bottom + 10.0), Label::new(10.5, FAINT, anchor), &text);
         }
         for (number, guide) in self.guides.iter().enumerate() {
             if guide.0 >= view.y.from() && guide.0 <= view.y.to() {
@@ -345,6 +359,51 @@ mod tests {
             "Congestion window|kB|seconds since the request|ccp(kp=0.8)|BDP",
         );
         assert_eq!(svg, panels(9).svg());
+    }
+
+    #[test]
+    fn a_band_is_drawn_behind_the_lines_as_far_as_it_is_visible() {
+        let shaded = |x, y| {
+            let mut figure = panels(2);
+            let says = "around 15 Mbps".to_owned();
+            figure.charts[0].bands = vec![Band { x, y, says }];
+            figure.svg()
+        };
+        let open = (f64::NEG_INFINITY, f64::INFINITY);
+        let svg = shaded(open, (20.0, 60.0));
+        let place = |what: &str| svg.find(what).unwrap();
+        assert_has(&svg, "paper: around 15 Mbps");
+        assert!(place("opacity=\"0.18\"") < place("<path"), "{svg}");
+        assert_eq!(
+            svg.matches("opacity=\"0.18\"").count(),
+            2,
+            "one panel and the legend"
+        );
+        assert_eq!(
+            shaded((300.0, 400.0), open).matches("opacity=\"0.18\"").count(),
+            1
+        );
+        // A single value is a line, also in the legend.
+        let line = shaded(open, (15.0, 15.0));
+        assert_eq!(
+            (
+                line.matches("opacity=\"0.18\"").count(),
+                line.matches("stroke-width=\"2.4\"").count()
+            ),
+            (0, 2)
+        );
+    }
+
+    #[test]
+    fn the_axis_of_values_contains_the_ends_of_bands() {
+        let mut figure = panels(1);
+        let says = "to 900".to_owned();
+        figure.charts[0].bands = vec![Band {
+            x: (0.0, 2.0),
+            y: (f64::NEG_INFINITY, 900.0),
+            says,
+        }];
+        assert!(figure.svg().contains(">1000<"), "{}", figure.svg());
     }
 
     #[test]

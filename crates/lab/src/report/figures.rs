@@ -5,7 +5,8 @@ use super::request::{Drawn, FigureRequest, file_name, uncapitalised};
 use super::results::{CaseResults, ControllerResults, Experiment};
 use super::spec::{FigureKind, FigureSpec};
 use crate::figure::{
-    BarColumn, Bars, Grouped, GroupedSeries, IDEAL_STYLE, Line, Panel, Panels, distribution, world_style,
+    Band, BarColumn, Bars, Grouped, GroupedSeries, IDEAL_STYLE, Line, Panel, Panels, distribution,
+    world_style,
 };
 use crate::metric::{Measure, Unit};
 use crate::result::Row;
@@ -104,7 +105,8 @@ impl FigureRequest<'_> {
     fn bars(&self, case: &CaseResults) -> Option<Drawn> {
         let mut columns = Vec::new();
         let mut labels = Vec::new();
-        for measure in self.spec.show.iter().filter_map(|name| Measure::find(name)) {
+        let shown = self.spec.show.iter();
+        for (shown, measure) in shown.filter_map(|name| Some((name, Measure::find(name)?))) {
             let (unit, scale) = measure.metric.unit.axis();
             let controllers = case.controllers.iter();
             let trials: Vec<Vec<f64>> = controllers.map(|one| self.values(one, case, measure)).collect();
@@ -125,7 +127,7 @@ impl FigureRequest<'_> {
                 trials,
                 reference: Spread::of(ideal.filter_map(|row| measure.metric.value(row)))
                     .map(|values| values.mean * scale),
-                bands: Vec::new(),
+                bands: self.bands_of_rows(case, shown),
             });
         }
         if columns.is_empty() {
@@ -147,17 +149,29 @@ impl FigureRequest<'_> {
         })
     }
 
+    /// The paper's ranges of what `show` names, each with its controller's first row of bars.
+    fn bands_of_rows(&self, case: &CaseResults, show: &str) -> Vec<(usize, Band)> {
+        let mut all = Vec::new();
+        for (row, one) in case.controllers.iter().enumerate() {
+            // The rows of a controller's worlds follow one another.
+            if row == 0 || case.controllers[row - 1].spec != one.spec {
+                let bands = self.spec.bands_of(show, &case.name, &one.spec);
+                all.extend(bands.into_iter().map(|band| (row, band)));
+            }
+        }
+        all
+    }
+
     /// One measure over all cases.
     fn over_cases(&self, name: &str) -> Option<Drawn> {
         let measure = Measure::find(name)?;
         let mut series: Vec<GroupedSeries> = Vec::new();
         for (index, case) in self.cases.iter().enumerate() {
             for one in &case.controllers {
-                let name = one.full_name();
-                let known = series.iter().position(|known| known.name == name);
+                let known = series.iter().position(|known| known.name == one.full_name());
                 let place = known.unwrap_or_else(|| {
                     series.push(GroupedSeries {
-                        name,
+                        name: one.full_name(),
                         style: one.style,
                         trials: vec![Vec::new(); self.cases.len()],
                         bands: Vec::new(),
@@ -165,12 +179,16 @@ impl FigureRequest<'_> {
                     series.len() - 1
                 });
                 series[place].trials[index] = self.values(one, case, measure);
+                let bands = self.spec.bands_of(name, &case.name, &one.spec);
+                series[place]
+                    .bands
+                    .extend(bands.into_iter().map(|band| (index, band)));
             }
         }
         if series.iter().flat_map(|one| &one.trials).all(Vec::is_empty) {
             return None;
         }
-        let (title, caption) = self.captioned("", &self.label(measure));
+        let (title, caption) = self.captioned("", &uncapitalised(&self.label(measure)));
         let grouped = Grouped {
             title,
             unit: measure.metric.unit.axis().0.to_owned(),

@@ -1,5 +1,6 @@
 //! `lab report`: figures, tables and a page from the results in a directory, and from nothing else.
 
+mod bands;
 mod beside;
 mod fidelity;
 mod figures;

@@ -7,9 +7,11 @@ use super::request::{Drawn, FigureRequest, file_name, uncapitalised};
 use super::results::{CaseResults, ControllerResults, Experiment};
 use playrate_units::Bitrate;
 
-use crate::figure::{Lane, Line, Panel, Panels, Span, SpanKind, Style, Timeline};
+use crate::figure::{Band, Lane, Line, Panel, Panels, Span, SpanKind, Style, Timeline};
+use crate::metric::Unit;
 use crate::result::VIEWER;
 use crate::scenario::Scenario;
+use crate::sim::PAUSE;
 use crate::svg::FAINT;
 use crate::words::{rate, size, time};
 
@@ -28,8 +30,12 @@ pub(super) struct Curve {
     file: &'static str,
     column: &'static str,
     title: &'static str,
+    /// Name of the axis of values.
     unit: &'static str,
-    scale: f64,
+    /// Kind of quantity, in which scenario files state ranges of it.
+    pub(super) quantity: Unit,
+    /// Factor from seconds, bytes or bits per second to the unit of the axis.
+    pub(super) scale: f64,
 }
 
 /// All quantities that a figure `over-time` may show.
@@ -40,6 +46,7 @@ pub(super) const CURVES: [Curve; 6] = [
         column: "window_bytes",
         title: "Congestion window",
         unit: "kB",
+        quantity: Unit::Bytes,
         scale: 1e-3,
     },
     Curve {
@@ -48,6 +55,7 @@ pub(super) const CURVES: [Curve; 6] = [
         column: "rtt_s",
         title: "RTT",
         unit: "ms, samples of the sender",
+        quantity: Unit::Seconds,
         scale: 1e3,
     },
     Curve {
@@ -56,6 +64,7 @@ pub(super) const CURVES: [Curve; 6] = [
         column: "capacity_bps",
         title: "Capacity estimate",
         unit: "Mbit/s",
+        quantity: Unit::BitsPerSecond,
         scale: 1e-6,
     },
     Curve {
@@ -64,6 +73,7 @@ pub(super) const CURVES: [Curve; 6] = [
         column: "held_s",
         title: "Playout buffer",
         unit: "seconds of video not yet shown",
+        quantity: Unit::Seconds,
         scale: 1.0,
     },
     Curve {
@@ -72,7 +82,8 @@ pub(super) const CURVES: [Curve; 6] = [
         column: "received_bytes",
         title: "Throughput",
         unit: "Mbit/s of the title, over half a second",
-        scale: 1.0,
+        quantity: Unit::BitsPerSecond,
+        scale: 1e-6,
     },
     Curve {
         name: "queue",
@@ -80,6 +91,7 @@ pub(super) const CURVES: [Curve; 6] = [
         column: "max_queue_bytes",
         title: "Bottleneck queue",
         unit: "kB waiting",
+        quantity: Unit::Bytes,
         scale: 1e-3,
     },
 ];
@@ -91,12 +103,14 @@ const THRESHOLD: Style = Style {
 };
 
 impl Curve {
+    /// Finds a curve by its name in scenario files.
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        CURVES.iter().find(|curve| curve.name == name)
+    }
+
     /// Seconds and values of a controller's first trial.
     fn points(&self, one: &ControllerResults) -> Vec<(f64, f64)> {
-        let Some(key) = one.first() else {
-            return Vec::new();
-        };
-        let read = column(&one.series(key, 0, self.file), self.column);
+        let read = first_column(one, self.file, self.column);
         match self.name {
             "throughput" => rates(&read, RATE_WINDOW),
             "window" => scaled(&held(&read), self.scale),
@@ -113,9 +127,8 @@ impl Curve {
             points: self.points(one),
         }];
         if self.name == "window" {
-            let file = one.first().map(|key| one.series(key, 0, self.file));
-            let points = file.map(|file| steps(&column(&file, "ssthresh_bytes"), self.scale));
-            lines.extend(points.filter(|points| !points.is_empty()).map(|points| Line {
+            let points = steps(&first_column(one, self.file, "ssthresh_bytes"), self.scale);
+            lines.extend((!points.is_empty()).then(|| Line {
                 name: "slow start threshold".to_owned(),
                 style: THRESHOLD,
                 points,
@@ -132,8 +145,16 @@ impl Curve {
 impl FigureRequest<'_> {
     /// Draws the curve `name` of one case, with a panel for each controller. `None` if no series has it.
     pub(super) fn curve(&self, case: &CaseResults, name: &str) -> Option<Drawn> {
-        let curve = CURVES.iter().find(|curve| curve.name == name)?;
-        let all: Vec<Panel> = case.controllers.iter().map(|one| curve.panel(one)).collect();
+        let curve = Curve::find(name)?;
+        let panel = |one: &ControllerResults| {
+            let mut panel = curve.panel(one);
+            if self.spec.since_restart {
+                panel.shift(first_restart(one));
+            }
+            panel.bands = self.spec.bands_of(name, &case.name, &one.spec);
+            panel
+        };
+        let all: Vec<Panel> = case.controllers.iter().map(panel).collect();
         let pairs = || case.controllers.iter().zip(&all);
         // Most controllers have no estimate of the capacity.
         let has_data =
@@ -157,9 +178,14 @@ impl FigureRequest<'_> {
         let guides = guides.unwrap_or_default();
         let until = self.spec.until_s.unwrap_or_else(|| case.length().min(last));
         let x = (self.spec.from_s, until);
+        let since = if self.spec.since_restart {
+            "the first packet after the sender's first pause"
+        } else {
+            "the viewer's request"
+        };
         let figure = Panels {
             title,
-            x_name: "seconds since the viewer's request, first trial".to_owned(),
+            x_name: format!("seconds since {since}, first trial"),
             y_name: curve.unit.to_owned(),
             x: Some(x),
             y_from,
@@ -177,8 +203,8 @@ impl FigureRequest<'_> {
     }
 }
 
-/// Puts the panels of `worlds` worlds one above the other; they are in the order of controllers, and for each in that of
-/// worlds. Also returns the number of columns, which is 0 if there is nothing to stack.
+/// Puts the panels of `worlds` worlds one above the other; they are in the order of controllers, and for each in that
+/// of worlds. Also returns the number of columns, which is 0 if there is nothing to stack.
 fn stacked(panels: Vec<Panel>, worlds: usize) -> (Vec<Panel>, usize) {
     let controllers = panels.len() / worlds.max(1);
     if worlds < 2 || controllers * worlds < panels.len() {
@@ -199,6 +225,16 @@ fn stacked(panels: Vec<Panel>, worlds: usize) -> (Vec<Panel>, usize) {
     (places, columns)
 }
 
+/// Time of the first packet after the first pause of the first trial's sender ([`PAUSE`]); `None` without a pause.
+fn first_restart(one: &ControllerResults) -> Option<f64> {
+    let samples = first_column(one, "transport", "rtt_s");
+    let pause = samples
+        .windows(2)
+        .find(|pair| pair[1].0 - pair[0].0 >= PAUSE.as_secs_f64())?;
+    // The packet that is acknowledged first left an RTT before.
+    Some(pause[1].0 - pause[1].1)
+}
+
 /// The rate of the link, if it is the same in all results of a case.
 fn link(case: &CaseResults) -> Option<Bitrate> {
     let mut rates = case.rows().filter_map(|row| row.link_rate_bps);
@@ -214,7 +250,11 @@ fn lowest(panels: &[Panel], name: &str) -> f64 {
     }
     let lines = panels.iter().flat_map(|panel| &panel.lines);
     let values = lines.flat_map(|line| line.points.iter().map(|point| point.1));
-    values.fold(f64::INFINITY, f64::min) * 0.9
+    let bands = panels.iter().flat_map(|panel| &panel.bands);
+    values
+        .chain(bands.flat_map(Band::ends))
+        .fold(f64::INFINITY, f64::min)
+        * 0.9
 }
 
 /// End of the y axis: the largest value of each panel's first line, or, if single spikes such as one controller's
@@ -230,10 +270,13 @@ fn highest(panels: &[Panel], x: (f64, f64), guides: &[(f64, String)]) -> f64 {
         most = most.max(at(values.len().saturating_sub(1)));
         usual = usual.max(at(values.len() * 99 / 100));
     }
+    let bands = || panels.iter().flat_map(|panel| &panel.bands);
+    let ends = || bands().flat_map(Band::ends);
     if usual > 0.0 && most > usual * 2.0 {
-        return usual * 1.25;
+        return ends().fold(usual * 1.25, f64::max);
     }
-    guides.iter().map(|guide| guide.0).fold(most, f64::max)
+    let guides = guides.iter().map(|guide| guide.0);
+    guides.chain(ends()).fold(most, f64::max)
 }
 
 /// Values to compare a curve with.
@@ -319,6 +362,12 @@ fn spans(text: &str) -> Vec<Span> {
         })
     };
     text.lines().skip(1).filter_map(span).collect()
+}
+
+/// Seconds and values of one column of a controller's first trial.
+fn first_column(one: &ControllerResults, file: &str, name: &str) -> Vec<(f64, f64)> {
+    let file = one.first().map(|key| one.series(key, 0, file));
+    file.map_or_else(Vec::new, |file| column(&file, name))
 }
 
 /// Seconds and values of one column, in the order of the file. Rows without a value are left out; a file or column

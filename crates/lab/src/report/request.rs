@@ -60,7 +60,11 @@ impl FigureRequest<'_> {
     pub(super) fn captioned(&self, case: &str, shows: &str) -> (String, String) {
         let worlds = !self.experiment.worlds().is_empty();
         let paper = self.spec.paper.as_ref().filter(|_| worlds);
-        let place = crate::scenario::full_name(paper.unwrap_or(&self.experiment.name), case);
+        let place = match paper {
+            Some(paper) if case.is_empty() => paper.clone(),
+            Some(paper) => format!("{paper}, {case}"),
+            None => crate::scenario::full_name(&self.experiment.name, case),
+        };
         let shows = self.spec.title.as_deref().unwrap_or(shows);
         let beside = self.spec.paper.as_deref();
         let beside = beside.map(|paper| format!("Compare with {paper}."));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toml::Spanned;
 
+use super::bands::{StatedBand, read_band};
 use super::over_time::CURVES;
 use crate::metric::Measure;
 use crate::result::{ALL_ROLES, BULK, VIEWER};
@@ -34,6 +35,10 @@ pub(crate) struct FigureSpec {
     pub(crate) from_s: f64,
     /// End of the time axis in seconds; `None` for the end of the data.
     pub(crate) until_s: Option<f64>,
+    /// True to count time from the first packet after the sender's first pause.
+    pub(crate) since_restart: bool,
+    /// Ranges that the paper states.
+    pub(crate) bands: Vec<StatedBand>,
 }
 
 impl FigureSpec {
@@ -51,7 +56,16 @@ impl FigureSpec {
             window: None,
             from_s: 0.0,
             until_s: None,
+            since_restart: false,
+            bands: Vec::new(),
         }
+    }
+}
+
+impl FigureKind {
+    /// Returns true if bands can be drawn behind what it shows.
+    pub(super) fn has_bands(self) -> bool {
+        !matches!(self, Self::Distribution | Self::Switches)
     }
 }
 
@@ -71,6 +85,8 @@ pub(crate) enum FigureKind {
     Switches,
 }
 
+/// Value of `figure.since`: the first packet after the sender's first pause.
+const RESTART: &str = "restart";
 const ROLES: [&str; 3] = [VIEWER, BULK, ALL_ROLES];
 
 /// Names of the kinds in scenario files.
@@ -95,12 +111,21 @@ pub(crate) fn figure_specs(document: &Document<'_>) -> Result<Vec<FigureSpec>, S
     if tables.is_empty() {
         return Ok(Vec::new());
     }
-    let windows = document.first_file()?.measure.windows;
-    let windows: Vec<String> = windows.iter().map(|window| window.0.to_string()).collect();
-    tables
-        .iter()
-        .map(|table| figure(document, &windows, table))
-        .collect()
+    let file = document.first_file()?;
+    let windows = file.measure.windows.iter().map(|window| window.0.to_string());
+    let windows: Vec<String> = windows.collect();
+    let controllers = file.controllers.get_ref().iter().map(|one| one.0.to_string());
+    let controllers: Vec<String> = controllers.collect();
+    let figure = |table| {
+        let mut figure = figure(document, &windows, table)?;
+        let bands = table
+            .band
+            .iter()
+            .map(|band| read_band(document, &controllers, &figure, band));
+        figure.bands = bands.collect::<Result<_, _>>()?;
+        Ok(figure)
+    };
+    tables.iter().map(figure).collect()
 }
 
 /// The figures that the text of a scenario asks for; none if something in it is wrong.
@@ -130,8 +155,8 @@ pub(crate) fn figures_of_row(text: &str, row: &str) -> Vec<FigureSpec> {
         .collect()
 }
 
-/// Returns true if a row of claims such as `P12-3a` or `P14-8..10` is about a paper's figure such as `P12, figure 3(a)`.
-/// A capital letter, as in `P13-4L`, is no part of the figure's name.
+/// Returns true if a row of claims such as `P12-3a` or `P14-8..10` is about a paper's figure such as
+/// `P12, figure 3(a)`. A capital letter, as in `P13-4L`, is no part of the figure's name.
 fn is_about(row: &str, figure: &str) -> bool {
     let Some(((row_paper, numbers), (paper, name))) = row.split_once('-').zip(figure.split_once(", figure "))
     else {
@@ -192,6 +217,14 @@ fn figure(
         );
         return Err(map.at(role.span(), problem));
     }
+    if let Some(since) = &table.since {
+        let name = since.get_ref();
+        if name != RESTART || *kind != FigureKind::OverTime {
+            let problem =
+                format!("unknown origin of time `{name}`; `{RESTART}` is one, in figures over time");
+            return Err(map.at(since.span(), problem));
+        }
+    }
     if let Some(window) = &table.window {
         check_window(map, windows, table, window)?;
     }
@@ -208,6 +241,8 @@ fn figure(
         window: table.window.as_ref().map(|window| window_name(window.get_ref())),
         from_s: table.from.as_ref().map_or(0.0, |from| from.0.0.as_secs_f64()),
         until_s: table.until.as_ref().map(|until| until.0.0.as_secs_f64()),
+        since_restart: table.since.is_some(),
+        bands: Vec::new(),
     })
 }
 
@@ -345,6 +380,18 @@ show = ["throughput_bps"]
     )]
     #[case("throughput_bps", "rtt_mean_s", "29, `figure.show`", "over whole runs")]
     #[case("\"all\"", "\"some\"", "27, `figure.role`", "`bulk` or `all`")]
+    #[case(
+        "from = \"10s\"",
+        "since = \"stall\"",
+        "21, `figure.since`",
+        "`restart` is one"
+    )]
+    #[case(
+        "role = \"all\"",
+        "since = \"restart\"",
+        "27, `figure.since`",
+        "in figures over time"
+    )]
     fn an_unknown_name_is_reported_with_line_key_and_correction(
         #[case] good: &str,
         #[case] bad: &str,
@@ -354,5 +401,34 @@ show = ["throughput_bps"]
         let error = read(&GOOD.replace(good, bad)).unwrap_err().to_string();
         let place = format!("mine.toml, line {place}: ");
         assert!(error.starts_with(&place) && error.contains(correction), "{error}");
+    }
+
+    #[rstest]
+    #[case("P12-3a", "P12, figure 3(a)", true)]
+    #[case("P12-3a", "P12, figure 3(b)", false)]
+    #[case("P12-5", "P12, figure 5(b)", true)]
+    #[case("P13-4L", "P13, figure 4", true)]
+    #[case("P13-1", "P13, figure 10", false)]
+    #[case("P14-8..10", "P14, figure 9", true)]
+    #[case("P14-8..10", "P14, figure 11", false)]
+    #[case("P15-8..9", "P14, figure 8", false)]
+    #[case("P21-4", "P21, figure 4(b)", true)]
+    fn a_row_is_about_the_figures_of_its_name(
+        #[case] row: &str,
+        #[case] figure: &str,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(is_about(row, figure), expected);
+    }
+
+    #[test]
+    fn every_row_of_the_papers_has_a_figure() {
+        for (name, text) in crate::scenario::BUILT_IN {
+            let source = ScenarioSource::new(name, name, *text, Path::new("."));
+            let file = source.document().unwrap().first_file().unwrap();
+            for row in &file.claims {
+                assert!(!figures_of_row(text, row).is_empty(), "{row} in {name}");
+            }
+        }
     }
 }

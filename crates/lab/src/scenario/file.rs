@@ -69,7 +69,7 @@ pub(super) struct PathTable {
     /// Random loss on the way back to the server.
     pub(super) ack_loss: Option<Text<Loss>>,
     /// Parameters of a Wi-Fi hop in place of those of `rate`, by the names of its text form.
-    pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<HopParameter>>>>,
+    pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<Amount>>>>,
     pub(super) aqm: Option<Text<Aqm>>,
     pub(super) jitter: Option<Text<Time>>,
     /// Propagation delay between the bottleneck and each end of every flow, one way.
@@ -169,6 +169,26 @@ pub(crate) struct FigureTable {
     pub(crate) window: Option<Spanned<String>>,
     pub(crate) from: Option<Text<Time>>,
     pub(crate) until: Option<Text<Time>>,
+    pub(crate) since: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) band: Vec<BandTable>,
+}
+
+/// A range that the paper states of its figure.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BandTable {
+    /// The paper's words, and where they stand.
+    pub(crate) says: Spanned<String>,
+    pub(crate) show: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) of: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) cases: Vec<Spanned<String>>,
+    pub(crate) least: Option<Spanned<Amount>>,
+    pub(crate) most: Option<Spanned<Amount>>,
+    pub(crate) from: Option<Spanned<Text<Time>>>,
+    pub(crate) until: Option<Spanned<Text<Time>>>,
 }
 
 impl FigureTable {
@@ -233,29 +253,29 @@ where
     }
 }
 
-/// The value of a Wi-Fi hop's parameter, written as a string or, without a unit, as a number.
+/// A quantity that is read later, written as a string with its unit or, without a unit, as a whole number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HopParameter(pub(super) String);
+pub(crate) struct Amount(pub(crate) String);
 
-impl<'de> Deserialize<'de> for HopParameter {
+impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct HopVisitor;
-        impl Visitor<'_> for HopVisitor {
-            type Value = HopParameter;
+        struct AmountVisitor;
+        impl Visitor<'_> for AmountVisitor {
+            type Value = Amount;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string in quotes, such as \"150kB\", or a whole number")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<HopParameter, E> {
-                Ok(HopParameter(text.to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+                Ok(Amount(text.to_owned()))
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<HopParameter, E> {
-                Ok(HopParameter(number.to_string()))
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
+                Ok(Amount(number.to_string()))
             }
         }
-        from.deserialize_any(HopVisitor)
+        from.deserialize_any(AmountVisitor)
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) use ideal::{Ideal, ideal};
 pub use live::{LiveOptions, LiveRun, run_live};
 pub(crate) use live::{join_all, virtual_only};
 pub use meter::ControlStatistics;
+pub(crate) use restarts::PAUSE;
 pub use restarts::RestartStatistics;
 pub use setup::{Access, Bulk, ServedTitle, Setup, Viewer};
 pub use viewing::{LiveStatus, Span, StatusCell, ViewerSpans, ViewerState};

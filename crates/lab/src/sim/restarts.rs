@@ -11,7 +11,7 @@ use crate::rounding::{ratio, seconds};
 
 /// Shortest pause: a time without an acknowledgement, longer than the smallest RTO of idle policies (200 ms) and the
 /// round trip after it.
-const PAUSE: Duration = Duration::from_millis(300);
+pub(crate) const PAUSE: Duration = Duration::from_millis(300);
 /// Propagation RTTs after a pause in which losses count as those of the restart.
 const ROUND_TRIPS: u32 = 10;
 
