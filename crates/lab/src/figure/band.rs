@@ -31,7 +31,7 @@ impl Band {
     }
 
     /// Returns true if it is a single value or time.
-    fn is_line(&self) -> bool {
+    pub(super) fn is_line(&self) -> bool {
         self.y.0 >= self.y.1 || self.x.0 >= self.x.1
     }
 

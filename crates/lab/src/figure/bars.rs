@@ -148,11 +148,14 @@ impl Bars {
             svg.line((x, TOP), (x, bottom), Stroke::solid(colour, 1.0));
             svg.text((x, bottom + 10.0), Label::new(10.5, FAINT, Anchor::Middle), &text);
         }
-        for (row, band) in &column.bands {
+        let shade = |svg: &mut SvgWriter, (row, band): &(usize, Band)| {
             let (first, last) = (at.middles[*row], at.middles[self.last_of(*row)]);
             let from = (place(band.y.0), first - BAND);
             let to = (place(band.y.1), last + BAND);
             band::shade(svg, (from, to), band.number(at.entries));
+        };
+        for one in column.bands.iter().filter(|(_, band)| !band.is_line()) {
+            shade(svg, one);
         }
         for (row, ((spread, text), (_, style))) in spreads.iter().zip(&texts).zip(&self.rows).enumerate() {
             let y = at.middles[row];
@@ -167,6 +170,10 @@ impl Bars {
                     svg.dot((place(value), y + 4.5), 1.3, INK.with_opacity(0.55));
                 }
             }
+        }
+        // A bar would hide a line behind it.
+        for one in column.bands.iter().filter(|(_, band)| band.is_line()) {
+            shade(svg, one);
         }
         if let Some(reference) = column.reference {
             let x = place(reference);
@@ -272,6 +279,40 @@ mod tests {
             3,
             "a dot for each trial that differs"
         );
+    }
+
+    #[test]
+    fn a_band_lies_behind_the_bars_of_its_row_and_a_single_value_before_them() {
+        let banded = |y| {
+            let mut one = bars();
+            let says = "no discarded frames".to_owned();
+            let x = (f64::NEG_INFINITY, f64::INFINITY);
+            one.columns.truncate(1);
+            one.columns[0].bands = vec![(1, Band { x, y, says })];
+            one.svg()
+        };
+        let bars = |svg: &str| svg.rfind("height=\"15\"").unwrap();
+        let range = banded((f64::NEG_INFINITY, 4_800.0));
+        assert_has(&range, "paper: no discarded frames|>6000<");
+        assert!(range.find("opacity=\"0.18\"").unwrap() < bars(&range), "{range}");
+        let line = banded((0.0, 0.0));
+        assert!(!line.contains("opacity=\"0.18\""));
+        assert!(bars(&line) < line.find("stroke=\"#E0A800\"").unwrap(), "{line}");
+    }
+
+    #[test]
+    fn rows_of_the_same_name_have_one_name_and_stand_together() {
+        let mut pairs = bars();
+        pairs.looks = "pale: nominal world".to_owned();
+        pairs.rows = [0, 0, 1, 1].map(|row| bars().rows[row].clone()).to_vec();
+        for column in &mut pairs.columns {
+            column.trials = vec![vec![1.0]; 4];
+        }
+        let svg = pairs.svg();
+        assert_eq!(svg.matches(">reno<").count(), 1);
+        assert_has(&svg, "pale: nominal world");
+        let height = TOP + 2.0 * (ROW + CLOSE_ROW) + BOTTOM;
+        assert!(svg.contains(&format!("height=\"{height}\"")), "{svg}");
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Grouped {
             let at = (LEFT + WIDTH / 2.0, BASE + names + 6.0);
             svg.text(at, Label::new(11.0, FAINT, Anchor::Middle), &self.cases_name);
         }
-        self.shade_bands(&mut svg, &axis, &entries);
+        self.shade_bands(&mut svg, &axis, (&entries, false));
         for number in 0..self.series.len() {
             if self.joined {
                 self.line(&mut svg, &axis, number);
@@ -90,6 +90,8 @@ impl Grouped {
                 self.bars(&mut svg, &axis, number);
             }
         }
+        // Bars would hide lines behind them.
+        self.shade_bands(&mut svg, &axis, (&entries, true));
         legend::draw(&mut svg, &entries, (LEFT, BASE + below), WIDTH);
         svg.finish()
     }
@@ -132,10 +134,11 @@ impl Grouped {
         }
     }
 
-    fn shade_bands(&self, svg: &mut SvgWriter, axis: &Axis, entries: &[Entry]) {
+    /// Shades the bands, those that are `lines` or the others.
+    fn shade_bands(&self, svg: &mut SvgWriter, axis: &Axis, (entries, lines): (&[Entry], bool)) {
         let wide = self.spacing();
         for (number, series) in self.series.iter().enumerate() {
-            for (case, band) in &series.bands {
+            for (case, band) in series.bands.iter().filter(|(_, band)| band.is_line() == lines) {
                 let middle = self.middle(*case) + self.aside(number, wide);
                 let place = |value: f64| BASE - PLOT * axis.place(value);
                 let half = (wide / 2.0).max(4.0);
@@ -240,6 +243,23 @@ mod tests {
                 "Throughput|Mbit/s|bulk flows|>reno<|>stream<|>10<|#0072B2|#D55E00",
             );
             assert_eq!(svg, figure.svg());
+        }
+    }
+
+    #[test]
+    fn a_band_stands_at_its_case_and_controller_and_is_within_the_axis() {
+        for joined in [false, true] {
+            let mut figure = grouped(joined, false);
+            let says = "5% in the 5 client case".to_owned();
+            let (x, y) = ((f64::NEG_INFINITY, f64::INFINITY), (600.0, 900.0));
+            figure.series[1].bands = vec![(1, Band { x, y, says })];
+            let svg = figure.svg();
+            assert_has(&svg, "paper: 5% in the 5 client case|>1000<");
+            assert_eq!(
+                svg.matches("opacity=\"0.18\"").count(),
+                2,
+                "the band and the legend"
+            );
         }
     }
 

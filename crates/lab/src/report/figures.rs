@@ -1,6 +1,7 @@
 //! The figures of an experiment: those that its scenario asks for, or those that suit its results.
 
-use super::over_time::{column, playback};
+use super::over_time::column;
+use super::playback::playback;
 use super::request::{Drawn, FigureRequest, file_name, uncapitalised};
 use super::results::{CaseResults, ControllerResults, Experiment};
 use super::spec::{FigureKind, FigureSpec};

@@ -7,6 +7,7 @@ mod figures;
 mod over_time;
 mod page;
 mod papers;
+mod playback;
 mod request;
 mod results;
 mod spec;
