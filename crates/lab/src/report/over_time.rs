@@ -36,7 +36,7 @@ pub(super) struct Curve {
 }
 
 /// All quantities that a figure `over-time` may show.
-pub(super) const CURVES: [Curve; 6] = [
+pub(super) const CURVES: [Curve; 7] = [
     Curve {
         name: "window",
         file: "transport",
@@ -83,6 +83,15 @@ pub(super) const CURVES: [Curve; 6] = [
         scale: 1e-6,
     },
     Curve {
+        name: "downloads",
+        file: "downloads",
+        column: "delivered_bytes",
+        title: "Throughput of all downloads",
+        unit: "Mbit/s acknowledged, over half a second",
+        quantity: Unit::BitsPerSecond,
+        scale: 1e-6,
+    },
+    Curve {
         name: "queue",
         file: "queue",
         column: "max_queue_bytes",
@@ -109,7 +118,7 @@ impl Curve {
     fn points(&self, one: &ControllerResults) -> Vec<(f64, f64)> {
         let read = first_column(one, self.file, self.column);
         match self.name {
-            "throughput" => rates(&read, RATE_WINDOW),
+            "throughput" | "downloads" => rates(&read, RATE_WINDOW),
             "window" => scaled(&held(&read), self.scale),
             _ => scaled(&read, self.scale),
         }
@@ -294,6 +303,7 @@ fn guides(scenario: &Scenario, link: Option<Bitrate>, name: &str) -> Vec<(f64, S
             round_trip.as_secs_f64() * 1e3,
             format!("propagation {}", time(round_trip)),
         )),
+        "downloads" => guides.extend(link.map(|link| (link.as_mbps(), format!("link {}", rate(link))))),
         "capacity" | "throughput" => {
             guides.extend(link.map(|link| (link.as_mbps(), format!("link {}", rate(link)))));
             guides.push((title.as_mbps(), format!("title λ {}", rate(title))));

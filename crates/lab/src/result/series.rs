@@ -24,6 +24,9 @@ pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: usize, kind
     parent.join(format!("{}-{kind}.csv", series_stem(key, viewer)))
 }
 
+/// Distance of the lines about downloads.
+const DOWNLOADS: Duration = Duration::from_millis(250);
+
 /// Beginning of the names of a viewer's files, below the `series` directory.
 fn series_stem(key: &ResultKey, viewer: usize) -> String {
     format!("{}-viewer{viewer}", run_stem(key))
@@ -55,6 +58,13 @@ pub(crate) fn files(key: &ResultKey, run: &Simulated) -> Vec<(String, String)> {
     for (number, bulk) in run.bulk.iter().enumerate() {
         let name = format!("{}-bulk{number}-transport.csv", run_stem(key));
         files.push((name, transport(&bulk.transport)));
+    }
+    if !run.bulk.is_empty() {
+        let flows: Vec<&[Sample]> = run.bulk.iter().map(|bulk| bulk.transport.as_slice()).collect();
+        files.push((
+            format!("{}-downloads.csv", series_stem(key, 0)),
+            downloads(&flows),
+        ));
     }
     files
 }
@@ -92,6 +102,26 @@ fn transport(samples: &[Sample]) -> String {
             cell(sample.latest_rtt.map(seconds)),
             cell(sample.snapshot.capacity.map(Bitrate::as_bits_per_second)),
         )
+    })
+}
+
+/// Bytes that have been acknowledged to all downloads of a run together, at regular times. `flows` are the samples of
+/// each.
+fn downloads(flows: &[&[Sample]]) -> String {
+    let last = flows
+        .iter()
+        .filter_map(|samples| samples.last())
+        .map(|sample| sample.at);
+    let steps = last.max().unwrap_or_default().as_nanos() / DOWNLOADS.as_nanos();
+    let delivered = |samples: &&[Sample], at: Duration| {
+        let seen = samples.partition_point(|sample| sample.at <= at);
+        seen.checked_sub(1)
+            .map_or(0, |latest| samples[latest].delivered.as_u64())
+    };
+    let times = (0..=u32::try_from(steps).unwrap_or(u32::MAX)).map(|step| DOWNLOADS * step);
+    csv("at_s,delivered_bytes", times, |at| {
+        let sum: u64 = flows.iter().map(|samples| delivered(samples, at)).sum();
+        format!("{},{sum}", seconds(at))
     })
 }
 
@@ -143,4 +173,24 @@ fn segments(report: &DashReport) -> String {
             segment.smoothed.as_bits_per_second(),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn downloads_are_added_up_at_regular_times_with_what_each_had_by_then() {
+        let sample = |millis: u64, delivered: u64| {
+            let mut sample = Sample::default();
+            sample.at = Duration::from_millis(millis);
+            sample.delivered = Bytes::new(delivered);
+            sample
+        };
+        let one = [sample(100, 10), sample(300, 30), sample(700, 70)];
+        let other = [sample(400, 5)];
+        let text = downloads(&[&one, &other, &[]]);
+        assert_eq!(text, "at_s,delivered_bytes\n0,0\n0.25,10\n0.5,35\n");
+        assert_eq!(downloads(&[]), "at_s,delivered_bytes\n0,0\n");
+    }
 }
