@@ -30,15 +30,13 @@ pub(crate) const IDEAL_STYLE: Style = Style {
     dash: 2,
 };
 
-/// The look of a controller in one of several worlds in the same figure: the second is solid, the first and those after
-/// it are dashed.
-pub(crate) const fn world_style(style: Style, place: usize) -> Style {
-    let dash = match place {
-        0 => 1,
-        1 => 0,
-        after => after,
-    };
-    Style { dash, ..style }
+/// The look of a controller in the world `place`, from 0, of `count` worlds in the same figure: solid in the last, with
+/// dashes of its own in each before it.
+pub(crate) const fn world_style(style: Style, place: usize, count: usize) -> Style {
+    Style {
+        dash: count.saturating_sub(place + 1),
+        ..style
+    }
 }
 
 /// A style for each of `specs`, the controllers of one page, by their order: first those of the registry in its order,

@@ -31,7 +31,7 @@ pub(crate) fn row_figures(row: &str, worlds: &[&WorldRuns]) -> Vec<Drawn> {
         drawn.extend(specs.iter().flat_map(|spec| draw(&experiment, spec)));
     }
     for (number, one) in (1..).zip(&mut drawn) {
-        one.name = slug(&format!("{row}-{number}"));
+        one.name = slug(&format!("{}-{number}", row.replace("..", "-")));
     }
     drawn
 }
@@ -108,7 +108,7 @@ fn merged(name: &str, worlds: &[&WorldRuns]) -> Experiment {
     let names: Vec<String> = worlds.iter().map(|world| world.name.clone()).collect();
     for one in all.cases.iter_mut().flat_map(|case| &mut case.controllers) {
         let place = names.iter().position(|name| *name == one.world).unwrap_or(0);
-        one.style = world_style(one.style, place);
+        one.style = world_style(one.style, place, worlds.len());
     }
     all
 }
@@ -208,6 +208,15 @@ mod tests {
         write_series(home.path(), "reno");
         let half = &drawn("P13-5", &worlds(home.path()))[0].svg;
         assert_eq!(half.matches("not measured").count(), 2, "cubic, in both worlds");
+    }
+
+    #[test]
+    fn a_single_world_is_drawn_alone_and_solid() {
+        let home = tempfile::tempdir().unwrap();
+        let figures = row_figures("P13-4", &[&worlds(home.path())[0]]);
+        assert_has(&figures[0].svg, "filled: nominal world");
+        assert_has(&figures[0].caption, "P13, figure 4: ours in the nominal world.");
+        assert!(!figures[0].svg.contains("stroke-dasharray"));
     }
 
     #[test]

@@ -282,15 +282,12 @@ impl FigureRequest<'_> {
 
 /// The looks of bars by world, in words; empty for the results of a directory.
 fn looks(experiment: &Experiment) -> String {
-    let look = |(place, world): (usize, &str)| {
-        let look = if world_style(IDEAL_STYLE, place).dash == 0 {
-            "filled"
-        } else {
-            "pale"
-        };
-        format!("{look}: {world} world")
+    let worlds = experiment.worlds();
+    let look = |(place, world): (usize, &&str)| {
+        let solid = world_style(IDEAL_STYLE, place, worlds.len()).dash == 0;
+        format!("{}: {world} world", if solid { "filled" } else { "pale" })
     };
-    let looks = experiment.worlds().into_iter().enumerate().map(look);
+    let looks = worlds.iter().enumerate().map(look);
     looks.collect::<Vec<_>>().join(" · ")
 }
 

@@ -58,8 +58,8 @@ impl FigureRequest<'_> {
 
     /// Title and caption of a figure of `case` that shows `shows`.
     pub(super) fn captioned(&self, case: &str, shows: &str) -> (String, String) {
-        let worlds = !self.experiment.worlds().is_empty();
-        let paper = self.spec.paper.as_ref().filter(|_| worlds);
+        let worlds = self.experiment.worlds();
+        let paper = self.spec.paper.as_ref().filter(|_| !worlds.is_empty());
         let place = match paper {
             Some(paper) if case.is_empty() => paper.clone(),
             Some(paper) => format!("{paper}, {case}"),
@@ -67,7 +67,10 @@ impl FigureRequest<'_> {
         };
         let shows = self.spec.title.as_deref().unwrap_or(shows);
         let beside = self.spec.paper.as_deref();
-        let beside = beside.map(|paper| format!("Compare with {paper}."));
+        let beside = beside.map(|figure| match paper {
+            Some(_) => format!("{figure}: ours in the {} world.", worlds.join(" and the ")),
+            None => format!("Compare with {figure}."),
+        });
         let texts: Vec<String> = beside.into_iter().chain(self.spec.note.clone()).collect();
         (format!("{place}: {shows}"), texts.join(" "))
     }
