@@ -1,5 +1,9 @@
 //! Figures of one row of the papers' claims, drawn for several worlds in the same axes.
 
+use std::collections::BTreeMap;
+
+use playrate_transport::ControllerChoice;
+
 use super::figures;
 use super::request::{Drawn, FigureRequest};
 use super::results::Experiment;
@@ -23,11 +27,13 @@ pub(crate) fn row_figures(row: &str, worlds: &[&WorldRuns]) -> Vec<Drawn> {
     }
     let mut drawn: Vec<Drawn> = Vec::new();
     for name in names {
-        let specs = specs(name, row, worlds);
+        let Some(text) = text(name, worlds) else { continue };
+        let specs = figures_of_row(&text, row);
         if specs.is_empty() {
             continue;
         }
-        let experiment = merged(name, worlds);
+        let mut experiment = merged(name, worlds);
+        experiment.set_names(&written(&text));
         drawn.extend(specs.iter().flat_map(|spec| draw(&experiment, spec)));
     }
     for (number, one) in (1..).zip(&mut drawn) {
@@ -36,19 +42,27 @@ pub(crate) fn row_figures(row: &str, worlds: &[&WorldRuns]) -> Vec<Drawn> {
     drawn
 }
 
-/// The figures of the scenario `name` that are about `row`. The built-in text comes before a stored one, which may be
-/// older, since figures do not change runs.
-fn specs(name: &str, row: &str, worlds: &[&WorldRuns]) -> Vec<FigureSpec> {
-    if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-        return figures_of_row(text, row);
-    }
-    let stored = worlds
-        .iter()
-        .filter_map(|world| Experiment::stored_text(name, &world.directory));
-    stored
-        .map(|text| figures_of_row(&text, row))
-        .next()
-        .unwrap_or_default()
+/// The text of the scenario `name`. The built-in one comes before a stored one, which may be older, since figures do
+/// not change runs.
+fn text(name: &str, worlds: &[&WorldRuns]) -> Option<String> {
+    let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
+    let stored = || {
+        let mut directories = worlds.iter().map(|world| &world.directory);
+        directories.find_map(|directory| Experiment::stored_text(name, directory))
+    };
+    built_in.map(|(_, text)| (*text).to_owned()).or_else(stored)
+}
+
+/// The controllers of a scenario's text as it writes them, by their canonical specs: claims have the same names.
+fn written(text: &str) -> BTreeMap<String, String> {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let list = table.get("controllers").and_then(toml::Value::as_array);
+    let names = list.into_iter().flatten().filter_map(toml::Value::as_str);
+    let pair = |name: &str| {
+        let choice: ControllerChoice = name.parse().ok()?;
+        Some((choice.to_string(), name.to_owned()))
+    };
+    names.filter_map(pair).collect()
 }
 
 /// The figures that `spec` asks for; one without an SVG if there are no data.
@@ -132,7 +146,11 @@ mod tests {
                 row,
             }
         };
-        let runs = [("reno", "reno"), ("cubic", own)];
+        let runs = [
+            ("reno", "reno"),
+            ("cubic", own),
+            ("ccpd(kd=4ms)+loss=ignore", "ccpd(kd=3ms)+loss=ignore"),
+        ];
         let runs = runs
             .iter()
             .flat_map(|(label, spec)| [1, 2].map(|trial| run(label, spec, trial)));
@@ -175,7 +193,7 @@ mod tests {
         let svg = &figures[0].svg;
         assert_has(
             svg,
-            "P13, figure 4|pale: nominal world|filled: fitted world|>150 ± 71<",
+            ">ccpd(1,4000)+loss=ignore<|P13, figure 4|pale: nominal world|filled: fitted world|>150 ± 71<",
         );
         assert_eq!(
             (svg.matches(">cubic<").count(), svg.matches("hystart").count()),
@@ -207,7 +225,11 @@ mod tests {
         assert_has(&figures[0].caption, "P13, figure 5|no time series");
         write_series(home.path(), "reno");
         let half = &drawn("P13-5", &worlds(home.path()))[0].svg;
-        assert_eq!(half.matches("not measured").count(), 2, "cubic, in both worlds");
+        assert_eq!(
+            half.matches("not measured").count(),
+            4,
+            "two controllers, in both worlds"
+        );
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The rows of a directory of results by scenario, case, controller and trial.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::error::CommandError;
 use crate::figure::{Style, short_name, styles};
 use crate::metric::Measure;
-pub(super) use crate::result::series_file;
-use crate::result::{IDEAL, ResultKey, Row, SCENARIOS, VIEWER, read_directory};
+use crate::result::{IDEAL, ResultKey, Row, SCENARIOS, VIEWER, read_directory, series_file};
 use crate::scenario::{BUILT_IN, Changes, Scenario, ScenarioSource};
 
 use super::spec::{FigureSpec, figures_of};
@@ -82,8 +82,7 @@ impl ControllerResults {
 
     /// File of the time series `kind` of a viewer.
     pub(super) fn series(&self, key: &ResultKey, viewer: usize, kind: &str) -> PathBuf {
-        let stem = crate::result::series_stem(key, viewer);
-        self.directory.join(SERIES).join(format!("{stem}-{kind}.csv"))
+        series_file(&self.directory, key, viewer, kind)
     }
 
     /// The measure in each trial that has it, of the flows that `flows` selects.
@@ -297,6 +296,15 @@ impl Experiment {
     pub(super) fn stored_text(name: &str, directory: &Path) -> Option<String> {
         let file = directory.join(SCENARIOS).join(format!("{name}.toml"));
         fs::read_to_string(file).ok()
+    }
+
+    /// Puts these names in place of the controllers' short ones; they are by canonical spec.
+    pub(super) fn set_names(&mut self, names: &BTreeMap<String, String>) {
+        for one in self.cases.iter_mut().flat_map(|case| &mut case.controllers) {
+            if let Some(name) = names.get(&one.spec) {
+                name.clone_into(&mut one.name);
+            }
+        }
     }
 
     /// Marks all results as those of a world.
