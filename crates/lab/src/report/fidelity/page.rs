@@ -69,17 +69,21 @@ impl Shown<'_> {
             "Five papers compare congestion control for video by experiments. This page answers for each of their {} \
              statements, in {} parts, whether it comes out when the experiment is repeated in simulation with a real \
              QUIC stack, and how much that depends on what the papers leave open: the emulator's queue, the kernel's \
-             slow start, how late a player still shows a frame. A *world* is one value for each such parameter, the \
-             same for a whole test bed. The *nominal* world has the values that we chose first; the *fitted* world is \
-             the one found by a search in which most parts hold; *random* worlds have any plausible values. The search \
-             looks at some rows only; the others are *judged* afterwards, so that a fit by chance shows. \
-             [worlds.md](worlds.md) has the protocol, [claims.md](claims.md) the rules of verdicts, \
-             [simulation.md](simulation.md) the reasons to trust the simulation itself.",
+             slow start, how late a player still shows a frame.",
             counts.rows.of, counts.parts.of
         ));
         page.paragraph(
-            "`lab report papers` draws the page from stored results; [fidelity.json](fidelity.json) has its verdicts \
-             as data.",
+            "A *world* is one value for each parameter that the papers on a test bed leave open, the same for all \
+             their figures. The *nominal* world has the values that we chose first. The *fitted* world is the \
+             one, found by a search, in which most of the parts hold that the search looks at; the others are \
+             *judged* afterwards, so that a fit by chance shows. *Random* worlds have any plausible values. The \
+             papers are called P12 to P21, by year; P13-4 is about figure 4 of P13.",
+        );
+        page.paragraph(
+            "[worlds.md](worlds.md) has the protocol, [claims.md](claims.md) the rules of verdicts, \
+             [simulation.md](simulation.md) the reasons to trust the simulation itself, and \
+             [fidelity.json](fidelity.json) the verdicts as data. `lab report papers` draws all of it from stored \
+             results.",
         );
         for bed in &self.fidelity.test_beds {
             let warning = match &bed.search {
@@ -219,8 +223,8 @@ impl Shown<'_> {
         page.paragraph(
             "Random worlds are sorted into tenths by the number of fitted parts that hold in them. Where a judged \
              row becomes brighter towards the best tenth, its claims depend on the same parameters as the fitted \
-             ones. Cases that short titles leave out are not run there, and do not count. The last but one column \
-             of the table is the share of random worlds in which a row holds in full.",
+             ones. The last but one column of the table is the share of random worlds in which a row holds in \
+             full; there is none if short titles leave out a case that one of its parts needs.",
         );
         let line = |row: &RowVerdicts| {
             let hold = |of: fn(&PartVerdicts) -> Verdict| {

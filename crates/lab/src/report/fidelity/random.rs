@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::verdicts::RandomCounts;
 use crate::claims::Verdict;
-use crate::worlds::{Finished, SampledWorld};
+use crate::worlds::{Finished, FinishedPart, SampledWorld};
 
 /// The random sample of a search.
 #[derive(Clone, Debug)]
 pub(super) struct RandomWorlds<'a> {
-    search: &'a Finished,
+    parts: &'a [FinishedPart],
     worlds: Vec<&'a SampledWorld>,
 }
 
@@ -17,7 +17,7 @@ impl<'a> RandomWorlds<'a> {
     /// The sample of `search`, in the order in which it was drawn.
     pub(super) fn of(search: &'a Finished) -> Self {
         Self {
-            search,
+            parts: &search.parts,
             worlds: search.sampled.iter().filter(|world| world.is_random()).collect(),
         }
     }
@@ -41,21 +41,26 @@ impl<'a> RandomWorlds<'a> {
         }
         let edge = |group: usize| group * sorted.len() / GROUPS;
         let group = |group: usize| Self {
-            search: self.search,
+            parts: self.parts,
             worlds: sorted[edge(group)..edge(group + 1)].to_vec(),
         };
         (0..GROUPS).map(group).collect()
     }
 
-    /// Share of the worlds in which all of these parts hold that were run there; `None` if they were run in none.
+    /// Share of the worlds in which all of these parts hold; `None` if one of them was run in none.
     pub(super) fn robustness_of_row(&self, parts: &[&str]) -> Option<f64> {
-        let all_hold = self.verdicts(parts).map(|verdicts| {
-            let holds = verdicts
+        let worlds: Vec<Vec<Verdict>> = self.verdicts(parts).collect();
+        let was_run = |part: usize| {
+            worlds
                 .iter()
-                .all(|verdict| [Verdict::Holds, Verdict::NotRun].contains(verdict));
+                .any(|world| world.get(part) != Some(&Verdict::NotRun))
+        };
+        let complete = (0..parts.len()).all(was_run);
+        let all_hold = worlds.iter().map(|world| {
+            let holds = world.iter().all(|verdict| *verdict == Verdict::Holds);
             if holds { 1.0 } else { 0.0 }
         });
-        mean(all_hold)
+        mean(all_hold).filter(|_| complete)
     }
 
     /// Mean share of these parts that hold in a world; `None` if they were run in none.
@@ -78,9 +83,9 @@ impl<'a> RandomWorlds<'a> {
 
     /// Size of the sample, and what holds in its median world.
     pub(super) fn counts(&self) -> RandomCounts {
-        let parts = &self.search.parts;
         let ids = |judged: Option<bool>| -> Vec<&str> {
-            let wanted = parts
+            let wanted = self
+                .parts
                 .iter()
                 .filter(|part| judged.is_none_or(|judged| part.judged == judged));
             wanted.map(|part| part.claim.id.as_str()).collect()
@@ -92,7 +97,7 @@ impl<'a> RandomWorlds<'a> {
             judged.is_empty() || judged.iter().any(|id| world.parts.contains_key(*id))
         };
         let complete = Self {
-            search: self.search,
+            parts: self.parts,
             worlds: self.worlds.iter().copied().filter(has_judged).collect(),
         };
         let held_rows = complete.worlds.iter().map(|world| self.rows_that_hold(world));
@@ -106,19 +111,14 @@ impl<'a> RandomWorlds<'a> {
         }
     }
 
-    /// Number of rows all of whose parts hold in `world` that were run there.
-    fn rows_that_hold(&self, world: &'a SampledWorld) -> usize {
-        let alone = Self {
-            search: self.search,
-            worlds: vec![world],
-        };
-        let parts = &self.search.parts;
-        let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for part in parts {
-            rows.entry(part.claim.row()).or_default().push(&part.claim.id);
+    /// Number of rows all of whose parts hold in `world`.
+    fn rows_that_hold(&self, world: &SampledWorld) -> usize {
+        let mut rows: BTreeMap<&str, bool> = BTreeMap::new();
+        for part in self.parts {
+            let holds = world.parts.get(&part.claim.id) == Some(&Verdict::Holds);
+            *rows.entry(part.claim.row()).or_insert(true) &= holds;
         }
-        let holds = |parts: &&Vec<&str>| alone.robustness_of_row(parts).is_some_and(|share| share > 0.0);
-        rows.values().filter(holds).count()
+        rows.into_values().filter(|holds| *holds).count()
     }
 }
 
@@ -138,4 +138,60 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 fn median(mut values: Vec<usize>) -> usize {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A world of the sample in which so many fitted parts hold, with these verdicts on `a`, `b` and so on.
+    fn world(number: usize, holds: usize, verdicts: &[&str]) -> SampledWorld {
+        let parts = ["a", "b", "c"].into_iter().zip(verdicts);
+        let parts: BTreeMap<&str, &str> = parts.map(|(id, verdict)| (id, *verdict)).collect();
+        serde_json::from_value(json!({
+            "world": number, "origin": "sample", "stage": "sample", "choices": {},
+            "fit": { "holds": holds, "of": 20 }, "parts": parts,
+        }))
+        .unwrap()
+    }
+
+    fn random(worlds: &[SampledWorld]) -> RandomWorlds<'_> {
+        RandomWorlds {
+            parts: &[],
+            worlds: worlds.iter().collect(),
+        }
+    }
+
+    #[test]
+    fn a_row_holds_where_all_its_parts_do_and_has_no_share_if_one_was_never_run() {
+        let worlds = [
+            world(1, 2, &["holds", "holds", "not run"]),
+            world(2, 1, &["holds", "not run", "not run"]),
+            world(3, 1, &["holds", "fails", "not run"]),
+            world(4, 0, &[]),
+        ];
+        let random = random(&worlds);
+        assert_eq!(random.robustness_of_row(&["a"]), Some(1.0));
+        assert_eq!(random.robustness_of_row(&["a", "b"]), Some(1.0 / 3.0));
+        assert_eq!(random.robustness_of_row(&["a", "b", "c"]), None);
+        assert_eq!(random.share_of_parts(&["a", "b", "c"]), Some(2.5 / 3.0));
+        assert_eq!(random.share_of_parts(&["c"]), None);
+    }
+
+    #[test]
+    fn tenths_have_every_world_once_the_worst_first() {
+        let worlds: Vec<SampledWorld> = (1..=23).map(|number| world(number, 23 - number, &[])).collect();
+        let tenths = random(&worlds).tenths();
+        let numbers: Vec<Vec<usize>> = tenths
+            .iter()
+            .map(|group| group.worlds().iter().map(|one| one.world).collect())
+            .collect();
+        assert_eq!(
+            (numbers[0].as_slice(), numbers[9].last()),
+            (&[23, 22][..], Some(&1))
+        );
+        assert_eq!(numbers.iter().flatten().count(), 23);
+        assert_eq!(random(&worlds[..9]).tenths().len(), 0);
+    }
 }

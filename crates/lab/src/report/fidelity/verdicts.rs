@@ -80,7 +80,7 @@ pub(super) struct RowVerdicts {
     /// The same by the means alone, as random worlds are decided.
     pub(super) nominal_means: Verdict,
     pub(super) fitted_means: Verdict,
-    /// Share of the random worlds in which all parts hold that were run there.
+    /// Share of the random worlds in which all parts hold; `None` if one of them was run in none.
     pub(super) robustness: Option<f64>,
     /// True if no search has looked at it.
     pub(super) judged: bool,
