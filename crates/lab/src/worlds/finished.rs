@@ -405,7 +405,7 @@ fn chosen(unknowns: &[Unknown], choices: &BTreeMap<String, String>) -> Result<Wo
     for (place, unknown) in unknowns.iter().enumerate() {
         let value = choices
             .get(&unknown.name)
-            .ok_or_else(|| format!("the unknown `{}` has no value", unknown.name))?;
+            .ok_or_else(|| format!("the unknown `{}` has no value: it was added since, so search again", unknown.name))?;
         if *value == unknown.text(None) {
             continue;
         }
