@@ -403,9 +403,12 @@ impl<'a> Reader<'a> {
 fn chosen(unknowns: &[Unknown], choices: &BTreeMap<String, String>) -> Result<World, String> {
     let mut world = World::nominal(unknowns);
     for (place, unknown) in unknowns.iter().enumerate() {
-        let value = choices
-            .get(&unknown.name)
-            .ok_or_else(|| format!("the unknown `{}` has no value: it was added since, so search again", unknown.name))?;
+        let value = choices.get(&unknown.name).ok_or_else(|| {
+            format!(
+                "the unknown `{}` has no value: it was added since, so search again",
+                unknown.name
+            )
+        })?;
         if *value == unknown.text(None) {
             continue;
         }

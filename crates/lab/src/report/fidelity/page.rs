@@ -296,6 +296,9 @@ impl Shown<'_> {
                 good.sample.worlds, good.sample.of, good.refined.worlds, good.refined.of
             ));
         }
+        if search.nominal.choices == search.fitted.choices {
+            page.paragraph("The fitted world is the nominal one: no other was better.");
+        }
         let lines = search.fitted.choices.iter().map(|(name, fitted)| {
             let nominal = search.nominal.choices.get(name).map_or("–", String::as_str);
             let fitted = if nominal == fitted {
