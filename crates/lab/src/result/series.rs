@@ -24,9 +24,6 @@ pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: usize, kind
     parent.join(format!("{}-{kind}.csv", series_stem(key, viewer)))
 }
 
-/// Distance of the lines about downloads.
-const DOWNLOADS: Duration = Duration::from_millis(250);
-
 /// Beginning of the names of a viewer's files, below the `series` directory.
 fn series_stem(key: &ResultKey, viewer: usize) -> String {
     format!("{}-viewer{viewer}", run_stem(key))
@@ -104,6 +101,9 @@ fn transport(samples: &[Sample]) -> String {
         )
     })
 }
+
+/// Distance of the lines about downloads.
+const DOWNLOADS: Duration = Duration::from_millis(250);
 
 /// Bytes that have been acknowledged to all downloads of a run together, at regular times. `flows` are the samples of
 /// each.
