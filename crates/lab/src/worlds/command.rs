@@ -56,7 +56,8 @@ pub(crate) struct WorldsArgs {
     #[arg(long, conflicts_with_all = ["worlds", "seed", "shard"])]
     pub(super) found: bool,
 
-    /// Number of worlds of the random sample [default: as the test bed's file says]
+    /// Number of worlds of the random sample; judged rows are run for the same share of them [default: as the test
+    /// bed's file says]
     #[arg(long, value_name = "N")]
     worlds: Option<NonZeroUsize>,
 
@@ -184,9 +185,10 @@ impl Task {
             self.bed.search
         };
         let worlds = self.args.worlds.map_or(effort.worlds, NonZeroUsize::get);
+        let judged = effort.judged.saturating_mul(worlds).div_ceil(effort.worlds.max(1));
         Effort {
             worlds,
-            judged: effort.judged.min(worlds),
+            judged: judged.min(worlds),
         }
     }
 
