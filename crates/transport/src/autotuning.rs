@@ -6,7 +6,11 @@ use std::time::{Duration, Instant};
 use playrate_units::Bytes;
 
 /// Receive window as Linux sizes it (`tcp_rcv_space_adjust` in `net/ipv4/tcp_input.c`, 2.6 to 3.10): twice the most
-/// that the application read in a round trip, and never smaller than before.
+/// that the application read from one read to the first one a round trip later, and never smaller than before.
+///
+/// What differs: round trips are those of the connection's own packets rather than a receiver's estimate; the first
+/// window is there at once, where Linux opens it with the segments that arrive; and quinn announces room only when an
+/// eighth of the window is free again, where Linux does so with each acknowledgement.
 #[derive(Debug)]
 pub(crate) struct Autotuning {
     /// Size at which the window stops growing.

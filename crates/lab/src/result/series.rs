@@ -102,7 +102,7 @@ fn transport(samples: &[Sample]) -> String {
     })
 }
 
-/// Distance of the lines about downloads.
+/// Sampling interval of the series of downloads.
 const DOWNLOADS: Duration = Duration::from_millis(250);
 
 /// Bytes that have been acknowledged to all downloads of a run together, at regular times. `flows` are the samples of
