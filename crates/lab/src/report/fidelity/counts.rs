@@ -9,12 +9,12 @@ pub(super) const SOLID: f64 = 0.8;
 /// Rows and parts that hold in the nominal and in the fitted world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    pub(super) rows: Tally,
-    pub(super) parts: Tally,
+    pub(super) rows: HoldCounts,
+    pub(super) parts: HoldCounts,
     /// Parts that a search looked at.
-    pub(super) searched: Tally,
+    pub(super) searched: HoldCounts,
     /// Parts that no search looked at.
-    pub(super) judged: Tally,
+    pub(super) judged: HoldCounts,
     /// Parts that hold in most random worlds ([`SOLID`]).
     pub(super) solid: usize,
     /// Parts that hold in no world of any kind.
@@ -23,7 +23,7 @@ pub(super) struct Counts {
 
 /// A number of rows or parts, and how many of them hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct HoldCounts {
     pub(super) of: usize,
     pub(super) nominal: usize,
     pub(super) fitted: usize,
@@ -32,7 +32,7 @@ pub(super) struct Tally {
     pub(super) fitted_means: usize,
 }
 
-impl Tally {
+impl HoldCounts {
     /// Adds the verdicts of the nominal and of the fitted world, by intervals and by the means.
     fn add(&mut self, intervals: [Verdict; 2], means: [Verdict; 2]) {
         let holds = |verdict: Verdict| usize::from(verdict == Verdict::Holds);
@@ -64,8 +64,8 @@ impl Counts {
         } else {
             &mut self.searched
         };
-        for tally in [kind, &mut self.parts] {
-            tally.add(
+        for hold_counts in [kind, &mut self.parts] {
+            hold_counts.add(
                 [part.nominal, part.fitted],
                 [part.nominal_means, part.fitted_means],
             );

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::counts::{Counts, SOLID, Tally};
+use super::counts::{Counts, HoldCounts, SOLID};
 use super::kept::Kept;
 use super::markdown::{Markdown, anchor, cell};
 use super::verdicts::{BedSearch, BedVerdicts, Fidelity, PartVerdicts, RandomCounts, RowVerdicts};
@@ -76,7 +76,7 @@ impl Shown<'_> {
             "A *world* is one value for each parameter that the papers on a test bed leave open, the same for all \
              their figures. The *nominal* world has the values that we chose first. The *fitted* world is the \
              one, found by a search, in which most of the parts hold that the search looks at; the others are \
-             *judged* afterwards, so that a fit by chance shows. *Random* worlds have any plausible values. The \
+             *judged* afterwards, so that overfitting would show. *Random* worlds have any plausible values. The \
              papers are called P12 to P21, by year; P13-4 is about figure 4 of P13.",
         );
         page.paragraph(
@@ -134,14 +134,14 @@ impl Shown<'_> {
                 |samples| samples.iter().sum::<usize>().to_string(),
             )
         };
-        let line = |name: &str, tally: Tally, median: String| {
+        let line = |name: &str, hold_counts: HoldCounts, median: String| {
             vec![
                 name.to_owned(),
-                tally.of.to_string(),
-                tally.nominal.to_string(),
-                bold(tally.fitted),
-                tally.nominal_means.to_string(),
-                tally.fitted_means.to_string(),
+                hold_counts.of.to_string(),
+                hold_counts.nominal.to_string(),
+                bold(hold_counts.fitted),
+                hold_counts.nominal_means.to_string(),
+                hold_counts.fitted_means.to_string(),
                 median,
             ]
         };
@@ -166,15 +166,7 @@ impl Shown<'_> {
                 line("judged parts", all.judged, median(|one| one.median_judged_parts)),
             ],
         );
-        page.paragraph(&format!(
-            "The first two worlds are decided by confidence intervals. Random worlds are decided by the means of one \
-             trial with a short title, so compare the last three columns with each other; the median is that of each \
-             test bed, added up. {} of the {} parts hold in at least {} of the random worlds, {} in no world at all.",
-            all.solid,
-            all.parts.of,
-            percent(SOLID),
-            all.nowhere
-        ));
+        page.paragraph(&how_decided(&all));
         let lines = papers().filter_map(|paper| {
             let mut mine = self
                 .fidelity
@@ -184,16 +176,16 @@ impl Shown<'_> {
                 .peekable();
             mine.peek()?;
             let counts = Counts::of(mine);
-            let tally = |tally: Tally| {
+            let hold_counts = |hold_counts: HoldCounts| {
                 [
-                    tally.of.to_string(),
-                    tally.nominal.to_string(),
-                    bold(tally.fitted),
+                    hold_counts.of.to_string(),
+                    hold_counts.nominal.to_string(),
+                    bold(hold_counts.fitted),
                 ]
             };
             let cells = [counts.rows, counts.parts, counts.judged]
                 .into_iter()
-                .flat_map(tally);
+                .flat_map(hold_counts);
             Some(
                 std::iter::once(format!("[{0}](#{1})", paper.short, anchor(paper.short)))
                     .chain(cells)
@@ -223,8 +215,9 @@ impl Shown<'_> {
         page.paragraph(
             "Random worlds are sorted into tenths by the number of fitted parts that hold in them. Where a judged \
              row becomes brighter towards the best tenth, its claims depend on the same parameters as the fitted \
-             ones. The last but one column of the table is the share of random worlds in which a row holds in \
-             full; there is none if short titles leave out a case that one of its parts needs.",
+             ones; fitted rows do so by the way in which the tenths are made. Column *random worlds* of the table is \
+             the share of these in which a row holds in full; there is none if short titles leave out a case that one \
+             of its parts needs.",
         );
         let line = |row: &RowVerdicts| {
             let hold = |of: fn(&PartVerdicts) -> Verdict| {
@@ -291,9 +284,9 @@ impl Shown<'_> {
         }
         if let Some(good) = search.as_good {
             page.paragraph(&format!(
-                "{} of {} random worlds, and {} of {} worlds that the search ran with more trials, do as well as the \
-                 fitted world, within one part.",
-                good.sample.worlds, good.sample.of, good.refined.worlds, good.refined.of
+                "{} of {} random worlds do as well as the fitted world, within one part, in the one short trial in \
+                 which both were chosen; chance flatters the best of a search.",
+                good.sample.worlds, good.sample.of
             ));
         }
         if search.nominal.choices == search.fitted.choices {
@@ -321,7 +314,8 @@ impl Shown<'_> {
             for part in row.parts.iter().filter(|part| part.holds_nowhere()) {
                 if !any {
                     page.paragraph(
-                        "These parts hold neither in the nominal world nor in the fitted one, nor in any random world.",
+                        "These parts hold neither in the nominal world nor in the fitted one, nor in any random world \
+                         that was run.",
                     );
                 }
                 any = true;
@@ -382,7 +376,7 @@ impl Shown<'_> {
         if let Some(search) = self.search_of(row) {
             let kind = if row.judged { "judged" } else { "fitted on" };
             let trials = count(search.fitted.trials.into(), "trial", "trials");
-            let _ = write!(line, " The row was {kind}; verdicts are of {trials}.");
+            let _ = write!(line, " The row was {kind}; verdicts are of at most {trials}.");
         }
         page.paragraph(&line);
         for figure in figures {
@@ -462,6 +456,21 @@ fn bold(number: usize) -> String {
 
 fn part_name(part: &PartVerdicts) -> &str {
     part.id.split_once('/').map_or(part.id.as_str(), |(_, name)| name)
+}
+
+/// The rules by which the columns of the table of counts are decided.
+fn how_decided(all: &Counts) -> String {
+    format!(
+        "The first two worlds are decided by confidence intervals over all trials, in the next two columns by the \
+         means alone. Random worlds are decided by the means of one trial with a short title, in which some cases and parts \
+         are not run and no spread can be told; their median, that of each test bed added up, is therefore lower than \
+         that of full trials would be. {} of the {} parts hold in at least {} of the random worlds, {} in none of the \
+         worlds that were run.",
+        all.solid,
+        all.parts.of,
+        percent(SOLID),
+        all.nowhere
+    )
 }
 
 fn part_line(part: &PartVerdicts) -> Vec<String> {

@@ -112,7 +112,7 @@ pub(super) struct PartVerdicts {
     pub(super) fitted_check: Option<DecidingCheck>,
 }
 
-/// The check that decides a part: the first that does not hold, or the first of all.
+/// The check that decides a part: the first that has the part's verdict.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DecidingCheck {
     pub(super) check: String,
@@ -252,9 +252,10 @@ impl PartVerdicts {
         }
     }
 
-    /// Returns true if it holds in the nominal, the fitted or a random world.
+    /// Returns true if it holds in the nominal, the fitted or a random world, by the means or by intervals.
     pub(super) fn holds_somewhere(&self) -> bool {
-        let holds = [self.nominal, self.fitted].contains(&Verdict::Holds);
+        let verdicts = [self.nominal, self.fitted, self.nominal_means, self.fitted_means];
+        let holds = verdicts.contains(&Verdict::Holds);
         holds || self.robustness.is_some_and(|share| share > 0.0)
     }
 
