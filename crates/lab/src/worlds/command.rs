@@ -185,7 +185,10 @@ impl Task {
             self.bed.search
         };
         let worlds = self.args.worlds.map_or(effort.worlds, NonZeroUsize::get);
-        let judged = effort.judged.saturating_mul(worlds).div_ceil(effort.worlds.max(1));
+        let judged = effort
+            .judged
+            .saturating_mul(worlds)
+            .div_ceil(effort.worlds.max(1));
         Effort {
             worlds,
             judged: judged.min(worlds),
