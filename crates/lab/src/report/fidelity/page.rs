@@ -462,10 +462,10 @@ fn part_name(part: &PartVerdicts) -> &str {
 fn how_decided(all: &Counts) -> String {
     format!(
         "The first two worlds are decided by confidence intervals over all trials, in the next two columns by the \
-         means alone. Random worlds are decided by the means of one trial with a short title, in which some cases and parts \
-         are not run and no spread can be told; their median, that of each test bed added up, is therefore lower than \
-         that of full trials would be. {} of the {} parts hold in at least {} of the random worlds, {} in none of the \
-         worlds that were run.",
+         means alone. Random worlds are decided by the means of one trial with a short title, in which some cases \
+         and parts are not run and no spread can be told; their median, that of each test bed added up, is \
+         therefore lower than that of full trials would be. {} of the {} parts hold in at least {} of the random \
+         worlds, {} in none of the worlds that were run.",
         all.solid,
         all.parts.of,
         percent(SOLID),
