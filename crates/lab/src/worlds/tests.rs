@@ -198,9 +198,9 @@ fn a_test_bed_is_what_its_file_says() {
 )]
 #[case(
     "queue = \"200packets\"",
-    "queu = \"200packets\"",
+    "qeue = \"200packets\"",
     "line 45",
-    "no [[unknown]] is called `queu`; expected one of: queue, start, floor"
+    "no [[unknown]] is called `qeue`; expected one of: queue, start, floor"
 )]
 #[case(
     "queue = \"200packets\"",
