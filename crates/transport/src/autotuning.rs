@@ -8,9 +8,8 @@ use playrate_units::Bytes;
 /// Receive window as Linux sizes it (`tcp_rcv_space_adjust` in `net/ipv4/tcp_input.c`, 2.6 to 3.10): twice the most
 /// that the application read from one read to the first one a round trip later, and never smaller than before.
 ///
-/// What differs: round trips are those of the connection's own packets rather than a receiver's estimate; the first
-/// window is there at once, where Linux opens it with the segments that arrive; and quinn announces room only when an
-/// eighth of the window is free again, where Linux does so with each acknowledgement.
+/// It differs in two ways: round trips are those of the connection's own packets rather than a receiver's estimate,
+/// and the first window is there at once, where Linux opens it with the segments that arrive.
 #[derive(Debug)]
 pub(crate) struct Autotuning {
     /// Size at which the window stops growing.
@@ -25,7 +24,24 @@ struct State {
     since: Instant,
     /// Bytes read in it.
     read: Bytes,
+    /// Bytes read since room was announced.
+    freed: Bytes,
 }
+
+/// The change of the connection's receive window that a read asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowUpdate {
+    /// Too little was read since the last change.
+    None,
+    /// Announce what is free of a window that stays.
+    Announce(Bytes),
+    /// Widen the window to this.
+    Widen(Bytes),
+}
+
+/// Bytes read after which room is announced: two segments, as for TCP (RFC 9293, section 3.8.6.2.2, and delayed
+/// acknowledgements).
+const ANNOUNCED: Bytes = Bytes::new(2 * 1_460);
 
 impl Autotuning {
     /// A window of `window` bytes that may grow to `largest`.
@@ -34,6 +50,7 @@ impl Autotuning {
             window,
             since: now,
             read: Bytes::ZERO,
+            freed: Bytes::ZERO,
         };
         Self {
             largest,
@@ -41,20 +58,26 @@ impl Autotuning {
         }
     }
 
-    /// Counts `bytes` that the application read at `now`. Returns the new window if it grew.
-    pub(crate) fn on_read(&self, now: Instant, rtt: Duration, bytes: Bytes) -> Option<Bytes> {
-        let mut state = self.state.lock().ok()?;
+    /// Counts `bytes` that the application read at `now`.
+    pub(crate) fn on_read(&self, now: Instant, rtt: Duration, bytes: Bytes) -> WindowUpdate {
+        let Ok(mut state) = self.state.lock() else {
+            return WindowUpdate::None;
+        };
         state.read += bytes;
-        if now.saturating_duration_since(state.since) < rtt {
-            return None;
+        state.freed += bytes;
+        if now.saturating_duration_since(state.since) >= rtt {
+            let wanted = (state.read + state.read).min(self.largest);
+            (state.since, state.read) = (now, Bytes::ZERO);
+            if wanted > state.window {
+                (state.window, state.freed) = (wanted, Bytes::ZERO);
+                return WindowUpdate::Widen(wanted);
+            }
         }
-        let wanted = (state.read + state.read).min(self.largest);
-        (state.since, state.read) = (now, Bytes::ZERO);
-        if wanted <= state.window {
-            return None;
+        if state.freed < ANNOUNCED {
+            return WindowUpdate::None;
         }
-        state.window = wanted;
-        Some(wanted)
+        state.freed = Bytes::ZERO;
+        WindowUpdate::Announce(state.window)
     }
 }
 
@@ -68,16 +91,45 @@ mod tests {
         Bytes::new(thousands * 1_000)
     }
 
+    /// A window of 64 kB that may grow to a megabyte, and a function that reads bytes from it at a number of
+    /// milliseconds after it was made.
     #[expect(clippy::disallowed_methods, reason = "any instant will do")]
-    #[test]
-    fn the_window_is_twice_what_was_read_in_a_round_trip_and_never_shrinks() {
+    fn reader() -> impl Fn(u64, Bytes) -> WindowUpdate {
         let start = Instant::now();
         let window = Autotuning::new(kb(64), kb(1_000), start);
-        let at = |ms, bytes| window.on_read(start + Duration::from_millis(ms), RTT, bytes);
-        assert_eq!(at(50, kb(60)), None, "the round trip is under way");
-        assert_eq!(at(100, kb(60)), Some(kb(240)));
-        assert_eq!(at(200, kb(50)), None, "a reader that slows down keeps its window");
-        assert_eq!(at(900, kb(900)), Some(kb(1_000)), "the largest window");
-        assert_eq!(at(1_900, kb(5_000)), None);
+        move |ms, bytes| window.on_read(start + Duration::from_millis(ms), RTT, bytes)
+    }
+
+    #[test]
+    fn the_window_is_twice_what_was_read_in_a_round_trip_and_never_shrinks() {
+        let at = reader();
+        let under_way = at(50, kb(60));
+        assert_eq!(under_way, WindowUpdate::Announce(kb(64)));
+        assert_eq!(at(100, kb(60)), WindowUpdate::Widen(kb(240)));
+        let slower = at(200, kb(50));
+        assert_eq!(slower, WindowUpdate::Announce(kb(240)));
+        assert_eq!(
+            at(900, kb(900)),
+            WindowUpdate::Widen(kb(1_000)),
+            "the largest window"
+        );
+        assert_eq!(at(1_900, kb(5_000)), WindowUpdate::Announce(kb(1_000)));
+    }
+
+    #[test]
+    fn room_is_announced_when_two_segments_have_been_read() {
+        let at = reader();
+        let updates = [1_460, 1_459, 1, 2_919, 1].map(|bytes| at(1, Bytes::new(bytes)));
+        let announced = WindowUpdate::Announce(kb(64));
+        assert_eq!(
+            updates,
+            [
+                WindowUpdate::None,
+                WindowUpdate::None,
+                announced,
+                WindowUpdate::None,
+                announced
+            ]
+        );
     }
 }

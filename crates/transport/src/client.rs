@@ -11,7 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use quinn::{AsyncUdpSocket, Runtime};
 
-use crate::autotuning::Autotuning;
+use crate::autotuning::{Autotuning, WindowUpdate};
 use crate::endpoint::{BindError, udp_socket};
 use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, H3_NO_ERROR};
 use crate::options::TransportOptions;
@@ -271,15 +271,25 @@ impl Connection {
         })
     }
 
-    /// Widens the receive window if it follows what the application reads.
+    /// Widens the receive window, or announces room in it, if it follows what the application reads.
     fn on_read(&self, bytes: usize) {
         let Some(autotuning) = &self.autotuning else {
             return;
         };
         let bytes = playrate_units::Bytes::from(bytes);
-        let window = autotuning.on_read(self.runtime.now(), self.quinn.rtt(), bytes);
-        if let Some(window) = window.and_then(|window| quinn::VarInt::from_u64(window.as_u64()).ok()) {
-            self.quinn.set_receive_window(window);
+        let set = |window: u64| {
+            if let Ok(window) = quinn::VarInt::from_u64(window) {
+                self.quinn.set_receive_window(window);
+            }
+        };
+        match autotuning.on_read(self.runtime.now(), self.quinn.rtt(), bytes) {
+            WindowUpdate::None => {}
+            WindowUpdate::Widen(window) => set(window.as_u64()),
+            // quinn announces a wider window at once, but the room in one that stays only when an eighth of it is free.
+            WindowUpdate::Announce(window) => {
+                set(window.as_u64().saturating_sub(1));
+                set(window.as_u64());
+            }
         }
     }
 
