@@ -151,8 +151,9 @@ impl Ccp {
         }
     }
 
-    /// The algorithm's window, bytes; negative where it would have none. Derivatives older than `stale_ns` do not
-    /// count.
+    /// The algorithm's window, bytes; negative where it would have none.
+    ///
+    /// Derivatives older than `stale_ns` do not count.
     pub(crate) fn equation(&mut self, now: Timestamp, state: PathState, stale_ns: u64) -> f64 {
         let PathState {
             storage,

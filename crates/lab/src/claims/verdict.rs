@@ -28,8 +28,9 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a statement that needs all `verdicts` to hold: it fails if one fails, and is not run
-    /// without any.
+    /// The verdict on a statement that needs all `verdicts` to hold: it fails if one fails.
+    ///
+    /// A statement without any verdict is not run.
     pub(crate) fn of_all(verdicts: impl IntoIterator<Item = Self>) -> Self {
         Self::first_of(
             [Self::Fails, Self::NotRun, Self::Undecided, Self::Holds],

@@ -42,8 +42,9 @@ pub(crate) fn row_figures(row: &str, worlds: &[&WorldRuns]) -> Vec<Drawn> {
     drawn
 }
 
-/// The text of the scenario `name`. The built-in one comes before a stored one, which may be older, since figures do
-/// not change runs.
+/// The text of the scenario `name`: the built-in one before a stored one.
+///
+/// Figures do not change runs, so that a stored text may have those of an older program.
 fn text(name: &str, worlds: &[&WorldRuns]) -> Option<String> {
     let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
     let stored = || {
@@ -91,8 +92,9 @@ fn draw(experiment: &Experiment, spec: &FigureSpec) -> Vec<Drawn> {
     }]
 }
 
-/// The results of the scenario `name` in all worlds: each controller once for each world, without ideal senders, which
-/// differ between worlds.
+/// The results of the scenario `name` in all worlds: each controller once for each world.
+///
+/// Ideal senders are left out, since they differ between worlds.
 fn merged(name: &str, worlds: &[&WorldRuns]) -> Experiment {
     let mut all = Experiment::default();
     let mut specs: Vec<&str> = Vec::new();

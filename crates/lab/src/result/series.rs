@@ -105,8 +105,9 @@ fn transport(samples: &[Sample]) -> String {
 /// Sampling interval of the series of downloads.
 const DOWNLOADS: Duration = Duration::from_millis(250);
 
-/// Bytes that have been acknowledged to all downloads of a run together, at regular times. `flows` are the samples of
-/// each.
+/// Bytes that have been acknowledged to all downloads of a run together, at regular times.
+///
+/// `flows` has the samples of each download.
 fn downloads(flows: &[&[Sample]]) -> String {
     let last = flows
         .iter()

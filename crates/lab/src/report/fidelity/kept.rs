@@ -1,4 +1,4 @@
-//! [`Kept`]: the words of the page that people write: the summary, whose numbers are placeholders, and the reasons for
+//! [`Kept`]: the words of the page that people write: the summary, whose numbers are variables, and the reasons for
 //! which parts hold nowhere.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const SENTENCES: usize = 10;
 /// Words that people wrote for a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Kept {
-    /// Sentences with placeholders in braces; empty if there is no file.
+    /// Sentences with variables in braces; empty if there is no file.
     pub(super) summary: Vec<String>,
     /// Reasons by id of a part.
     pub(super) reasons: BTreeMap<String, String>,
@@ -46,10 +46,10 @@ impl Kept {
         })
     }
 
-    /// The summary with the numbers of `fidelity` in place of its placeholders.
+    /// The summary with the numbers of `fidelity` in place of its variables.
     ///
     /// # Errors
-    /// If it has too many sentences, an unknown placeholder, or a count that is no placeholder.
+    /// If it has too many sentences, an unknown variable, or a count that is no variable.
     pub(super) fn summary(&self, fidelity: &Fidelity, directory: &Path) -> Result<Vec<String>, CommandError> {
         if self.summary.len() > SENTENCES {
             let problem = format!("{} sentences; expected at most {SENTENCES}", self.summary.len());
@@ -118,7 +118,7 @@ fn sentences(text: &str) -> Vec<String> {
     items
 }
 
-/// A sentence with its placeholders replaced.
+/// A sentence with its variables replaced.
 fn filled(sentence: &str, fidelity: &Fidelity) -> Result<String, String> {
     let mut made = String::new();
     let mut rest = sentence;
@@ -126,7 +126,7 @@ fn filled(sentence: &str, fidelity: &Fidelity) -> Result<String, String> {
     while let Some((before, after)) = rest.split_once('{') {
         let (name, after) = after
             .split_once('}')
-            .ok_or_else(|| format!("a placeholder begins and does not end in: {sentence}"))?;
+            .ok_or_else(|| format!("a variable begins and does not end in: {sentence}"))?;
         made.push_str(before);
         outside.push_str(before);
         outside.push('_');
@@ -137,7 +137,7 @@ fn filled(sentence: &str, fidelity: &Fidelity) -> Result<String, String> {
     outside.push_str(rest);
     match bare_count(&outside) {
         Some(count) => Err(format!(
-            "`{count}` is a count in words of its own: write a placeholder such as {{fitted_parts}}, so that it \
+            "`{count}` is a count in words of its own: write a variable such as {{fitted_parts}}, so that it \
              follows the results"
         )),
         None => Ok(made),
@@ -158,7 +158,7 @@ fn bare_count(text: &str) -> Option<String> {
     counts.next().map(|(number, noun)| format!("{number} {noun}"))
 }
 
-/// The value of a placeholder: a count of all rows or of one paper's or test bed's, or a verdict on a row or part.
+/// The value of a variable: a count of all rows or of one paper's or test bed's, or a verdict on a row or part.
 fn value(name: &str, fidelity: &Fidelity) -> Result<String, String> {
     let (scope, field) = name
         .rsplit_once('.')
@@ -180,7 +180,7 @@ fn value(name: &str, fidelity: &Fidelity) -> Result<String, String> {
     found.map(|(_, number)| number.to_string()).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         format!(
-            "unknown placeholder `{{{name}}}`; expected one of: {}; the same after a paper or a test bed \
+            "unknown variable `{{{name}}}`; expected one of: {}; the same after a paper or a test bed \
              (P13.fitted_parts), or nominal, fitted or robustness after a row or a part (P13-4.fitted)",
             names.join(", ")
         )

@@ -59,11 +59,11 @@ fn a_summary_takes_its_numbers_from_the_verdicts(#[case] sentence: &str, #[case]
 #[rstest]
 #[case(&["In 20 of {parts} parts."], "`20 of`")]
 #[case(&["In 20 rows."], "`20 rows.`")]
-#[case(&["In {fited_parts}."], "unknown placeholder `{fited_parts}`; expected one of: rows, nominal_rows")]
-#[case(&["In {P99.parts}."], "unknown placeholder `{P99.parts}`")]
+#[case(&["In {fited_parts}."], "unknown variable `{fited_parts}`; expected one of: rows, nominal_rows")]
+#[case(&["In {P99.parts}."], "unknown variable `{P99.parts}`")]
 #[case(&["In {parts"], "begins and does not end")]
 #[case(&["One."; 11], "11 sentences; expected at most 10")]
-fn a_summary_with_counts_of_its_own_or_wrong_placeholders_is_refused(
+fn a_summary_with_counts_of_its_own_or_wrong_variables_is_refused(
     #[case] summary: &[&str],
     #[case] correction: &str,
 ) {
