@@ -31,6 +31,11 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
+    /// The checks as the scenario has them.
+    pub(crate) fn checks_text(&self) -> Vec<String> {
+        self.checks.iter().map(Check::to_string).collect()
+    }
+
     /// Id of the row of the papers' claims.
     pub(crate) fn row(&self) -> &str {
         self.id.split_once('/').map_or(self.id.as_str(), |(row, _)| row)

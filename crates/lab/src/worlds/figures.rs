@@ -107,8 +107,8 @@ impl Figures {
             nominal: nominal.map(WorldFigures::of).unwrap_or_default(),
             fitted: fitted.map(WorldFigures::of).unwrap_or_default(),
             as_good: AsGood {
-                sample: as_good(outcome, Stage::Sample),
-                refined: as_good(outcome, Stage::Refined),
+                sample: as_good(outcome, Stage::Sample, Stage::Compared),
+                refined: as_good(outcome, Stage::Refined, Stage::Refined),
             },
         }
     }
@@ -229,10 +229,11 @@ pub(super) fn best_choices(bed: &TestBed, outcome: &Outcome) -> World {
 /// Mean score of a choice, true if it is the nominal value, and the choice.
 type Scored = (f64, bool, Option<usize>);
 
-/// Worlds of a stage in which at most one fitted part less holds than in the fitted world.
-fn as_good(outcome: &Outcome, stage: Stage) -> Count {
+/// Worlds of a stage in which at most one fitted part less holds than in the fitted world, whose own evaluation is of
+/// the stage `own`.
+fn as_good(outcome: &Outcome, stage: Stage, own: Stage) -> Count {
     let holds = |one: &Evaluation| Score::of(&one.means.fit).holds;
-    let best = outcome.evaluation(outcome.fitted, stage).map_or(0, holds);
+    let best = outcome.evaluation(outcome.fitted, own).map_or(0, holds);
     let mut seen = std::collections::BTreeSet::new();
     let mine = outcome.evaluations.iter().filter(|one| {
         let in_sample = stage != Stage::Sample || outcome.sample.contains(&one.world);

@@ -24,9 +24,9 @@ pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
     /// The claims of fitted rows, then those of judged ones.
     pub(crate) parts: Vec<FinishedPart>,
-    /// Evaluations with the sample's one trial: the nominal and the fitted world, and the sample; empty if the search
-    /// had none.
-    pub(crate) sampled: Vec<SampledWorld>,
+    /// Evaluations with the sample's one short trial: the sample, the nominal and the fitted world; empty if the
+    /// search drew no sample.
+    pub(crate) short: Vec<ShortWorld>,
     pub(crate) nominal: WorldRuns,
     pub(crate) fitted: WorldRuns,
 }
@@ -127,6 +127,8 @@ pub(crate) struct WorldCount {
 #[derive(Clone, Debug, Deserialize)]
 struct PartOutcome {
     id: String,
+    #[serde(default)]
+    checks: Vec<String>,
     nominal: Verdict,
     fitted: Verdict,
     robustness: Option<f64>,
@@ -134,9 +136,9 @@ struct PartOutcome {
     worlds: Option<usize>,
 }
 
-/// A world with the verdicts of the sample's one trial, by the means.
+/// A world with the verdicts of the sample's one short trial, by the means.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct SampledWorld {
+pub(crate) struct ShortWorld {
     pub(crate) world: usize,
     pub(crate) origin: String,
     stage: String,
@@ -153,10 +155,10 @@ pub(crate) struct FitCount {
     pub(crate) of: usize,
 }
 
-impl SampledWorld {
+impl ShortWorld {
     /// Returns true if the world is one of the random sample.
     pub(crate) fn is_random(&self) -> bool {
-        self.origin == "sample"
+        self.origin == "sample" && self.stage == Stage::Sample.name()
     }
 }
 
@@ -248,8 +250,8 @@ impl Finished {
         );
         let parts = reader.parts(&outcome, [&nominal, &fitted])?;
         Ok(Self {
-            sampled: if outcome.sample.is_some() {
-                sampled(directory)?
+            short: if outcome.sample.is_some() {
+                short(directory)?
             } else {
                 Vec::new()
             },
@@ -258,6 +260,21 @@ impl Finished {
             nominal,
             fitted,
         })
+    }
+}
+
+impl Finished {
+    /// The nominal world in the sample's one short trial.
+    pub(crate) fn nominal_in_short(&self) -> Option<&ShortWorld> {
+        let mut all = self.short.iter();
+        all.find(|world| Some(world.world) == self.outcome.nominal.world)
+    }
+
+    /// The fitted world in the sample's one short trial.
+    pub(crate) fn fitted_in_short(&self) -> Option<&ShortWorld> {
+        self.short
+            .iter()
+            .find(|world| world.stage == Stage::Compared.name())
     }
 }
 
@@ -355,7 +372,11 @@ impl<'a> Reader<'a> {
             let verdict =
                 |result: &Option<ClaimResult>| result.as_ref().map_or(Verdict::NotRun, |one| one.verdict);
             let stored = stored.get(claim.id.as_str());
-            if stored.map(|part| (part.nominal, part.fitted)) != Some((verdict(&nominal), verdict(&fitted))) {
+            let is_same = stored.is_some_and(|part| {
+                part.checks == claim.checks_text()
+                    && (part.nominal, part.fitted) == (verdict(&nominal), verdict(&fitted))
+            });
+            if !is_same {
                 return Err(self.of_other_claims(&claim.id));
             }
             Ok(FinishedPart {
@@ -445,13 +466,16 @@ fn outcome(directory: &Path) -> Result<Outcome, CommandError> {
     parsed(&text, &file.display().to_string())
 }
 
-/// The evaluations with the sample's one trial.
-fn sampled(directory: &Path) -> Result<Vec<SampledWorld>, CommandError> {
+/// The evaluations with the sample's one short trial.
+fn short(directory: &Path) -> Result<Vec<ShortWorld>, CommandError> {
     let file = directory.join(LINES);
     let mut worlds = Vec::new();
     for (number, line) in (1..).zip(text(&file)?.lines()) {
-        let world: SampledWorld = parsed(line, &format!("{}, line {number}", file.display()))?;
-        if world.stage == Stage::Sample.name() {
+        let world: ShortWorld = parsed(line, &format!("{}, line {number}", file.display()))?;
+        if [Stage::Sample, Stage::Compared]
+            .iter()
+            .any(|stage| stage.name() == world.stage)
+        {
             worlds.push(world);
         }
     }

@@ -27,7 +27,7 @@ pub(crate) use command::{WorldsArgs, run};
 #[cfg(test)]
 pub(crate) use finished::LabelledRow;
 pub(crate) use finished::{
-    AsGood, Declared, Finished, FinishedPart, SampledWorld, UnknownOutcome, WorldOutcome, WorldRuns,
+    AsGood, Declared, Finished, FinishedPart, ShortWorld, UnknownOutcome, WorldOutcome, WorldRuns,
     built_in_beds, is_finished, test_bed_of,
 };
 use found::Found;

@@ -133,13 +133,14 @@ fn summary(args: &WorldsArgs, bed: &TestBed, outcome: &Outcome, figures: &Figure
         "nominal": world(NOMINAL, figures.nominal),
         "fitted": world(outcome.fitted, figures.fitted),
         "as_good": as_good,
-        "parts": figures.parts.iter().map(part).collect::<Vec<_>>(),
+        "parts": bed.claims().zip(&figures.parts).map(part).collect::<Vec<_>>(),
     })
 }
 
-fn part(part: &PartFigures) -> Value {
+fn part((claim, part): (&Claim, &PartFigures)) -> Value {
     json!({
         "id": part.id,
+        "checks": claim.checks_text(),
         "judged": part.judged,
         "nominal": part.nominal.interval.name(),
         "nominal_means": part.nominal.means.name(),

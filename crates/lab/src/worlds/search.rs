@@ -82,16 +82,8 @@ impl<'a, 'r> Search<'a, 'r> {
             Stage::Refined,
             Scope::All,
         )?;
-        // For comparison with the sample: the same trial, which the worlds' other evaluations made already.
-        let fitted = self.outcome.fitted;
-        if self.outcome.evaluation(fitted, Stage::Sample).is_none() {
-            self.evaluate(
-                "the fitted world, as in the sample",
-                &[fitted],
-                Stage::Sample,
-                Scope::Fit,
-            )?;
-        }
+        let what = "the fitted world, as in the sample";
+        self.evaluate(what, &[self.outcome.fitted], Stage::Compared, Scope::All)?;
         self.last()?;
         Ok(self.outcome)
     }

@@ -23,8 +23,8 @@ pub(super) struct Stages {
 impl Stages {
     const FULL: Self = Self {
         trials: 3,
-        leaders: 16,
-        climbers: 2,
+        leaders: 8,
+        climbers: 1,
         passes: 2,
         judged: 5,
         last: Length {
@@ -54,7 +54,7 @@ impl Stages {
     /// Trials and titles of a stage.
     pub(super) const fn length(self, stage: Stage) -> Length {
         match stage {
-            Stage::Sample => Length {
+            Stage::Sample | Stage::Compared => Length {
                 quick: true,
                 trials: Trials::Exactly(1),
                 seed: None,
@@ -76,6 +76,8 @@ pub(super) enum Stage {
     Sample,
     /// More trials with short titles.
     Refined,
+    /// The fitted world once more with the sample's one trial, for all rows.
+    Compared,
     /// The end of the search.
     Last,
 }
@@ -86,6 +88,7 @@ impl Stage {
         match self {
             Self::Sample => "sample",
             Self::Refined => "refined",
+            Self::Compared => "compared",
             Self::Last => "last",
         }
     }

@@ -2,78 +2,30 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Lab;
+use super::{Lab, worlds};
 
-/// Both fitted parts hold over a fast path without loss only; the judged one in every world, and one in none.
-const SCENARIO: &str = r#"
-about = "A few seconds."
-claims = ["P13-6", "P13-9"]
-controllers = ["reno", "cubic"]
-trials = 2
-[title]
-trace = "film-1080p"
-rate = "2Mbit/s"
-duration = "6s"
-[path]
-rate = "3Mbit/s"
-rtt = "40ms"
-queue = "1000packets"
-[quick]
-duration = "3s"
-[[claim]]
-id = "P13-6/lost"
-says = "reno loses nothing"
-paper = "Reno | the least aggressive"
-check = ["lost_packets[reno] <= 0"]
-[[claim]]
-id = "P13-6/fast"
-says = "cubic is far faster than the title"
-check = ["throughput_bps[cubic] >= 4e6"]
+/// A claim on the fitted row that holds in no world.
+const NEVER: &str = r#"
 [[claim]]
 id = "P13-6/never"
 says = "reno plays before it asks"
 check = ["startup_delay_s[reno] < 0"]
-[[claim]]
-id = "P13-9"
-says = "reno plays within a minute"
-check = ["startup_delay_s[reno] <= 60"]
 "#;
 
-const BED: &str = r#"
-about = "Two unknowns, of whose combinations one makes most claims hold."
-scenarios = ["./few.toml"]
-[fit]
-rows = ["P13-6"]
-[judge]
-rows = ["P13-9"]
-[search]
-worlds = 3
-judged = 2
-[quick]
-worlds = 10
-judged = 2
-[[unknown]]
-name = "rate"
-why = "Not given."
-key = "path.rate"
-nominal = "3Mbit/s"
-choices = ["2.5Mbit/s", "3Mbit/s", "4Mbit/s", "10Mbit/s"]
-[[unknown]]
-name = "loss"
-why = "Not given."
-key = "path.loss"
-nominal = "none"
-choices = ["none", "20%"]
-"#;
+/// A text of the tests of `lab worlds` with two rows of the papers in place of its own.
+fn on_papers(text: &str) -> String {
+    text.replace("T-1", "P13-6").replace("T-2", "P13-9")
+}
 
 const REPORT: &str = "report papers found --test-bed ./bed.toml --out page";
 
 /// A directory with a finished search in `found/bed`.
 fn searched() -> Lab {
-    let lab = Lab::with(SCENARIO);
-    lab.write("bed.toml", BED);
+    let lab = Lab::with(&format!("{}{NEVER}", on_papers(worlds::SCENARIO)));
+    let sample = worlds::BED.replace("worlds = 2\njudged = 1\n", "worlds = 10\njudged = 10\n");
+    lab.write("bed.toml", &on_papers(&sample));
     lab.succeeds("worlds ./bed.toml --quick --out found/bed");
     lab
 }
@@ -130,6 +82,10 @@ fn the_page_and_its_data_have_the_verdicts_of_the_search_and_all_other_rows() {
     }
     assert_eq!(fit["parts"][1]["fitted"], "holds");
     assert_eq!(fit["parts"][2]["fitted_check"]["holds"], 0);
+    assert_eq!(
+        (&fit["trials"], &judged["trials"]),
+        (&Value::from(3), &Value::from(3))
+    );
     // The rows of test beds that were not searched.
     let missing = row(&data, "P21-6");
     assert_eq!(
@@ -139,6 +95,15 @@ fn the_page_and_its_data_have_the_verdicts_of_the_search_and_all_other_rows() {
     assert!(!missing["parts"].as_array().unwrap().is_empty());
     let beds = data["test_beds"].as_array().unwrap();
     assert_eq!(beds[0]["search"]["fitted"]["choices"]["rate"], "10Mbit/s");
+    // One part of three never holds.
+    assert_eq!(
+        beds[0]["search"]["short_trial"],
+        json!({
+            "run": { "rows": 2, "parts": 4, "searched_parts": 3, "judged_parts": 1 },
+            "nominal": { "rows": 1, "parts": 2, "searched_parts": 1, "judged_parts": 1 },
+            "fitted": { "rows": 1, "parts": 3, "searched_parts": 2, "judged_parts": 1 },
+        })
+    );
     assert_eq!(
         (&beds[3]["name"], &beds[3]["search"]),
         (&Value::from("mininet"), &Value::Null)
@@ -147,13 +112,14 @@ fn the_page_and_its_data_have_the_verdicts_of_the_search_and_all_other_rows() {
     let page = lab.read("page/fidelity.md");
     let unbroken = page.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
-        "There is no finished search of the test bed mininet",
+        "The test bed mininet has not been searched",
         "No summary of these results has been written yet.",
         "| `fast` | cubic is far faster than the title |",
         "- [P13-6/never](#p13-6), reno plays before it asks: no reason known yet.",
         "Paper: Reno | the least aggressive.",
         "| `rate` | 3Mbit/s | **10Mbit/s** |",
         "(fidelity/landscape-bed.svg)",
+        "| parts that hold | 101 | 2 | **3** | 4 | 2 | 3 |",
         "#### P21-7",
     ] {
         assert!(unbroken.contains(words), "{words} is missing in: {page}");

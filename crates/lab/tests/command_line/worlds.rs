@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Lab;
 
 /// Both fitted parts hold over a fast path without loss only; the judged one in every world.
-const SCENARIO: &str = r#"
+pub(super) const SCENARIO: &str = r#"
 about = "A few seconds."
 claims = ["T-1", "T-2"]
 controllers = ["reno", "cubic"]
@@ -26,6 +26,7 @@ show = ["window"]
 [[claim]]
 id = "T-1/lost"
 says = "reno loses nothing"
+paper = "Reno | the least aggressive"
 check = ["lost_packets[reno] <= 0"]
 [[claim]]
 id = "T-1/fast"
@@ -37,7 +38,7 @@ says = "reno plays within a minute"
 check = ["startup_delay_s[reno] <= 60"]
 "#;
 
-const BED: &str = r#"
+pub(super) const BED: &str = r#"
 about = "Two unknowns, of whose combinations one makes all claims hold."
 scenarios = ["./few.toml"]
 [fit]

@@ -27,21 +27,14 @@ pub(super) struct HoldCounts {
     pub(super) of: usize,
     pub(super) nominal: usize,
     pub(super) fitted: usize,
-    /// The same by the means alone.
-    pub(super) nominal_means: usize,
-    pub(super) fitted_means: usize,
 }
 
 impl HoldCounts {
-    /// Adds the verdicts of the nominal and of the fitted world, by intervals and by the means.
-    fn add(&mut self, intervals: [Verdict; 2], means: [Verdict; 2]) {
-        let holds = |verdict: Verdict| usize::from(verdict == Verdict::Holds);
-        let ([nominal, fitted], [nominal_means, fitted_means]) = (intervals.map(holds), means.map(holds));
+    /// Adds the verdicts of the nominal and of the fitted world.
+    fn add(&mut self, nominal: Verdict, fitted: Verdict) {
         self.of += 1;
-        self.nominal += nominal;
-        self.fitted += fitted;
-        self.nominal_means += nominal_means;
-        self.fitted_means += fitted_means;
+        self.nominal += usize::from(nominal == Verdict::Holds);
+        self.fitted += usize::from(fitted == Verdict::Holds);
     }
 }
 
@@ -50,9 +43,7 @@ impl Counts {
     pub(super) fn of<'a>(rows: impl IntoIterator<Item = &'a RowVerdicts>) -> Self {
         let mut counts = Self::default();
         for row in rows {
-            counts
-                .rows
-                .add([row.nominal, row.fitted], [row.nominal_means, row.fitted_means]);
+            counts.rows.add(row.nominal, row.fitted);
             row.parts.iter().for_each(|part| counts.add(part));
         }
         counts
@@ -65,10 +56,7 @@ impl Counts {
             &mut self.searched
         };
         for hold_counts in [kind, &mut self.parts] {
-            hold_counts.add(
-                [part.nominal, part.fitted],
-                [part.nominal_means, part.fitted_means],
-            );
+            hold_counts.add(part.nominal, part.fitted);
         }
         self.solid += usize::from(part.robustness.is_some_and(|share| share >= SOLID));
         self.nowhere += usize::from(part.holds_nowhere());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::counts::{Counts, HoldCounts, SOLID};
 use super::kept::Kept;
 use super::markdown::{Markdown, anchor, cell};
-use super::verdicts::{BedSearch, BedVerdicts, Fidelity, PartVerdicts, RandomCounts, RowVerdicts};
+use super::verdicts::{BedSearch, BedVerdicts, Fidelity, PartVerdicts, RowVerdicts, ShortCounts};
 use crate::claims::Verdict;
 use crate::report::Drawn;
 use crate::report::papers::papers;
@@ -88,7 +88,7 @@ impl Shown<'_> {
         for bed in &self.fidelity.test_beds {
             let warning = match &bed.search {
                 None => format!(
-                    "There is no finished search of the test bed {}: its rows are *not run*.",
+                    "The test bed {} has not been searched: its rows are *not run*.",
                     bed.name
                 ),
                 Some(search) if search.quick => format!(
@@ -117,33 +117,15 @@ impl Shown<'_> {
     fn before_and_after(&self, page: &mut Markdown) {
         page.heading(2, "Before and after");
         let all = Counts::of(&self.fidelity.rows);
-        let searches: Vec<&BedSearch> = self
-            .fidelity
-            .test_beds
-            .iter()
-            .filter_map(|bed| bed.search.as_ref())
-            .collect();
-        let median = |of: fn(&RandomCounts) -> usize| {
-            let samples: Option<Vec<usize>> = searches
-                .iter()
-                .map(|search| search.sample.as_ref().map(of))
-                .collect();
-            let samples = samples.filter(|samples| !samples.is_empty());
-            samples.map_or_else(
-                || "–".to_owned(),
-                |samples| samples.iter().sum::<usize>().to_string(),
-            )
-        };
-        let line = |name: &str, hold_counts: HoldCounts, median: String| {
-            vec![
+        let line = |name: &str, hold_counts: HoldCounts, short: &dyn Fn(&ShortCounts) -> usize| {
+            let mut cells = vec![
                 name.to_owned(),
                 hold_counts.of.to_string(),
                 hold_counts.nominal.to_string(),
                 bold(hold_counts.fitted),
-                hold_counts.nominal_means.to_string(),
-                hold_counts.fitted_means.to_string(),
-                median,
-            ]
+            ];
+            cells.extend(self.short_trial(short));
+            cells
         };
         page.table(
             &[
@@ -151,19 +133,18 @@ impl Shown<'_> {
                 "of",
                 "nominal world",
                 "fitted world",
-                "by the means: nominal",
-                "fitted",
+                "one short trial: of",
+                "nominal world",
+                "fitted world",
                 "median random world",
             ],
             &[
-                line("rows that hold in full", all.rows, median(|one| one.median_rows)),
-                line("parts that hold", all.parts, median(|one| one.median_parts)),
-                line(
-                    "parts that a search looked at",
-                    all.searched,
-                    median(|one| one.median_searched_parts),
-                ),
-                line("judged parts", all.judged, median(|one| one.median_judged_parts)),
+                line("rows that hold in full", all.rows, &|counts| counts.rows),
+                line("parts that hold", all.parts, &|counts| counts.parts),
+                line("parts that a search looked at", all.searched, &|counts| {
+                    counts.searched_parts
+                }),
+                line("judged parts", all.judged, &|counts| counts.judged_parts),
             ],
         );
         page.paragraph(&how_decided(&all));
@@ -209,11 +190,35 @@ impl Shown<'_> {
         );
     }
 
+    /// The number of rows or parts that were run in the searches' one short trial, and of those that hold in the
+    /// nominal, the fitted and the median random world; dashes if a search drew no sample.
+    fn short_trial(&self, of: &dyn Fn(&ShortCounts) -> usize) -> [String; 4] {
+        let searches = self
+            .fidelity
+            .test_beds
+            .iter()
+            .filter_map(|bed| bed.search.as_ref());
+        let of_search = |search: &BedSearch| {
+            let (short, median) = (search.short_trial?, search.sample?.median());
+            Some([short.run, short.nominal, short.fitted, median].map(|counts| of(&counts)))
+        };
+        let all: Option<Vec<[usize; 4]>> = searches.map(of_search).collect();
+        let sum = |place: usize| {
+            let all = all.as_ref().filter(|all| !all.is_empty());
+            all.map_or_else(
+                || "–".to_owned(),
+                |all| all.iter().map(|counts| counts[place]).sum::<usize>().to_string(),
+            )
+        };
+        [0, 1, 2, 3].map(sum)
+    }
+
     fn heat_map(&self, page: &mut Markdown) {
         page.heading(2, "Rows in many worlds");
         page.image("Share of each row's parts that hold, by world", "heat-map.svg");
         page.paragraph(
-            "Random worlds are sorted into tenths by the number of fitted parts that hold in them. Where a judged \
+            "The random worlds in which all rows were run are sorted into tenths by the number of fitted parts that \
+             hold in them. Where a judged \
              row becomes brighter towards the best tenth, its claims depend on the same parameters as the fitted \
              ones; fitted rows do so by the way in which the tenths are made. Column *random worlds* of the table is \
              the share of these in which a row holds in full; there is none if short titles leave out a case that one \
@@ -262,7 +267,7 @@ impl Shown<'_> {
             page.paragraph(&bed.about);
             match &bed.search {
                 Some(search) => self.landscape(page, bed, search),
-                None => page.paragraph("There is no finished search of this test bed."),
+                None => page.paragraph("This test bed has not been searched."),
             }
         }
     }
@@ -373,10 +378,10 @@ impl Shown<'_> {
                 percent(share)
             );
         }
-        if let Some(search) = self.search_of(row) {
+        if self.search_of(row).is_some() {
             let kind = if row.judged { "judged" } else { "fitted on" };
-            let trials = count(search.fitted.trials.into(), "trial", "trials");
-            let _ = write!(line, " The row was {kind}; verdicts are of at most {trials}.");
+            let trials = count(row.trials.into(), "trial", "trials");
+            let _ = write!(line, " The row was {kind}; verdicts are of {trials}.");
         }
         page.paragraph(&line);
         for figure in figures {
@@ -461,11 +466,10 @@ fn part_name(part: &PartVerdicts) -> &str {
 /// The rules by which the columns of the table of counts are decided.
 fn how_decided(all: &Counts) -> String {
     format!(
-        "The first two worlds are decided by confidence intervals over all trials, in the next two columns by the \
-         means alone. Random worlds are decided by the means of one trial with a short title, in which some cases \
-         and parts are not run and no spread can be told; their median, that of each test bed added up, is \
-         therefore lower than that of full trials would be. {} of the {} parts hold in at least {} of the random \
-         worlds, {} in none of the worlds that were run.",
+        "The worlds at the left are decided by confidence intervals over all trials. At the right are all worlds as \
+         the random ones are decided: by the means of one trial with a short title, in which some cases and parts are \
+         not run and no spread can be told. The median is that of each test bed added up. {} of the {} parts hold in \
+         at least {} of the random worlds, {} in none of the worlds that were run.",
         all.solid,
         all.parts.of,
         percent(SOLID),

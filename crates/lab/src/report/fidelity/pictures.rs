@@ -5,7 +5,7 @@ use super::verdicts::{Fidelity, RowVerdicts};
 use crate::claims::Verdict;
 use crate::figure::{HeatCell, HeatMap, Landscape, LandscapeChoice, LandscapeUnknown};
 use crate::statistics::Interval;
-use crate::worlds::{Finished, SampledWorld, UnknownOutcome};
+use crate::worlds::{Finished, ShortWorld, UnknownOutcome};
 
 /// Names of the tenths of the sample, from the worlds in which fewest fitted parts hold.
 const TENTHS: [&str; 10] = [
@@ -21,41 +21,44 @@ const TENTHS: [&str; 10] = [
     "best tenth",
 ];
 
-/// The share of each row's parts that hold: in the nominal and the fitted world, in all random worlds, and in tenths of
-/// them.
+/// The share of each row's parts that hold: in the nominal and the fitted world, in all random worlds, and in tenths.
 pub(super) fn heat_map(fidelity: &Fidelity, searches: &[Finished]) -> String {
-    let random: Vec<(&str, Vec<RandomWorlds<'_>>)> = searches
+    let of_search = |search| {
+        let all = RandomWorlds::of(search);
+        ShortColumns {
+            ends: [search.nominal_in_short(), search.fitted_in_short()],
+            tenths: all.with_all_rows().tenths(),
+            all,
+        }
+    };
+    let random: Vec<(&str, ShortColumns<'_>)> = searches
         .iter()
-        .map(|search| {
-            let all = RandomWorlds::of(search);
-            let tenths = all.tenths();
-            let groups = std::iter::once(all).chain(tenths);
-            (search.outcome.test_bed.as_str(), groups.collect())
-        })
+        .map(|search| (search.outcome.test_bed.as_str(), of_search(search)))
         .collect();
-    let tenths = random.iter().any(|(_, groups)| groups.len() > 1);
+    let tenths = random.iter().any(|(_, columns)| !columns.tenths.is_empty());
     let mut columns = vec![
         "nominal world",
         "fitted world",
-        "nominal, by the means",
-        "fitted, by the means",
+        "nominal, short trial",
+        "fitted, short trial",
         "all random worlds",
     ];
     columns.extend(TENTHS.iter().filter(|_| tenths));
     let cells = |row: &RowVerdicts| {
-        let groups = random
-            .iter()
-            .find(|(bed, _)| row.test_bed.as_deref() == Some(bed));
-        let groups = groups.map_or(&[][..], |(_, groups)| groups);
+        let mut random = random.iter();
+        let short = random.find(|(bed, _)| row.test_bed.as_deref() == Some(bed));
         let ids: Vec<&str> = row.parts.iter().map(|part| part.id.as_str()).collect();
         let of = |verdicts: Vec<Verdict>| share_that_holds(&verdicts).map(cell);
         let mut cells = vec![
             of(row.parts.iter().map(|part| part.nominal).collect()),
             of(row.parts.iter().map(|part| part.fitted).collect()),
-            of(row.parts.iter().map(|part| part.nominal_means).collect()),
-            of(row.parts.iter().map(|part| part.fitted_means).collect()),
         ];
-        cells.extend(groups.iter().map(|group| group.share_of_parts(&ids).map(cell)));
+        cells.extend(
+            short
+                .into_iter()
+                .flat_map(|(_, columns)| columns.shares(&ids))
+                .map(|share| share.map(cell)),
+        );
         cells.resize(columns.len(), None);
         cells
     };
@@ -75,6 +78,25 @@ pub(super) fn heat_map(fidelity: &Fidelity, searches: &[Finished]) -> String {
     map.svg()
 }
 
+/// The worlds of a search in the sample's one short trial, as columns.
+struct ShortColumns<'a> {
+    /// The nominal and the fitted world.
+    ends: [Option<&'a ShortWorld>; 2],
+    all: RandomWorlds<'a>,
+    tenths: Vec<RandomWorlds<'a>>,
+}
+
+impl ShortColumns<'_> {
+    /// The share of these parts that hold, by column.
+    fn shares(&self, parts: &[&str]) -> Vec<Option<f64>> {
+        let ends = self.ends.iter();
+        let ends = ends.map(|world| RandomWorlds::only((*world)?).share_of_parts(parts));
+        let groups = std::iter::once(&self.all).chain(&self.tenths);
+        ends.chain(groups.map(|group| group.share_of_parts(parts)))
+            .collect()
+    }
+}
+
 fn cell(share: f64) -> HeatCell {
     HeatCell {
         shade: 1.0 - share,
@@ -90,13 +112,14 @@ pub(super) fn landscape(search: &Finished) -> Option<String> {
     }
     let outcome = &search.outcome;
     let worlds = random.worlds();
-    let score = |number: Option<usize>| {
-        let mut all = search.sampled.iter();
-        all.find(|world| Some(world.world) == number)
-            .map(|world| world.fit.holds)
-    };
-    let marks = [("nominal", &outcome.nominal), ("fitted", &outcome.fitted)]
-        .map(|(name, world)| score(world.world).map(|score| (format!("{name} world: {score}"), score)));
+    let ends = [
+        ("nominal", search.nominal_in_short()),
+        ("fitted", search.fitted_in_short()),
+    ];
+    let marks = ends.map(|(name, world)| {
+        let score = world?.fit.holds;
+        Some((format!("{name} world: {score}"), score))
+    });
     let unknown = |unknown: &UnknownOutcome| LandscapeUnknown {
         name: unknown.name.clone(),
         choices: unknown
@@ -125,9 +148,9 @@ pub(super) fn landscape(search: &Finished) -> Option<String> {
 fn choice_of(
     search: &Finished,
     unknown: &UnknownOutcome,
-    (value, worlds): (&str, &[&SampledWorld]),
+    (value, worlds): (&str, &[&ShortWorld]),
 ) -> LandscapeChoice {
-    let has = |world: &&&SampledWorld| world.choices.get(&unknown.name).is_some_and(|own| own == value);
+    let has = |world: &&&ShortWorld| world.choices.get(&unknown.name).is_some_and(|own| own == value);
     let scores: Vec<f64> = worlds
         .iter()
         .filter(has)

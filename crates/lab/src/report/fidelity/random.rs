@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::verdicts::RandomCounts;
+use super::verdicts::{RandomCounts, ShortCounts, ShortTrial};
 use crate::claims::Verdict;
-use crate::worlds::{Finished, FinishedPart, SampledWorld};
+use crate::worlds::{Finished, FinishedPart, ShortWorld};
 
 /// The random sample of a search.
 #[derive(Clone, Debug)]
 pub(super) struct RandomWorlds<'a> {
     parts: &'a [FinishedPart],
-    worlds: Vec<&'a SampledWorld>,
+    worlds: Vec<&'a ShortWorld>,
 }
 
 impl<'a> RandomWorlds<'a> {
@@ -18,7 +18,15 @@ impl<'a> RandomWorlds<'a> {
     pub(super) fn of(search: &'a Finished) -> Self {
         Self {
             parts: &search.parts,
-            worlds: search.sampled.iter().filter(|world| world.is_random()).collect(),
+            worlds: search.short.iter().filter(|world| world.is_random()).collect(),
+        }
+    }
+
+    /// The one world `world` of the sample's trial, whatever its origin.
+    pub(super) fn only(world: &'a ShortWorld) -> Self {
+        Self {
+            parts: &[],
+            worlds: vec![world],
         }
     }
 
@@ -26,7 +34,7 @@ impl<'a> RandomWorlds<'a> {
         self.worlds.is_empty()
     }
 
-    pub(super) fn worlds(&self) -> &[&'a SampledWorld] {
+    pub(super) fn worlds(&self) -> &[&'a ShortWorld] {
         &self.worlds
     }
 
@@ -73,7 +81,7 @@ impl<'a> RandomWorlds<'a> {
 
     /// The verdicts of each world in which one of these parts was run.
     fn verdicts<'p>(&'p self, parts: &'p [&str]) -> impl Iterator<Item = Vec<Verdict>> + 'p {
-        let of_world = |world: &&SampledWorld| -> Vec<Verdict> {
+        let of_world = |world: &&ShortWorld| -> Vec<Verdict> {
             let verdict = |id: &&str| world.parts.get(*id).copied().unwrap_or(Verdict::NotRun);
             parts.iter().map(verdict).collect()
         };
@@ -81,44 +89,80 @@ impl<'a> RandomWorlds<'a> {
         self.worlds.iter().map(of_world).filter(was_run)
     }
 
-    /// Size of the sample, and what holds in its median world.
-    pub(super) fn counts(&self) -> RandomCounts {
-        let ids = |judged: Option<bool>| -> Vec<&str> {
-            let wanted = self
-                .parts
-                .iter()
-                .filter(|part| judged.is_none_or(|judged| part.judged == judged));
-            wanted.map(|part| part.claim.id.as_str()).collect()
-        };
-        let hold = |verdicts: &[Verdict]| verdicts.iter().filter(|one| **one == Verdict::Holds).count();
-        let in_each = |ids: &[&str]| -> Vec<usize> { self.verdicts(ids).map(|all| hold(&all)).collect() };
-        let (all, judged) = (ids(None), ids(Some(true)));
-        let has_judged = |world: &&SampledWorld| {
-            judged.is_empty() || judged.iter().any(|id| world.parts.contains_key(*id))
-        };
-        let complete = Self {
+    /// The worlds in which the judged rows were run too.
+    pub(super) fn with_all_rows(&self) -> Self {
+        let judged: Vec<&str> = self
+            .parts
+            .iter()
+            .filter(|part| part.judged)
+            .map(|part| part.claim.id.as_str())
+            .collect();
+        let has_judged =
+            |world: &&ShortWorld| judged.is_empty() || judged.iter().any(|id| world.parts.contains_key(*id));
+        Self {
             parts: self.parts,
             worlds: self.worlds.iter().copied().filter(has_judged).collect(),
-        };
-        let held_rows = complete.worlds.iter().map(|world| self.rows_that_hold(world));
-        RandomCounts {
-            worlds: self.worlds.len(),
-            with_judged: complete.worlds.len(),
-            median_rows: median(held_rows.collect()),
-            median_parts: median(complete.verdicts(&all).map(|all| hold(&all)).collect()),
-            median_searched_parts: median(in_each(&ids(Some(false)))),
-            median_judged_parts: median(in_each(&judged)),
         }
     }
 
-    /// Number of rows all of whose parts hold in `world`.
-    fn rows_that_hold(&self, world: &SampledWorld) -> usize {
-        let mut rows: BTreeMap<&str, bool> = BTreeMap::new();
-        for part in self.parts {
-            let holds = world.parts.get(&part.claim.id) == Some(&Verdict::Holds);
-            *rows.entry(part.claim.row()).or_insert(true) &= holds;
+    /// Size of the sample, and what holds in its median world.
+    pub(super) fn counts(&self) -> RandomCounts {
+        let complete = self.with_all_rows();
+        let median_of = |random: &Self, of: fn(&ShortCounts) -> usize| {
+            let counts = random
+                .worlds
+                .iter()
+                .map(|world| ShortCounts::held(self.parts, world));
+            median(counts.map(|counts| of(&counts)).collect())
+        };
+        RandomCounts {
+            worlds: self.worlds.len(),
+            with_judged: complete.worlds.len(),
+            median_rows: median_of(&complete, |counts| counts.rows),
+            median_parts: median_of(&complete, |counts| counts.parts),
+            median_searched_parts: median_of(self, |counts| counts.searched_parts),
+            median_judged_parts: median_of(&complete, |counts| counts.judged_parts),
         }
-        rows.into_values().filter(|holds| *holds).count()
+    }
+}
+
+impl ShortTrial {
+    /// The nominal and the fitted world of `search` in the sample's trial; `None` if it drew no sample.
+    pub(super) fn of(search: &Finished) -> Option<Self> {
+        let (nominal, fitted) = (search.nominal_in_short()?, search.fitted_in_short()?);
+        let parts = &search.parts;
+        Some(Self {
+            run: ShortCounts::of(parts, nominal, |verdict| verdict != Verdict::NotRun),
+            nominal: ShortCounts::held(parts, nominal),
+            fitted: ShortCounts::held(parts, fitted),
+        })
+    }
+}
+
+impl ShortCounts {
+    /// The rows and parts that hold in `world`.
+    fn held(parts: &[FinishedPart], world: &ShortWorld) -> Self {
+        Self::of(parts, world, |verdict| verdict == Verdict::Holds)
+    }
+
+    /// The parts whose verdict in `world` is `counted`, and the rows of which all parts are.
+    fn of(parts: &[FinishedPart], world: &ShortWorld, counted: impl Fn(Verdict) -> bool) -> Self {
+        let mut counts = Self::default();
+        let mut rows: BTreeMap<&str, bool> = BTreeMap::new();
+        for part in parts {
+            let verdict = world.parts.get(&part.claim.id).copied();
+            let is_counted = counted(verdict.unwrap_or(Verdict::NotRun));
+            *rows.entry(part.claim.row()).or_insert(true) &= is_counted;
+            let of_kind = if part.judged {
+                &mut counts.judged_parts
+            } else {
+                &mut counts.searched_parts
+            };
+            *of_kind += usize::from(is_counted);
+            counts.parts += usize::from(is_counted);
+        }
+        counts.rows = rows.into_values().filter(|all| *all).count();
+        counts
     }
 }
 
@@ -146,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     /// A world of the sample in which so many fitted parts hold, with these verdicts on `a`, `b` and so on.
-    fn world(number: usize, holds: usize, verdicts: &[&str]) -> SampledWorld {
+    fn world(number: usize, holds: usize, verdicts: &[&str]) -> ShortWorld {
         let parts = ["a", "b", "c"].into_iter().zip(verdicts);
         let parts: BTreeMap<&str, &str> = parts.map(|(id, verdict)| (id, *verdict)).collect();
         serde_json::from_value(json!({
@@ -156,7 +200,7 @@ mod tests {
         .unwrap()
     }
 
-    fn random(worlds: &[SampledWorld]) -> RandomWorlds<'_> {
+    fn random(worlds: &[ShortWorld]) -> RandomWorlds<'_> {
         RandomWorlds {
             parts: &[],
             worlds: worlds.iter().collect(),
@@ -181,7 +225,7 @@ mod tests {
 
     #[test]
     fn tenths_have_every_world_once_the_worst_first() {
-        let worlds: Vec<SampledWorld> = (1..=23).map(|number| world(number, 23 - number, &[])).collect();
+        let worlds: Vec<ShortWorld> = (1..=23).map(|number| world(number, 23 - number, &[])).collect();
         let tenths = random(&worlds).tenths();
         let numbers: Vec<Vec<usize>> = tenths
             .iter()

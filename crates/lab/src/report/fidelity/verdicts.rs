@@ -1,7 +1,7 @@
 //! [`Fidelity`]: the verdicts on all rows of the papers' claims in the nominal and the fitted world of each test bed,
 //! as `fidelity.json` has them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub(super) struct BedSearch {
     pub(super) fitted: WorldChoices,
     /// `None` if the worlds were found before, so that no sample was drawn.
     pub(super) sample: Option<RandomCounts>,
+    /// The nominal and the fitted world in the sample's one short trial; `None` without a sample.
+    pub(super) short_trial: Option<ShortTrial>,
     /// Worlds in which at most one fitted part less holds than in the fitted world.
     pub(super) as_good: Option<AsGood>,
 }
@@ -66,6 +68,23 @@ pub(super) struct RandomCounts {
     pub(super) median_judged_parts: usize,
 }
 
+/// Numbers of rows and parts that were run in the sample's one short trial, and that hold in it by the means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ShortTrial {
+    pub(super) run: ShortCounts,
+    pub(super) nominal: ShortCounts,
+    pub(super) fitted: ShortCounts,
+}
+
+/// Rows all of whose parts, and parts, that were run or hold in a short trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ShortCounts {
+    pub(super) rows: usize,
+    pub(super) parts: usize,
+    pub(super) searched_parts: usize,
+    pub(super) judged_parts: usize,
+}
+
 /// A row of the papers' claims.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RowVerdicts {
@@ -84,6 +103,9 @@ pub(super) struct RowVerdicts {
     pub(super) robustness: Option<f64>,
     /// True if no search has looked at it.
     pub(super) judged: bool,
+    /// Most trials of a controller in the fitted world; 0 if it was not run.
+    #[serde(default)]
+    pub(super) trials: u32,
     pub(super) parts: Vec<PartVerdicts>,
 }
 
@@ -166,6 +188,7 @@ impl Fidelity {
                     .and_then(|random| random.robustness_of_row(&ids))
                     .map(ratio),
                 judged: parts.iter().all(|part| part.judged),
+                trials: search.map_or(0, |search| trials(search, mine)),
                 parts,
             }
         };
@@ -195,6 +218,18 @@ impl Fidelity {
     }
 }
 
+impl RandomCounts {
+    /// The medians as counts of one trial.
+    pub(super) const fn median(&self) -> ShortCounts {
+        ShortCounts {
+            rows: self.median_rows,
+            parts: self.median_parts,
+            searched_parts: self.median_searched_parts,
+            judged_parts: self.median_judged_parts,
+        }
+    }
+}
+
 impl BedSearch {
     fn of(search: &Finished) -> Self {
         let outcome = &search.outcome;
@@ -208,9 +243,22 @@ impl BedSearch {
             nominal: world(&outcome.nominal),
             fitted: world(&outcome.fitted),
             sample: outcome.sample.map(|_| RandomWorlds::of(search).counts()),
+            short_trial: ShortTrial::of(search),
             as_good: outcome.as_good,
         }
     }
+}
+
+/// Most trials of a controller in the fitted world, in the scenarios of the claims that are `wanted`.
+fn trials(search: &Finished, wanted: impl Fn(&Claim) -> bool) -> u32 {
+    let claims = search.parts.iter().map(|part| &part.claim);
+    let scenarios: BTreeSet<&str> = claims
+        .filter(|claim| wanted(claim))
+        .map(|claim| claim.scenario.as_str())
+        .collect();
+    let runs = search.fitted.runs.iter().map(|run| &run.row.key);
+    let mine = runs.filter(|key| scenarios.contains(key.scenario.as_str()));
+    mine.map(|key| key.trial).max().unwrap_or(0)
 }
 
 impl PartVerdicts {

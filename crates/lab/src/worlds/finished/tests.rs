@@ -90,10 +90,7 @@ fn a_finished_search_has_the_rows_and_verdicts_of_both_worlds() {
         .collect();
     assert_eq!(parts[1], ("T-2", true, Verdict::Fails));
     assert_eq!((parts[0].0, parts[0].1), ("T-1", false));
-    assert_eq!(
-        finished.sampled.iter().filter(|world| world.is_random()).count(),
-        3
-    );
+    assert_eq!(finished.short.iter().filter(|world| world.is_random()).count(), 3);
     // Only the runs that claims read, under the names of the scenario.
     for world in [&finished.nominal, &finished.fitted] {
         assert!(world.runs.iter().all(|run| run.label == "reno"));
@@ -141,6 +138,12 @@ fn a_finished_search_has_the_rows_and_verdicts_of_both_worlds() {
     "unknown verdict `succeeds`; expected one of: holds"
 )]
 #[case("worlds.json", "T-2", "T-3", "the verdicts on `T-2`")]
+#[case(
+    "worlds.json",
+    "lost_packets[reno]",
+    "lost_packets[cubic]",
+    "the verdicts on `T-1`"
+)]
 #[case(
     "worlds.jsonl",
     "lab-worlds",

@@ -88,7 +88,7 @@ fn robustness_and_landscape_are_counted_in_the_random_sample_alone() {
             evaluation(2, Stage::Sample, 2),
             evaluation(2, Stage::Refined, 2),
             evaluation(3, Stage::Refined, 4),
-            evaluation(3, Stage::Sample, 4),
+            evaluation(3, Stage::Compared, 4),
             evaluation(NOMINAL, Stage::Last, 1),
             evaluation(3, Stage::Last, 3),
         ],
