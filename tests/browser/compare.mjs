@@ -8,7 +8,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
-import { kept, needTools, play, quartiles, site, start, videoServer } from './support.mjs';
+import { kept, needTools, play, quartiles, relay, site, videoServer } from './support.mjs';
 
 const SECONDS = 60;
 const [program, relayProgram, name, rounds, through, ...specs] = process.argv.slice(2);
@@ -22,28 +22,6 @@ const rows = () => (existsSync(viewings) ? readFileSync(viewings, 'utf8').trim()
 const seen = (arm) => rows().filter((row) => row.arm === arm && !row.failed);
 const arms = specs.map((spec) => spec.slice(0, spec.indexOf('=')));
 
-// Real-time priority keeps the relay punctual beside a browser that decodes.
-function relay(port, seed) {
-  const args = [relayProgram, `127.0.0.1:${port}`, ...through.split(/\s+/), `seed=${seed}`];
-  const child = process.getuid() === 0 ? start('chrt', ['-r', '10', ...args]) : start(args[0], args.slice(1));
-  let text = '';
-  child.stdout.on('data', (data) => { text += data; });
-  child.stderr.pipe(process.stderr);
-  const listening = async () => {
-    while (!text.includes('\n')) {
-      await once(child.stdout, 'data');
-    }
-    return text.match(/:(\d+)\n/)[1];
-  };
-  const stop = async () => {
-    const ended = once(child, 'close');
-    child.stdin.end();
-    await ended;
-    return text.split('\n').slice(1).join('\n').trim();
-  };
-  return { listening, stop };
-}
-
 // Of the pictures, by playing time.
 function meanRate({ representations, duration }) {
   const ends = [...representations.slice(1).map(({ at }) => at), duration];
@@ -52,7 +30,7 @@ function meanRate({ representations, duration }) {
 }
 
 async function view(server, arm, seed) {
-  const between = relay(server.port, seed);
+  const between = relay(relayProgram, server.port, through, seed);
   const media = `https://localhost:${await between.listening()}`;
   // The page comes past the path: a viewer's connection for the film begins with the manifest.
   const { facts, requests, browser } = play({

@@ -4,30 +4,12 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
+import { launch } from './browser.mjs';
 
 const job = JSON.parse(readFileSync(0, 'utf8'));
 const { origin, query, pin, screenshots, name, quic = true, seconds = 60, toTheEnd = true } = job;
 const { quicOrigins = quic ? [origin] : [] } = job;
-const quicHosts = quicOrigins.map((each) => new URL(each).host).join(',');
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: [
-    // Only for who runs as root, as CI does.
-    ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
-    // HTTP/3 without having been told of it over TCP, which nothing serves behind the relay.
-    ...(quicHosts ? [`--origin-to-force-quic-on=${quicHosts}`] : ['--disable-quic']),
-    // `ignoreHTTPSErrors` does not reach QUIC; this does, and for this certificate only.
-    `--ignore-certificate-errors-spki-list=${pin}`,
-    // Nothing else may be asked for, not even the vendor's hosts.
-    '--host-resolver-rules=MAP localhost 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--no-first-run',
-    '--autoplay-policy=no-user-gesture-required',
-  ],
-});
+const browser = await launch(quicOrigins.map((each) => new URL(each).host), pin);
 
 async function shot(page, moment) {
   if (screenshots) {

@@ -1,5 +1,6 @@
 // What the measurements have in common: a server, the browser, and figures of several runs.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -70,6 +71,29 @@ export async function videoServer(program, args, { log, filter = 'info' } = {}) 
     }
   }
   throw new Error(`${program} ended before it listened`);
+}
+
+// A path in front of the server at `port`; `through` is as the example `relay` of playrate-netsim takes it.
+// Real-time priority keeps the relay punctual beside a browser that decodes.
+export function relay(program, port, through, seed) {
+  const args = [program, `127.0.0.1:${port}`, ...through.split(/\s+/), `seed=${seed}`];
+  const child = process.getuid() === 0 ? start('chrt', ['-r', '10', ...args]) : start(args[0], args.slice(1));
+  let text = '';
+  child.stdout.on('data', (data) => { text += data; });
+  child.stderr.pipe(process.stderr);
+  const listening = async () => {
+    while (!text.includes('\n')) {
+      await once(child.stdout, 'data');
+    }
+    return text.match(/:(\d+)\n/)[1];
+  };
+  const stop = async () => {
+    const ended = once(child, 'close');
+    child.stdin.end();
+    await ended;
+    return text.split('\n').slice(1).join('\n').trim();
+  };
+  return { listening, stop };
 }
 
 export function play(job) {
