@@ -95,6 +95,12 @@ pub(super) struct ViewerTable {
     pub(super) buffer: Option<Spanned<Text<Time>>>,
     /// Buffer target of an adaptive player at the top representation.
     pub(super) buffer_at_top: Option<Spanned<Text<Time>>>,
+    /// True if a switch up replaces what an adaptive player has buffered.
+    pub(super) fast_switch: Option<Spanned<bool>>,
+    /// True if a switch of an adaptive player fetches the last buffered segment again.
+    pub(super) refetches_last: Option<Spanned<bool>>,
+    /// Segments with which an adaptive player starts.
+    pub(super) start_segments: Option<Spanned<u32>>,
     pub(super) count: Option<Spanned<u32>>,
     pub(super) joins: Option<Text<TimeRange>>,
     pub(super) join_every: Option<Text<Time>>,

@@ -157,6 +157,9 @@ rtt = "40ms"
 [viewer]
 abr = "fixed:low"
 buffer = "9s"
+fast_switch = true
+refetches_last = true
+start_segments = 1
 joins = "0s..3s"
 count = 2
 "#;
@@ -175,6 +178,15 @@ fn a_ladder_has_rates_and_an_adaptive_player() {
     assert_eq!(scenario.title_rate(), Bitrate::from_kbps(4_820));
     assert_eq!(scenario.dash.abr.to_string(), "fixed:low");
     assert_eq!(scenario.dash.buffer.stable, Duration::from_secs(9));
+    let options = &scenario.dash;
+    assert_eq!(
+        (
+            options.fast_switch,
+            options.refetches_last,
+            options.start_segments
+        ),
+        (true, true, 1)
+    );
     assert!(!scenario.ideal, "there is no ideal sender for an adaptive player");
     let joins = |seed| {
         let setup = scenario.setup(&scenario.controllers[0], seed);
@@ -402,6 +414,20 @@ fn downloads_can_have_the_viewers_controller_or_be_absent() {
 #[case::ladder(LADDER, "\"bbb\"", "\"films.csv\"", "line ", "a built-in ladder: bbb")]
 #[case::fixed(LADDER, "fixed:low", "fixed:1080p", "line ", "expected one of: low, high")]
 #[case::abr(LADDER, "fixed:low", "bola", "line ", "bola")]
+#[case::no_start(
+    LADDER,
+    "start_segments = 1",
+    "start_segments = 0",
+    "line ",
+    "at least 1 segment"
+)]
+#[case::not_of_a_ladder(
+    GOOD,
+    "[path]",
+    "[viewer]\nfast_switch = true\n[path]",
+    "line ",
+    "only the player of a ladder"
+)]
 #[case::ideal(
     LADDER,
     "controllers",

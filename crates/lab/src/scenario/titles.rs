@@ -13,6 +13,7 @@ use video_client::dash::{Abr, DashOptions, DashPlayer};
 use super::error::{ScenarioError, SourceMap};
 use super::file::{Text, Time, TitleTable, ViewerTable};
 use crate::sim::ServedTitle;
+use crate::words::count;
 
 /// Name of the built-in frame trace, whose pattern of frame sizes the segments of a ladder get too.
 const TRACE: &str = "film-1080p";
@@ -183,6 +184,9 @@ pub(super) fn player(
             table.abr.as_ref().map(Spanned::span),
             table.buffer.as_ref().map(Spanned::span),
             table.buffer_at_top.as_ref().map(Spanned::span),
+            table.fast_switch.as_ref().map(Spanned::span),
+            table.refetches_last.as_ref().map(Spanned::span),
+            table.start_segments.as_ref().map(Spanned::span),
         ];
         return match spans.into_iter().flatten().next() {
             Some(span) => {
@@ -202,6 +206,15 @@ pub(super) fn player(
     if let Some(target) = time(&table.buffer_at_top) {
         options.buffer.top = target;
         options.buffer.top_of_long = target;
+    }
+    let is_set = |key: &Option<Spanned<bool>>| key.as_ref().is_some_and(|key| *key.get_ref());
+    options.fast_switch = is_set(&table.fast_switch);
+    options.refetches_last = is_set(&table.refetches_last);
+    if let Some(segments) = &table.start_segments {
+        if *segments.get_ref() == 0 {
+            return Err(map.at(segments.span(), "a player starts with at least 1 segment"));
+        }
+        options.start_segments = *segments.get_ref();
     }
     if let Some(abr) = &table.abr {
         options.abr = abr.get_ref().0.clone();
@@ -225,12 +238,17 @@ pub(super) fn player_words(options: &DashOptions, title: &ServedTitle) -> String
         Abr::Fixed(name) => format!("always {name}"),
         abr => format!("chooses by {abr}"),
     };
+    let again = match (options.fast_switch, options.refetches_last) {
+        (true, true) => "; replaces buffered segments after a switch up, and the last one after any switch",
+        (true, false) => "; replaces buffered segments after a switch up",
+        (false, true) => "; replaces the last buffered segment after a switch",
+        (false, false) => "",
+    };
     format!(
-        "{choice}; buffer target {}, {} at the top representation; starts with {} segments, resumes after a stall \
-         with {}",
+        "{choice}; buffer target {}, {} at the top representation; starts with {}, resumes after a stall with {}{again}",
         crate::words::time(options.buffer.stable),
         crate::words::time(top),
-        options.start_segments,
+        count(options.start_segments.into(), "segment", "segments"),
         options.resume_segments
     )
 }

@@ -9,15 +9,16 @@
 //!   checked when a segment has arrived and every [`DashOptions::poll`] from then on: hence the pauses between
 //!   requests;
 //! - playback has the rebuffer clock ([`crate::playout::Rebuffer`]): it starts with two segments and continues after a
-//!   stall with one.
+//!   stall with one;
+//! - where [`DashOptions::fast_switch`] has it so, a switch up replaces what is buffered.
 //!
 //! [`DashPlayer`] is the player, sans-IO; [`DashSession`] fetches the segments of a known [`Presentation`] or of a
-//! manifest. Left out of dash.js: audio, replacing buffered segments by better ones (`fastSwitchEnabled`), the rules
-//! for dropped frames.
+//! manifest. Left out of dash.js: audio, and the rules for dropped frames.
 
 mod abr;
 mod history;
 mod manifest;
+mod order;
 mod packaged;
 mod player;
 mod presentation;

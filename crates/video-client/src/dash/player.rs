@@ -8,6 +8,7 @@ use playrate_units::Bytes;
 
 use super::abr::{Abr, Chooser, Situation};
 use super::history::ThroughputHistory;
+use super::order::FetchOrder;
 use super::presentation::Presentation;
 use crate::error::SetupError;
 use crate::playout::{Clock, DEFAULT_SERIES_INTERVAL, Fill, Playout, PlayoutConfig, Rebuffer, Start};
@@ -62,7 +63,13 @@ pub struct DashOptions {
     pub buffer: BufferTargets,
     /// Time between checks of a buffer that has reached its target (`scheduling.defaultTimeout`).
     pub poll: Duration,
-    /// Whole segments needed for playback to start.
+    /// Fetches the buffer again after a switch up, from 1.5 s ahead of playback on (`fastSwitchEnabled`, which is on in
+    /// dash.js 4.0.0).
+    pub fast_switch: bool,
+    /// Fetches the last buffered segment again when the representation changes, as dash.js does where the end of a
+    /// buffer in whole microseconds is short of the next segment's beginning: with 24 frames a second, not with 25.
+    pub refetches_last: bool,
+    /// Whole segments needed for playback to start; one in dash.js.
     pub start_segments: u32,
     /// Whole segments needed for playback to continue after a stall.
     pub resume_segments: u32,
@@ -79,6 +86,8 @@ impl Default for DashOptions {
             start_at: Duration::ZERO,
             buffer: BufferTargets::default(),
             poll: Duration::from_millis(500),
+            fast_switch: false,
+            refetches_last: false,
             start_segments: 2,
             resume_segments: 1,
             session: SessionOptions::default(),
@@ -167,10 +176,15 @@ pub struct DashPlayer {
     presentation: Arc<Presentation>,
     buffer: BufferTargets,
     poll: Duration,
+    fast_switch: bool,
+    refetches_last: bool,
     /// Index of the first segment fetched.
     first: usize,
-    /// Playing time at its beginning that is not shown.
+    /// Position in the title at which playback begins.
+    begins: Duration,
+    /// Playing time at the beginning of the first segment that is not shown.
     skipped: Duration,
+    order: FetchOrder,
     playout: Playout,
     chooser: Chooser,
     history: ThroughputHistory,
@@ -199,7 +213,11 @@ impl DashPlayer {
                 duration: presentation.duration(),
             })?;
         Ok(Self {
+            fast_switch: options.fast_switch,
+            refetches_last: options.refetches_last,
             first,
+            begins: requested,
+            order: FetchOrder::from(first),
             skipped: requested.saturating_sub(begins),
             playout: Playout::new(options.playout(&presentation))?,
             chooser: Chooser::new(&options.abr, &presentation)?,
@@ -218,8 +236,11 @@ impl DashPlayer {
     /// Decides on the next step. Call it while no segment is being fetched.
     pub fn decide(&mut self, now: Duration) -> Decision {
         self.playout.advance(now);
-        let segment = self.next_segment();
-        let Some(next) = self.presentation.segment(0, segment) else {
+        let end = self.order.end();
+        if end >= self.presentation.segment_count() {
+            return Decision::Done;
+        }
+        let Some(next) = self.presentation.segment(0, self.order.next().min(end)) else {
             return Decision::Done;
         };
         if now < self.look_at {
@@ -234,12 +255,15 @@ impl DashPlayer {
             };
             let before = self.chooser.current();
             let representation = self.chooser.choose(&self.history, now);
+            if representation != before {
+                self.switch_to(representation, held);
+            }
             // Another representation may have a lower target.
             if representation == before || held < self.target() {
                 self.held = held;
                 return Decision::Fetch {
                     representation,
-                    segment,
+                    segment: self.order.next(),
                 };
             }
         }
@@ -247,9 +271,14 @@ impl DashPlayer {
         Decision::WaitUntil(self.look_at)
     }
 
-    /// Index of the segment to be fetched next.
-    fn next_segment(&self) -> usize {
-        self.first.saturating_add(self.records.len())
+    /// Decides with which segment a new representation begins.
+    fn switch_to(&mut self, representation: usize, held: Duration) {
+        self.order.append(self.refetches_last);
+        let shown = self.begins.saturating_add(self.playout.shown_time());
+        let replaced = FetchOrder::replaced_from(shown, held).filter(|_| self.fast_switch);
+        if let Some((there, _)) = replaced.and_then(|from| self.presentation.segment_at(from)) {
+            self.order.replace(there, representation);
+        }
     }
 
     fn target(&self) -> Duration {
@@ -260,11 +289,13 @@ impl DashPlayer {
     /// Takes the segment of the last [`Decision::Fetch`]. `frames` is the number counted in its boxes; `None` takes the
     /// number from the presentation.
     pub fn fetched(&mut self, transfer: Transfer, frames: Option<u32>) {
-        let index = self.next_segment();
+        let index = self.order.next();
         let representation = self.chooser.current();
         let Transfer { finished, bytes, .. } = transfer;
         let measured = self.history.push(&transfer);
-        if let Some(segment) = self.presentation.segment(representation, index) {
+        // A segment that replaces a buffered one plays when that would have played.
+        let is_new = self.order.advance(representation);
+        if is_new && let Some(segment) = self.presentation.segment(representation, index) {
             let skipped = std::mem::take(&mut self.skipped);
             let shown = segment.duration.saturating_sub(skipped);
             let count = frames.unwrap_or(segment.frames);
@@ -274,10 +305,15 @@ impl DashPlayer {
             self.known = self.known.saturating_add(shown);
             self.playout.add_frames(finished, &frames);
         }
-        self.playout.deliver(finished, bytes);
-        self.playout.end_segment(finished);
-        self.received = self.received.saturating_add(bytes.as_u64());
+        if is_new {
+            self.playout.deliver(finished, bytes);
+            self.playout.end_segment(finished);
+            self.received = self.received.saturating_add(bytes.as_u64());
+        } else {
+            self.playout.advance(finished);
+        }
         self.records.push(SegmentRecord {
+            segment: index,
             representation,
             transfer,
             held: self.held,
@@ -286,7 +322,7 @@ impl DashPlayer {
             smoothed: self.history.smoothed().unwrap_or_default(),
         });
         self.look_at = finished;
-        if self.next_segment() >= self.presentation.segment_count() {
+        if self.order.end() >= self.presentation.segment_count() {
             self.playout.finish(finished);
         }
     }
@@ -339,10 +375,10 @@ impl DashPlayer {
         self.history.smoothed()
     }
 
-    /// Number of segments fetched, and of all segments to be fetched.
+    /// Number of different segments fetched, and of all segments to be fetched.
     pub fn segments(&self) -> (usize, usize) {
         let all = self.presentation.segment_count().saturating_sub(self.first);
-        (self.records.len(), all)
+        (self.order.count(), all)
     }
 
     /// The report on the segments fetched so far.

@@ -12,6 +12,8 @@ use crate::transfer::Transfer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentRecord {
+    /// Index of the segment in the title, from 0.
+    pub segment: usize,
     /// Index of its representation, the lowest rate being 0.
     pub representation: usize,
     /// Times and size of its transfer.
@@ -26,7 +28,7 @@ pub struct SegmentRecord {
     pub smoothed: Bitrate,
 }
 
-/// The segments of a session, in playing order.
+/// The segments of a session, in the order in which they were fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DashReport {
@@ -36,7 +38,7 @@ pub struct DashReport {
     pub segment_count: usize,
     /// Index of the first segment fetched, from 0.
     pub first_segment: usize,
-    /// The segments fetched, in playing order.
+    /// The segments fetched, in this order; one that was replaced in a better representation is there twice.
     pub segments: Vec<SegmentRecord>,
 }
 

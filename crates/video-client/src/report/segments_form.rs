@@ -35,6 +35,7 @@ struct ChoiceJson<'a> {
 /// Columns, one value for each segment.
 #[derive(Default, Serialize)]
 struct SegmentColumns {
+    segment: Vec<usize>,
     representation: Vec<usize>,
     requested_s: Vec<f64>,
     first_byte_s: Vec<f64>,
@@ -52,6 +53,7 @@ impl<'a> DashJson<'a> {
         let choices = report.representations.iter().zip(counts);
         let mut series = SegmentColumns::default();
         for segment in &report.segments {
+            series.segment.push(segment.segment);
             series.representation.push(segment.representation);
             series.requested_s.push(seconds(segment.transfer.requested));
             series.first_byte_s.push(seconds(segment.transfer.first_byte));

@@ -161,6 +161,52 @@ fn the_history_of_switches_keeps_a_player_from_going_up_and_down() {
     assert!(plain > 0 && held < plain, "{plain} and {held}");
 }
 
+/// The segments that a player of 12 fetches, and their representations. The first five come slowly.
+fn fetches(options: &DashOptions) -> Vec<(usize, usize)> {
+    let fetched = std::cell::Cell::new(0);
+    let player = play(12, options, |_| {
+        fetched.set(fetched.get() + 1);
+        Bitrate::from_kbps(if fetched.get() < 6 { 1_500 } else { 20_000 })
+    });
+    assert_eq!(player.segments(), (12, 12));
+    assert_eq!(
+        player.playout().report().frames_shown,
+        12 * 75,
+        "each is played once"
+    );
+    let records = player.report().segments;
+    records.iter().map(|it| (it.segment, it.representation)).collect()
+}
+
+#[test]
+fn a_fast_switch_up_replaces_what_is_buffered_and_appending_does_not() {
+    let appending = DashOptions::default();
+    let segments = |fetched: &[(usize, usize)]| fetched.iter().map(|it| it.0).collect::<Vec<_>>();
+    assert_eq!(segments(&fetches(&appending)), (0..12).collect::<Vec<_>>());
+    let fast = DashOptions {
+        fast_switch: true,
+        ..DashOptions::default()
+    };
+    let fetched = fetches(&fast);
+    let back = fetched.windows(2).find(|pair| pair[1].0 <= pair[0].0).unwrap();
+    assert!(back[1].0 < back[0].0 && back[1].1 > back[0].1, "{fetched:?}");
+    // It goes on from there in order, up to the end.
+    assert_eq!(fetched.last().unwrap().0, 11);
+    assert!(fetched.len() > 12, "{fetched:?}");
+}
+
+#[test]
+fn the_last_buffered_segment_is_fetched_again_at_a_switch_if_the_player_does_that() {
+    let options = DashOptions {
+        refetches_last: true,
+        ..DashOptions::default()
+    };
+    let fetched = fetches(&options);
+    let switches = fetched.windows(2).filter(|pair| pair[1].1 != pair[0].1).count();
+    let again = fetched.windows(2).filter(|pair| pair[1].0 == pair[0].0).count();
+    assert!(switches > 0 && switches == again, "{fetched:?}");
+}
+
 #[test]
 fn estimates_are_those_of_a_sample() {
     let rates = [2, 4, 4, 4, 5, 5, 7, 9].map(Bitrate::from_mbps);
