@@ -170,14 +170,14 @@ fn the_first_trials_of_the_last_stage_keep_their_series_and_are_made_again_where
     let outcome: Value = serde_json::from_str(&lab.read("out/worlds.json")).unwrap();
     assert_ne!(outcome["nominal"]["choices"], outcome["fitted"]["choices"]);
     let rows = lines(&lab, "out/runs.jsonl");
-    let last = rows.iter().filter(|row| row["seed"].as_u64() >= Some(101));
+    let last = rows.iter().filter(|row| row["seed"].as_u64() >= Some(201));
     let firsts = last.filter(|row| row["trial"] == 1 && row["controller"] != "ideal");
     let mut expected: Vec<String> = Vec::new();
     for row in firsts {
         let hash = row["scenario_hash"].as_str().unwrap();
         let controller = row["controller"].as_str().unwrap().replace(['+', '='], "_");
         let kinds = ["events", "playout", "queue", "transport"];
-        let stem = format!("series/{hash}/few/{controller}-seed101-viewer0");
+        let stem = format!("series/{hash}/few/{controller}-seed201-viewer0");
         expected.extend(kinds.map(|kind| format!("{stem}-{kind}.csv")));
     }
     expected.sort();

@@ -438,7 +438,7 @@ impl Shown<'_> {
 fn repetition(page: &mut Markdown) {
     page.heading(2, "How to repeat it");
     page.code(&[
-        "lab worlds all --out lab-worlds            # at most 12 h of CPU; --quick for a first look",
+        "lab worlds all --out lab-worlds            # at most 6 h of CPU; --quick for a first look",
         "lab worlds all --out lab-worlds --found    # instead: only the worlds that the searches found",
         "lab report papers lab-worlds --out docs",
         "lab report papers lab-worlds --out docs --check",
