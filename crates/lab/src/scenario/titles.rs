@@ -245,7 +245,8 @@ pub(super) fn player_words(options: &DashOptions, title: &ServedTitle) -> String
         (false, false) => "",
     };
     format!(
-        "{choice}; buffer target {}, {} at the top representation; starts with {}, resumes after a stall with {}{again}",
+        "{choice}; buffer target {}, {} at the top representation; starts with {}, resumes after a stall with \
+         {}{again}",
         crate::words::time(options.buffer.stable),
         crate::words::time(top),
         count(options.start_segments.into(), "segment", "segments"),
