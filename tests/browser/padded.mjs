@@ -61,7 +61,9 @@ function manifest(representations, codecs, count) {
 export function paddedSite(site, { seconds, fps, dashjs }) {
   const film = path.join(site, 'film');
   mkdirSync(film, { recursive: true });
-  ['shared.html', 'shared.js'].forEach((name) => copyFileSync(path.join(here, 'page', name), path.join(site, name)));
+  for (const name of ['shared.html', 'shared.js', 'video.js']) {
+    copyFileSync(path.join(here, 'page', name), path.join(site, name));
+  }
   copyFileSync(dashjs, path.join(site, 'dash.js'));
   if (existsSync(path.join(film, 'manifest.mpd'))) {
     return;

@@ -39,8 +39,8 @@ pub(crate) enum WindowUpdate {
     Widen(Bytes),
 }
 
-/// Bytes read after which room is announced: two segments, as for TCP (RFC 9293, section 3.8.6.2.2, and delayed
-/// acknowledgements).
+/// Bytes read after which room is announced: two segments, as a TCP receiver that delays its acknowledgements does
+/// (RFC 9293, section 3.8.6.2.2).
 const ANNOUNCED: Bytes = Bytes::new(2 * 1_460);
 
 impl Autotuning {

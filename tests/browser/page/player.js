@@ -4,35 +4,15 @@
 'use strict';
 
 const wanted = new URLSearchParams(location.search);
-const video = document.getElementById('video');
-const facts = {
-  player: '', // its name and version
+Object.assign(facts, {
   scriptLoaded: null, // ms since the page was asked for
-  firstFrame: null, // ms since the page was asked for
   stalls: [], // {at, ahead, lasted}: media time, s of media ahead, ms
   representations: [], // {at, height, kbps}: as pictures of another one come up
-  errors: [],
   ended: false,
   position: 0,
   duration: 0,
   dropped: 0,
   frames: 0,
-};
-window.facts = facts;
-
-function ahead() {
-  const { buffered, currentTime } = video;
-  for (let i = 0; i < buffered.length; i += 1) {
-    // Browsers forgive small gaps at the start.
-    if (buffered.start(i) <= currentTime + 0.1 && currentTime <= buffered.end(i)) {
-      return buffered.end(i) - currentTime;
-    }
-  }
-  return 0;
-}
-
-video.requestVideoFrameCallback(() => {
-  facts.firstFrame = performance.now();
 });
 
 let stall = null;
@@ -50,9 +30,6 @@ video.addEventListener('timeupdate', () => {
 });
 video.addEventListener('ended', () => {
   facts.ended = true;
-});
-video.addEventListener('error', () => {
-  facts.errors.push(`video: ${video.error && video.error.message}`);
 });
 
 const cmcd = wanted.get('cmcd') || 'header';

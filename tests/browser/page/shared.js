@@ -3,11 +3,8 @@
 'use strict';
 
 const SAMPLE = 250;
-const video = document.getElementById('video');
-const facts = {
-  player: '', // its name and version
+Object.assign(facts, {
   joined: null,
-  firstFrame: null,
   ended: null,
   duration: null, // s
   stalls: [], // {at, since, lasted, ahead}: s of the title, ms, ms, s of media ahead
@@ -17,25 +14,9 @@ const facts = {
   late: 0, // most ms by which a timer came late
   dropped: 0,
   frames: 0,
-  errors: [],
-};
-window.facts = facts;
+});
 performance.setResourceTimingBufferSize(10_000);
 
-function ahead() {
-  const { buffered, currentTime } = video;
-  for (let i = 0; i < buffered.length; i += 1) {
-    // Browsers forgive small gaps at the start.
-    if (buffered.start(i) <= currentTime + 0.1 && currentTime <= buffered.end(i)) {
-      return buffered.end(i) - currentTime;
-    }
-  }
-  return 0;
-}
-
-video.requestVideoFrameCallback(() => {
-  facts.firstFrame = performance.now();
-});
 let stall = null;
 video.addEventListener('waiting', () => {
   if (facts.firstFrame !== null && !video.ended && !stall) {
@@ -54,9 +35,6 @@ video.addEventListener('seeking', () => {
 });
 video.addEventListener('ended', () => {
   facts.ended ??= performance.now();
-});
-video.addEventListener('error', () => {
-  facts.errors.push(`video: ${video.error && video.error.message}`);
 });
 
 // The representation and the number of a segment, by its name.

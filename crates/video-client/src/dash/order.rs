@@ -25,6 +25,10 @@ impl FetchOrder {
         }
     }
 
+    pub(super) const fn first(&self) -> usize {
+        self.first
+    }
+
     pub(super) const fn next(&self) -> usize {
         self.next
     }

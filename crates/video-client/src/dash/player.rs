@@ -63,8 +63,8 @@ pub struct DashOptions {
     pub buffer: BufferTargets,
     /// Time between checks of a buffer that has reached its target (`scheduling.defaultTimeout`).
     pub poll: Duration,
-    /// Fetches the buffer again after a switch up, from 1.5 s ahead of playback on (`fastSwitchEnabled`, which is on in
-    /// dash.js 4.0.0).
+    /// Fetches the buffer again after a switch up, from 1.5 s ahead of playback on: `fastSwitchEnabled`, which dash.js
+    /// 4.0.0 has on by default.
     pub fast_switch: bool,
     /// Fetches the last buffered segment again when the representation changes, as dash.js does where the end of a
     /// buffer in whole microseconds is short of the next segment's beginning: with 24 frames a second, not with 25.
@@ -178,8 +178,6 @@ pub struct DashPlayer {
     poll: Duration,
     fast_switch: bool,
     refetches_last: bool,
-    /// Index of the first segment fetched.
-    first: usize,
     /// Position in the title at which playback begins.
     begins: Duration,
     /// Playing time at the beginning of the first segment that is not shown.
@@ -215,7 +213,6 @@ impl DashPlayer {
         Ok(Self {
             fast_switch: options.fast_switch,
             refetches_last: options.refetches_last,
-            first,
             begins: requested,
             order: FetchOrder::from(first),
             skipped: requested.saturating_sub(begins),
@@ -236,11 +233,10 @@ impl DashPlayer {
     /// Decides on the next step. Call it while no segment is being fetched.
     pub fn decide(&mut self, now: Duration) -> Decision {
         self.playout.advance(now);
-        let end = self.order.end();
-        if end >= self.presentation.segment_count() {
+        if self.has_all() {
             return Decision::Done;
         }
-        let Some(next) = self.presentation.segment(0, self.order.next().min(end)) else {
+        let Some(next) = self.presentation.segment(0, self.order.next()) else {
             return Decision::Done;
         };
         if now < self.look_at {
@@ -269,6 +265,11 @@ impl DashPlayer {
         }
         self.look_at = now.saturating_add(self.poll);
         Decision::WaitUntil(self.look_at)
+    }
+
+    /// Returns true if every segment has been fetched.
+    fn has_all(&self) -> bool {
+        self.order.end() >= self.presentation.segment_count()
     }
 
     /// Decides with which segment a new representation begins.
@@ -322,7 +323,7 @@ impl DashPlayer {
             smoothed: self.history.smoothed().unwrap_or_default(),
         });
         self.look_at = finished;
-        if self.order.end() >= self.presentation.segment_count() {
+        if self.has_all() {
             self.playout.finish(finished);
         }
     }
@@ -377,7 +378,10 @@ impl DashPlayer {
 
     /// Number of different segments fetched, and of all segments to be fetched.
     pub fn segments(&self) -> (usize, usize) {
-        let all = self.presentation.segment_count().saturating_sub(self.first);
+        let all = self
+            .presentation
+            .segment_count()
+            .saturating_sub(self.order.first());
         (self.order.count(), all)
     }
 
@@ -391,7 +395,7 @@ impl DashPlayer {
                 .map(|it| (it.name.clone(), it.rate))
                 .collect(),
             segment_count: self.presentation.segment_count(),
-            first_segment: self.first,
+            first_segment: self.order.first(),
             segments: self.records.clone(),
         }
     }
