@@ -94,27 +94,16 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// One pass of steps from each climber, as often as there may be passes.
-    fn add_steps(&mut self, sample: &[World], needs: &Needs) -> Result<(), CommandError> {
-        let beside = sample.iter().take(self.stages.climbers).flat_map(|world| {
-            let world = world.where_fitted(&self.bed.unknowns);
-            let unknowns = self
-                .bed
-                .unknowns
-                .iter()
-                .enumerate()
-                .filter(|(_, unknown)| unknown.fitted);
-            unknowns
-                .flat_map(move |(place, unknown)| world.beside(place, unknown))
-                .collect::<Vec<_>>()
-        });
-        let beside: Vec<World> = beside.collect();
+    /// Adds the steps of every unknown from one world, of which no search makes more.
+    fn add_steps(&mut self, from: &World, needs: &Needs) -> Result<(), CommandError> {
+        let world = from.where_fitted(&self.bed.unknowns);
+        let unknowns = self.bed.unknowns.iter().enumerate();
+        let beside: Vec<World> = unknowns
+            .filter(|(_, unknown)| unknown.fitted)
+            .flat_map(|(place, unknown)| world.beside(place, unknown))
+            .collect();
         self.add("steps of one unknown", &beside, needs, Stage::Refined)?;
         if let Some(cost) = self.costs.last_mut() {
-            let passes = self.stages.passes;
-            cost.worlds *= passes as usize;
-            cost.runs *= passes as usize;
-            cost.cpu *= passes;
             cost.at_most = true;
         }
         Ok(())
@@ -147,7 +136,7 @@ impl<'a> Plan<'a> {
         planner.add("random sample, judged rows", judged, &all, Stage::Sample)?;
         let leaders = &sample[..sample.len().min(stages.leaders + 1)];
         planner.add("leaders with more trials", leaders, &fit, Stage::Refined)?;
-        planner.add_steps(sample, &fit)?;
+        planner.add_steps(sample.first().unwrap_or(&nominal), &fit)?;
         let shown = &with_nominal[..=stages.judged.min(sample.len())];
         planner.add("judged rows of the best", shown, &all, Stage::Refined)?;
         let last = &with_nominal[..with_nominal.len().min(2)];

@@ -265,13 +265,13 @@ impl Finished {
 
 impl Finished {
     /// The nominal world in the sample's one short trial.
-    pub(crate) fn nominal_in_short(&self) -> Option<&ShortWorld> {
+    pub(crate) fn nominal_short_trial(&self) -> Option<&ShortWorld> {
         let mut all = self.short.iter();
         all.find(|world| Some(world.world) == self.outcome.nominal.world)
     }
 
     /// The fitted world in the sample's one short trial.
-    pub(crate) fn fitted_in_short(&self) -> Option<&ShortWorld> {
+    pub(crate) fn fitted_short_trial(&self) -> Option<&ShortWorld> {
         self.short
             .iter()
             .find(|world| world.stage == Stage::Compared.name())

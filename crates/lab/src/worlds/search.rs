@@ -71,8 +71,8 @@ impl<'a, 'r> Search<'a, 'r> {
     /// If rows cannot be stored, or the search is stopped.
     pub(super) fn run(mut self, judged: usize) -> Result<Outcome, CommandError> {
         self.sample(judged)?;
-        let leaders = self.leaders()?;
-        let best = self.climb(&leaders)?;
+        self.leaders()?;
+        let best = self.climb()?;
         let best: Vec<usize> = best.into_iter().take(self.stages.judged).collect();
         self.outcome.fitted = best.first().copied().unwrap_or(NOMINAL);
         let shown: Vec<usize> = std::iter::once(NOMINAL).chain(best).collect();
@@ -127,8 +127,8 @@ impl<'a, 'r> Search<'a, 'r> {
         )
     }
 
-    /// Runs the best of the sample and the world of best choices with more trials. Returns their numbers.
-    fn leaders(&mut self) -> Result<Vec<usize>, CommandError> {
+    /// Runs the best of the sample and the world of best choices with more trials.
+    fn leaders(&mut self) -> Result<(), CommandError> {
         let mut scored: Vec<(Score, usize)> = self.scores(Stage::Sample);
         scored.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         let mut leaders: Vec<usize> = Vec::new();
@@ -149,53 +149,26 @@ impl<'a, 'r> Search<'a, 'r> {
             leaders.push(best_choices);
         }
         let what = "the best of the sample and the world of best choices";
-        self.evaluate(what, &leaders, Stage::Refined, Scope::Fit)?;
-        Ok(leaders)
+        self.evaluate(what, &leaders, Stage::Refined, Scope::Fit)
     }
 
-    /// Steps from the best leaders: each takes the best other choice of one unknown after another if a fitted part more
-    /// holds with it, until no step helps.
-    /// Returns all worlds that were run with more trials, the best first.
-    fn climb(&mut self, leaders: &[usize]) -> Result<Vec<usize>, CommandError> {
-        let mut climbers: Vec<usize> = self.best(Stage::Refined);
-        climbers.retain(|number| leaders.contains(number));
-        climbers.truncate(self.stages.climbers);
+    /// Steps from the best world that was run with more trials: takes the best other choice of one unknown after
+    /// another if a fitted part more holds with it. Returns all worlds that were run with more trials, the best first.
+    fn climb(&mut self) -> Result<Vec<usize>, CommandError> {
+        let mut current = self.best(Stage::Refined).first().copied().unwrap_or(NOMINAL);
         let bed = self.bed;
-        let fitted = bed
-            .unknowns
-            .iter()
-            .enumerate()
-            .filter(|(_, unknown)| unknown.fitted);
-        let fitted: Vec<_> = fitted.collect();
-        for pass in 1..=self.stages.passes {
-            let before = climbers.clone();
-            for (place, unknown) in &fitted {
-                let mut beside = Vec::new();
-                for climber in &climbers {
-                    let worlds = self.outcome.worlds[*climber].beside(*place, unknown);
-                    beside.push(
-                        worlds
-                            .into_iter()
-                            .map(|world| self.number_of(world))
-                            .collect::<Vec<_>>(),
-                    );
-                }
-                let mut fresh: Vec<usize> = beside.iter().flatten().copied().collect();
-                fresh.sort_unstable();
-                fresh.dedup();
-                fresh.retain(|number| self.outcome.evaluation(*number, Stage::Refined).is_none());
-                let what = format!("steps of `{}`, pass {pass}", unknown.name);
-                self.evaluate(&what, &fresh, Stage::Refined, Scope::Fit)?;
-                for (climber, beside) in climbers.iter_mut().zip(beside) {
-                    let scored = beside.into_iter().map(|number| (self.score(number), number));
-                    *climber = step(self.score(*climber), scored).unwrap_or(*climber);
-                }
-                climbers.sort_unstable();
-                climbers.dedup();
-            }
-            if before == climbers {
-                break;
-            }
+        let fitted = bed.unknowns.iter().enumerate();
+        for (place, unknown) in fitted.filter(|(_, unknown)| unknown.fitted) {
+            let worlds = self.outcome.worlds[current].beside(place, unknown);
+            let beside: Vec<usize> = worlds.into_iter().map(|world| self.number_of(world)).collect();
+            let mut fresh = beside.clone();
+            fresh.sort_unstable();
+            fresh.dedup();
+            fresh.retain(|number| self.outcome.evaluation(*number, Stage::Refined).is_none());
+            let what = format!("steps of `{}`", unknown.name);
+            self.evaluate(&what, &fresh, Stage::Refined, Scope::Fit)?;
+            let scored = beside.into_iter().map(|number| (self.score(number), number));
+            current = step(self.score(current), scored).unwrap_or(current);
         }
         Ok(self.best(Stage::Refined))
     }

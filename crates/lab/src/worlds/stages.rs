@@ -10,10 +10,6 @@ pub(super) struct Stages {
     pub(super) trials: u32,
     /// Number of worlds that are run again.
     pub(super) leaders: usize,
-    /// Number of leaders from which steps of one unknown at a time are made.
-    pub(super) climbers: usize,
-    /// Most times that each climber tries every unknown.
-    pub(super) passes: u32,
     /// Number of the best worlds for which the judged rows are run too.
     pub(super) judged: usize,
     /// Trials and titles of the fitted and the nominal world at the end.
@@ -24,8 +20,6 @@ impl Stages {
     const FULL: Self = Self {
         trials: 3,
         leaders: 8,
-        climbers: 1,
-        passes: 1,
         judged: 5,
         last: Length {
             quick: false,
@@ -37,8 +31,6 @@ impl Stages {
     const QUICK: Self = Self {
         trials: 1,
         leaders: 3,
-        climbers: 1,
-        passes: 1,
         judged: 1,
         last: Length {
             quick: true,

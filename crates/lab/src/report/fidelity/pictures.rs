@@ -26,7 +26,7 @@ pub(super) fn heat_map(fidelity: &Fidelity, searches: &[Finished]) -> String {
     let of_search = |search| {
         let all = RandomWorlds::of(search);
         ShortColumns {
-            ends: [search.nominal_in_short(), search.fitted_in_short()],
+            ends: [search.nominal_short_trial(), search.fitted_short_trial()],
             tenths: all.with_all_rows().tenths(),
             all,
         }
@@ -113,8 +113,8 @@ pub(super) fn landscape(search: &Finished) -> Option<String> {
     let outcome = &search.outcome;
     let worlds = random.worlds();
     let ends = [
-        ("nominal", search.nominal_in_short()),
-        ("fitted", search.fitted_in_short()),
+        ("nominal", search.nominal_short_trial()),
+        ("fitted", search.fitted_short_trial()),
     ];
     let marks = ends.map(|(name, world)| {
         let score = world?.fit.holds;

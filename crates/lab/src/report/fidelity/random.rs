@@ -129,7 +129,7 @@ impl<'a> RandomWorlds<'a> {
 impl ShortTrial {
     /// The nominal and the fitted world of `search` in the sample's trial; `None` if it drew no sample.
     pub(super) fn of(search: &Finished) -> Option<Self> {
-        let (nominal, fitted) = (search.nominal_in_short()?, search.fitted_in_short()?);
+        let (nominal, fitted) = (search.nominal_short_trial()?, search.fitted_short_trial()?);
         let parts = &search.parts;
         Some(Self {
             run: ShortCounts::of(parts, nominal, |verdict| verdict != Verdict::NotRun),
