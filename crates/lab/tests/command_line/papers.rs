@@ -121,6 +121,7 @@ fn the_page_and_its_data_have_the_verdicts_of_the_search_and_all_other_rows() {
         "(fidelity/landscape-bed.svg)",
         "| parts that hold | 101 | 2 | **3** | 4 | 2 | 3 |",
         "#### P21-7",
+        "lab worlds bed --quick --worlds 10 --out lab-worlds/bed lab report papers",
     ] {
         assert!(unbroken.contains(words), "{words} is missing in: {page}");
     }

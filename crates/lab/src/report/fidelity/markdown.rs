@@ -67,7 +67,7 @@ impl Markdown {
         let _ = writeln!(self.text, "![{alternative}]({FIGURES}/{name})\n");
     }
 
-    pub(super) fn code(&mut self, lines: &[&str]) {
+    pub(super) fn code(&mut self, lines: &[String]) {
         let _ = writeln!(self.text, "```sh\n{}\n```\n", lines.join("\n"));
     }
 

@@ -36,7 +36,7 @@ pub(super) fn markdown(shown: &Shown<'_>) -> String {
     shown.landscapes(&mut page);
     shown.nowhere(&mut page);
     shown.rows(&mut page);
-    repetition(&mut page);
+    shown.repetition(&mut page);
     page.finish()
 }
 
@@ -283,8 +283,8 @@ impl Shown<'_> {
             );
         } else {
             page.paragraph(
-                "These worlds were found by an earlier search, so there are no random worlds here: robustness is not \
-                 known.",
+                "These worlds were found by an earlier search, so there are no random worlds here, and robustness is \
+                 not known.",
             );
         }
         if let Some(good) = search.as_good {
@@ -433,21 +433,24 @@ impl Shown<'_> {
         }
         page.bullet(&words);
     }
-}
 
-fn repetition(page: &mut Markdown) {
-    page.heading(2, "How to repeat it");
-    page.code(&[
-        "lab worlds all --out lab-worlds            # at most 6 h of CPU; --quick for a first look",
-        "lab worlds all --out lab-worlds --found    # instead: only the worlds that the searches found",
-        "lab report papers lab-worlds --out docs",
-        "lab report papers lab-worlds --out docs --check",
-    ]);
-    page.paragraph(
-        "The same search gives the same bytes. The sentences at the top and the reasons for claims that hold \
-         nowhere are written by people, in `fidelity/summary.md` and `fidelity/reasons.toml`. The numbers in the \
-         sentences are filled in, and a reason for a claim that does hold somewhere is an error.",
-    );
+    fn repetition(&self, page: &mut Markdown) {
+        page.heading(2, "How to repeat it");
+        let searches = self.fidelity.test_beds.iter().filter_map(|bed| {
+            let search = bed.search.as_ref()?;
+            Some(search.command(&bed.name))
+        });
+        let report = [
+            "lab report papers lab-worlds --out docs".to_owned(),
+            "lab report papers lab-worlds --out docs --check".to_owned(),
+        ];
+        page.code(&searches.chain(report).collect::<Vec<_>>());
+        page.paragraph(
+            "The same search gives the same bytes. The sentences at the top and the reasons for claims that hold \
+             nowhere are written by people, in `fidelity/summary.md` and `fidelity/reasons.toml`. The numbers in the \
+             sentences are filled in, and a reason for a claim that does hold somewhere is an error.",
+        );
+    }
 }
 
 /// File name of a test bed's landscape.

@@ -2,6 +2,7 @@
 //! as `fidelity.json` has them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
@@ -246,6 +247,23 @@ impl BedSearch {
             short_trial: ShortTrial::of(search),
             as_good: outcome.as_good,
         }
+    }
+
+    /// The command that makes it again below the directory `lab-worlds`, for the test bed `name`.
+    pub(super) fn command(&self, name: &str) -> String {
+        let mut command = format!("lab worlds {name}");
+        match &self.sample {
+            Some(sample) => {
+                command.push_str(if self.quick { " --quick" } else { "" });
+                let _ = write!(command, " --worlds {}", sample.worlds);
+                // The default seed is 1.
+                if let Some(seed) = self.seed.filter(|seed| *seed != 1) {
+                    let _ = write!(command, " --seed {seed}");
+                }
+            }
+            None => command.push_str(" --found"),
+        }
+        format!("{command} --out lab-worlds/{name}")
     }
 }
 
