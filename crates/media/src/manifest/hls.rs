@@ -1,127 +1,185 @@
-//! HLS playlists (RFC 8216), main and media.
+//! HLS playlists (RFC 8216), main and media, read line by line: each line costs time and memory in proportion to its
+//! own length, however the lines before it look.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
-use m3u8_rs::{AlternativeMediaType, MasterPlaylist, MediaPlaylist, Playlist};
 use playrate_units::Bitrate;
 
+use super::counter::Counter;
 use super::location::Location;
-use super::{Component, Counter, LONGEST, Manifest, ManifestRepresentation, Variant, line_at};
+use super::values::excerpt;
+use super::{Component, LONGEST, Manifest, ManifestRepresentation, Piece, Variant, line_at};
 use crate::error::MediaError;
 
 const FIX: &str = "write the playlist again with its packager (docs/media.md)";
 
+/// Tags that only main playlists have.
+const MAIN_TAGS: [&str; 5] = [
+    "#EXT-X-STREAM-INF",
+    "#EXT-X-I-FRAME-STREAM-INF",
+    "#EXT-X-MEDIA",
+    "#EXT-X-SESSION-KEY",
+    "#EXT-X-SESSION-DATA",
+];
+/// Tags that only media playlists have.
+const MEDIA_TAGS: [&str; 9] = [
+    "#EXTINF",
+    "#EXT-X-TARGETDURATION",
+    "#EXT-X-MEDIA-SEQUENCE",
+    "#EXT-X-ENDLIST",
+    "#EXT-X-PLAYLIST-TYPE",
+    "#EXT-X-I-FRAMES-ONLY",
+    "#EXT-X-BYTERANGE",
+    "#EXT-X-KEY",
+    "#EXT-X-MAP",
+];
+
 /// Reads a playlist of either kind.
 pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, MediaError> {
-    let text = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-    if let Err(error) = std::str::from_utf8(text) {
-        return Err(malformed(text, error.valid_up_to(), "it is not UTF-8"));
-    }
+    let text = std::str::from_utf8(content).map_err(|error| {
+        let line = line_at(content, error.valid_up_to());
+        malformed(line, "it is not UTF-8")
+    })?;
+    let text = text.trim_start_matches('\u{feff}');
     // RFC 8216 §4.3.1.1.
-    if !text.starts_with(b"#EXTM3U") {
-        return Err(malformed(text, 0, "a playlist begins with #EXTM3U"));
+    if !text.starts_with("#EXTM3U") {
+        return Err(malformed(1, "a playlist begins with #EXTM3U"));
     }
-    let Ok((rest, playlist)) = m3u8_rs::parse_playlist(text) else {
-        return Err(malformed(
-            text,
-            0,
-            "the text after #EXTM3U cannot be read as a playlist (RFC 8216)",
-        ));
-    };
-    // The parser stops where it understands no more.
-    let rest = rest.trim_ascii_start();
-    if !rest.is_empty() {
-        let line = String::from_utf8_lossy(rest.split(|&byte| byte == b'\n').next().unwrap_or_default());
-        let line: String = line.trim_end().chars().take(80).collect();
-        let at = text.len() - rest.len();
-        return Err(malformed(text, at, format!("`{line}` cannot be understood")));
-    }
-    match playlist {
-        Playlist::MasterPlaylist(main) => variants(&main, text, location).map(Manifest::Main),
-        Playlist::MediaPlaylist(media) => representation(&media, text, location).map(Manifest::Media),
+    let kind = lines(text).find_map(|(_, line)| {
+        let tag = line.split(':').next().unwrap_or_default();
+        match (MAIN_TAGS.contains(&tag), MEDIA_TAGS.contains(&tag)) {
+            (false, false) => None,
+            (is_main, _) => Some(is_main),
+        }
+    });
+    if kind == Some(true) {
+        variants(text, location).map(Manifest::Main)
+    } else {
+        representation(text, location).map(Manifest::Media)
     }
 }
 
-/// The error for the byte `at` of `text`.
-fn malformed(text: &[u8], at: usize, problem: impl Into<String>) -> MediaError {
+/// The error for a line, counted from 1.
+fn malformed(line: usize, problem: impl Into<String>) -> MediaError {
     MediaError::Manifest {
-        line: line_at(text, at),
+        line,
         problem: problem.into(),
         fix: FIX,
     }
 }
 
-/// Byte offset of `line` in `text`, for errors.
-fn find(text: &[u8], line: &str) -> usize {
-    let wanted = line.as_bytes();
-    let found = text
-        .split_inclusive(|&byte| byte == b'\n')
-        .try_fold(0, |at, candidate| {
-            if candidate.trim_ascii() == wanted {
-                Err(at)
-            } else {
-                Ok(at + candidate.len())
-            }
-        });
-    found.err().unwrap_or(0)
+/// The lines with their numbers from 1, without those that are empty.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(at, line)| (at + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty())
 }
 
-fn variants(main: &MasterPlaylist, text: &[u8], location: &Location) -> Result<Vec<Variant>, MediaError> {
+/// The attributes of a tag (RFC 8216 §4.2): names and values, without the quotes.
+fn attributes(mut list: &str) -> impl Iterator<Item = (&str, &str)> {
+    std::iter::from_fn(move || {
+        let (name, value) = list.split_once('=')?;
+        let (value, rest) = match value.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => value.split_at(value.find(',').unwrap_or(value.len())),
+        };
+        list = rest.trim_start().trim_start_matches(',');
+        Some((name.trim(), value))
+    })
+}
+
+fn number(at: usize, name: &str, value: &str) -> Result<u64, MediaError> {
+    let wrong = |_| malformed(at, format!("{name} `{}` is not a number", excerpt(value)));
+    value.trim().parse().map_err(wrong)
+}
+
+fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError> {
     let mut counter = Counter::default();
-    let mut groups: Vec<(AlternativeMediaType, &str)> = Vec::new();
-    let mut found = Vec::new();
-    // Streams of key frames alone are for seeking, not for watching.
-    for stream in main.variants.iter().filter(|stream| !stream.is_i_frame) {
-        counter.one_more()?;
-        if stream.uri.trim().is_empty() {
-            return Err(malformed(text, 0, "it names a stream without its playlist"));
+    let mut groups = BTreeMap::new();
+    let mut streams = Vec::new();
+    let mut media = Vec::new();
+    // A stream and its line; its playlist is the next line that is no tag.
+    let mut stream: Option<(usize, ManifestRepresentation)> = None;
+    let no_playlist = |at| malformed(at, "it names a stream without its playlist");
+    for (at, line) in lines(text) {
+        if let Some(list) = line.strip_prefix("#EXT-X-STREAM-INF:") {
+            if let Some((at, _)) = stream.replace((at, declared_stream(at, list)?)) {
+                return Err(no_playlist(at));
+            }
+        } else if let Some(list) = line.strip_prefix("#EXT-X-MEDIA:") {
+            let (mut kind, mut group, mut uri) = ("", "", None);
+            for (name, value) in attributes(list) {
+                match name {
+                    "TYPE" => kind = value,
+                    "GROUP-ID" => group = value,
+                    "URI" => uri = Some(value),
+                    _ => {}
+                }
+            }
+            // Without a playlist of its own it is part of the streams.
+            let Some(uri) = uri else { continue };
+            counter.one_more_representation()?;
+            let next = groups.len() + 1;
+            let declared = ManifestRepresentation {
+                set: *groups.entry((kind, group)).or_insert(next),
+                component: match kind {
+                    "AUDIO" => Component::Audio,
+                    "VIDEO" => Component::Video,
+                    _ => Component::Other,
+                },
+                ..ManifestRepresentation::default()
+            };
+            media.push(variant(&counter.join(location, uri)?, declared));
+        } else if !line.starts_with('#')
+            && let Some((_, declared)) = stream.take()
+        {
+            counter.one_more_representation()?;
+            streams.push(variant(&counter.join(location, line)?, declared));
         }
-        let rate = stream.average_bandwidth.unwrap_or(stream.bandwidth);
-        let resolution = stream.resolution.and_then(|resolution| {
-            u32::try_from(resolution.width)
-                .ok()
-                .zip(u32::try_from(resolution.height).ok())
-        });
-        let is_video = resolution.is_some() || stream.codecs.as_deref().is_none_or(has_video);
-        let component = if is_video {
+    }
+    if let Some((at, _)) = stream {
+        return Err(no_playlist(at));
+    }
+    if streams.is_empty() {
+        return Err(malformed(1, "it names no streams (#EXT-X-STREAM-INF)"));
+    }
+    streams.append(&mut media);
+    Ok(streams)
+}
+
+/// A stream as `#EXT-X-STREAM-INF` in line `at` describes it.
+fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, MediaError> {
+    let (mut peak, mut average, mut resolution, mut codecs) = (None, None, None, None);
+    for (name, value) in attributes(list) {
+        match name {
+            "BANDWIDTH" => peak = Some(number(at, name, value)?),
+            "AVERAGE-BANDWIDTH" => average = Some(number(at, name, value)?),
+            "RESOLUTION" => {
+                let size = value.split_once(['x', 'X']);
+                resolution = size.and_then(|(width, height)| width.parse().ok().zip(height.parse().ok()));
+            }
+            "CODECS" => codecs = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    let is_video = resolution.is_some() || codecs.as_deref().is_none_or(has_video);
+    Ok(ManifestRepresentation {
+        component: if is_video {
             Component::Video
         } else {
             Component::Audio
-        };
-        let declared = ManifestRepresentation {
-            component,
-            codecs: stream.codecs.clone(),
-            resolution,
-            declared_rate: Some(Bitrate::from_bits_per_second(rate)).filter(|&rate| rate > Bitrate::ZERO),
-            ..ManifestRepresentation::default()
-        };
-        found.push(variant(&location.join(&stream.uri), declared));
-    }
-    if found.is_empty() {
-        return Err(malformed(text, 0, "it names no streams (#EXT-X-STREAM-INF)"));
-    }
-    for medium in &main.alternatives {
-        // Without a playlist of its own it is part of the streams.
-        let Some(uri) = &medium.uri else { continue };
-        counter.one_more()?;
-        let group = (medium.media_type.clone(), medium.group_id.as_str());
-        let known = groups.iter().position(|known| *known == group);
-        let set = known.unwrap_or_else(|| {
-            groups.push(group);
-            groups.len() - 1
-        });
-        let declared = ManifestRepresentation {
-            set: set + 1,
-            component: match medium.media_type {
-                AlternativeMediaType::Audio => Component::Audio,
-                AlternativeMediaType::Video => Component::Video,
-                _ => Component::Other,
-            },
-            ..ManifestRepresentation::default()
-        };
-        found.push(variant(&location.join(uri), declared));
-    }
-    Ok(found)
+        },
+        codecs,
+        resolution,
+        declared_rate: average
+            .or(peak)
+            .map(Bitrate::from_bits_per_second)
+            .filter(|&rate| rate > Bitrate::ZERO),
+        ..ManifestRepresentation::default()
+    })
 }
 
 /// The media playlist at `playlist`, described by `declared`.
@@ -144,62 +202,114 @@ fn has_video(codecs: &str) -> bool {
         .any(|codec| VIDEO.iter().any(|known| codec.trim().starts_with(known)))
 }
 
-fn representation(
-    media: &MediaPlaylist,
-    text: &[u8],
-    location: &Location,
-) -> Result<ManifestRepresentation, MediaError> {
+fn representation(text: &str, location: &Location) -> Result<ManifestRepresentation, MediaError> {
     let mut counter = Counter::default();
-    let mut pieces = Vec::with_capacity(media.segments.len());
+    let mut pieces = Vec::new();
+    let mut initialization = None;
+    let mut live = true;
+    let mut duration = None;
+    let mut range: Option<ByteRange> = None;
     // Where the last range of a file ended: one without an offset begins there (RFC 8216 §4.3.2.2).
     let mut ended: Option<(&str, u64)> = None;
-    for segment in &media.segments {
-        counter.one_more()?;
-        let at = || find(text, &segment.uri);
-        let duration = Duration::try_from_secs_f32(segment.duration).unwrap_or_default();
-        if duration.is_zero() || duration > LONGEST {
-            let problem = format!(
-                "`{}` needs an #EXTINF with its duration, above 0 s and at most 366 days",
-                segment.uri
-            );
-            return Err(malformed(text, at(), problem));
+    for (at, line) in lines(text) {
+        if let Some(text) = line.strip_prefix("#EXTINF:") {
+            duration = playing_time(text);
+        } else if let Some(text) = line.strip_prefix("#EXT-X-BYTERANGE:") {
+            range = Some(ByteRange::read(at, text)?);
+        } else if let Some(list) = line.strip_prefix("#EXT-X-MAP:") {
+            let map = segment_map(at, list, location, &mut counter)?;
+            // It holds for all segments that follow it (RFC 8216 §4.3.2.5).
+            initialization.get_or_insert(map);
+        } else if line == "#EXT-X-ENDLIST" {
+            live = false;
+        } else if !line.starts_with('#') {
+            counter.one_more_segment()?;
+            let duration = duration.take().ok_or_else(|| {
+                let name = excerpt(line);
+                let problem =
+                    format!("`{name}` needs an #EXTINF with its duration, above 0 s and at most 366 days");
+                malformed(at, problem)
+            })?;
+            let bytes = match range.take() {
+                None => None,
+                Some(range) => {
+                    let follows = ended.filter(|(uri, _)| *uri == line).map(|(_, end)| end);
+                    let problem = "#EXT-X-BYTERANGE has no offset, and no range of its file precedes it: write \
+                                   LENGTH@OFFSET";
+                    let first = range.offset.or(follows);
+                    let first = first.ok_or_else(|| malformed(at, problem))?;
+                    ended = Some((line, range.starting_at(first).end));
+                    Some(range.starting_at(first))
+                }
+            };
+            pieces.push(counter.join(location, line)?.piece(bytes, Some(duration)));
         }
-        let bytes = match &segment.byte_range {
-            None => None,
-            Some(range) => {
-                let follows = ended.filter(|(uri, _)| *uri == segment.uri).map(|(_, end)| end);
-                let problem = "#EXT-X-BYTERANGE has no offset, and no range of its file precedes it: write \
-                               LENGTH@OFFSET";
-                let first = range.offset.or(follows);
-                let first = first.ok_or_else(|| malformed(text, at(), problem))?;
-                let end = first.saturating_add(range.length);
-                ended = Some((&segment.uri, end));
-                Some(first..end)
-            }
-        };
-        pieces.push(location.join(&segment.uri).piece(bytes, Some(duration)));
     }
-    if pieces.is_empty() && media.end_list {
+    if pieces.is_empty() && !live {
         return Err(malformed(
-            text,
-            0,
+            1,
             "the playlist has no segments: at least one #EXTINF with its file is needed",
         ));
     }
-    // `EXT-X-MAP` holds for all segments that follow it (RFC 8216 §4.3.2.5).
-    let map = media.segments.iter().find_map(|segment| segment.map.as_ref());
-    let initialization = map.map(|map| {
-        let bytes = map.byte_range.as_ref().map(|range| {
-            let first = range.offset.unwrap_or(0);
-            first..first.saturating_add(range.length)
-        });
-        location.join(&map.uri).piece(bytes, None)
-    });
     Ok(ManifestRepresentation {
         id: location.file_name(),
         initialization,
-        live: !media.end_list,
+        live,
         pieces,
         ..ManifestRepresentation::default()
     })
+}
+
+/// The duration in `#EXTINF:DURATION,TITLE`; `None` if it is none that a segment can have.
+fn playing_time(text: &str) -> Option<Duration> {
+    let seconds = text.split(',').next()?.trim().parse().ok()?;
+    let duration = Duration::try_from_secs_f64(seconds).ok()?;
+    (!duration.is_zero() && duration <= LONGEST).then_some(duration)
+}
+
+/// The initialisation segment that an `#EXT-X-MAP` in line `at` names.
+fn segment_map(
+    at: usize,
+    list: &str,
+    location: &Location,
+    counter: &mut Counter,
+) -> Result<Piece, MediaError> {
+    let (mut uri, mut bytes) = (None, None);
+    for (name, value) in attributes(list) {
+        match name {
+            "URI" => uri = Some(value),
+            "BYTERANGE" => {
+                let range = ByteRange::read(at, value)?;
+                bytes = Some(range.starting_at(range.offset.unwrap_or(0)));
+            }
+            _ => {}
+        }
+    }
+    let uri = uri.ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
+    Ok(counter.join(location, uri)?.piece(bytes, None))
+}
+
+/// `LENGTH@OFFSET` (RFC 8216 §4.3.2.2); the offset may be missing.
+#[derive(Clone, Copy, Debug)]
+struct ByteRange {
+    length: u64,
+    offset: Option<u64>,
+}
+
+impl ByteRange {
+    fn read(at: usize, text: &str) -> Result<Self, MediaError> {
+        let (length, offset) = match text.split_once('@') {
+            Some((length, offset)) => (length, Some(offset)),
+            None => (text, None),
+        };
+        Ok(Self {
+            length: number(at, "BYTERANGE", length)?,
+            offset: offset.map(|offset| number(at, "BYTERANGE", offset)).transpose()?,
+        })
+    }
+
+    /// The bytes, if the first is `first`.
+    fn starting_at(self, first: u64) -> Range<u64> {
+        first..first.saturating_add(self.length)
+    }
 }

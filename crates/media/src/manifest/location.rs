@@ -25,6 +25,11 @@ impl Location {
         Self(url)
     }
 
+    /// Length of its URL in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |url| url.as_str().len())
+    }
+
     /// The target of `reference` from this base (RFC 3986 §5).
     pub(super) fn join(&self, reference: &str) -> Self {
         Self(self.0.as_ref().and_then(|url| url.join(reference.trim()).ok()))

@@ -6,11 +6,14 @@
 //!
 //! Names are paths below the media directory, so a manifest is read together with its own name.
 
+mod counter;
 mod dash;
 mod hls;
 mod location;
+mod scope;
 mod template;
 mod values;
+mod xml;
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,10 +25,8 @@ use crate::error::MediaError;
 
 /// Most bytes of a manifest. A ten-hour title in 2 s segments, every one listed, has about 2 MB.
 const LARGEST: Bytes = Bytes::new(16 << 20);
-/// Longest time accepted. Sums over [`SEGMENTS`] of them fit into a `Duration`.
+/// Longest time accepted. Sums over all segments of a manifest fit into a `Duration`.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Most segments that a manifest may name, over all representations.
-const SEGMENTS: usize = 500_000;
 
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,22 +159,7 @@ fn line_at(text: &[u8], at: usize) -> usize {
     before.split(|&byte| byte == b'\n').count()
 }
 
-/// Counts the segments of a manifest.
-#[derive(Debug, Default)]
-struct Counter(usize);
-
-impl Counter {
-    fn one_more(&mut self) -> Result<(), MediaError> {
-        self.0 += 1;
-        if self.0 > SEGMENTS {
-            return Err(MediaError::ManifestTooLarge {
-                what: "segments",
-                limit: SEGMENTS as u64,
-            });
-        }
-        Ok(())
-    }
-}
-
+#[cfg(test)]
+mod hostile_tests;
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,19 @@
 //! Segment templates (ISO/IEC 23009-1 §5.3.9.4.4): `seg-$RepresentationID$-$Number%05d$.m4s`.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::values::excerpt;
+
 /// A template, read once and filled in for every segment.
 #[derive(Debug)]
-pub(super) struct Template {
-    parts: Vec<TemplatePart>,
+pub(super) struct Template<'a> {
+    parts: Vec<TemplatePart<'a>>,
 }
 
 #[derive(Debug)]
-enum TemplatePart {
-    Text(String),
+enum TemplatePart<'a> {
+    Text(Cow<'a, str>),
     Number { width: usize },
     Time { width: usize },
 }
@@ -16,37 +21,38 @@ enum TemplatePart {
 /// Widest number that is written out; more digits than a `u64` has are padding without end.
 const WIDEST: usize = 32;
 
-impl Template {
+impl<'a> Template<'a> {
     /// Reads a template of the representation `id` with this `@bandwidth`. The error describes the problem.
-    pub(super) fn read(text: &str, id: &str, bandwidth: Option<u64>) -> Result<Self, String> {
+    pub(super) fn read(text: &'a str, id: &'a str, bandwidth: Option<u64>) -> Result<Self, String> {
         let mut parts = Vec::new();
         // Between two dollar signs stands an identifier; between two identifiers, text.
         for (at, piece) in text.split('$').enumerate() {
             if at.is_multiple_of(2) {
-                parts.push(TemplatePart::Text(piece.to_owned()));
+                parts.push(TemplatePart::Text(piece.into()));
                 continue;
             }
             let (name, width) = match piece.split_once('%') {
                 Some((name, format)) => (
                     name,
-                    width(format).ok_or_else(|| format!("`%{format}` is not a width such as %05d"))?,
+                    width(format)
+                        .ok_or_else(|| format!("`%{}` is not a width such as %05d", excerpt(format)))?,
                 ),
                 None => (piece, 1),
             };
             parts.push(match name {
-                "" => TemplatePart::Text("$".to_owned()),
-                "RepresentationID" => TemplatePart::Text(id.to_owned()),
+                "" => TemplatePart::Text("$".into()),
+                "RepresentationID" => TemplatePart::Text(id.into()),
                 "Bandwidth" => TemplatePart::Text(match bandwidth {
-                    Some(bandwidth) => format!("{bandwidth:0width$}"),
+                    Some(bandwidth) => format!("{bandwidth:0width$}").into(),
                     None => return Err("$Bandwidth$ of a representation without @bandwidth".to_owned()),
                 }),
                 "Number" => TemplatePart::Number { width },
                 "Time" => TemplatePart::Time { width },
-                other => return Err(format!("`${other}$` is not known")),
+                other => return Err(format!("`${}$` is not known", excerpt(other))),
             });
         }
         if text.split('$').count().is_multiple_of(2) {
-            return Err(format!("`{text}` has a $ without another"));
+            return Err(format!("`{}` has a $ without another", excerpt(text)));
         }
         Ok(Self { parts })
     }
@@ -58,14 +64,26 @@ impl Template {
             .any(|part| !matches!(part, TemplatePart::Text(_)))
     }
 
+    /// Most bytes of a reference that it makes.
+    pub(super) fn longest(&self) -> usize {
+        let lengths = self.parts.iter().map(|part| match part {
+            TemplatePart::Text(text) => text.len(),
+            TemplatePart::Number { .. } | TemplatePart::Time { .. } => WIDEST,
+        });
+        lengths.fold(0, usize::saturating_add)
+    }
+
     /// The reference of the segment of this number that starts at this time.
     pub(super) fn fill(&self, number: u64, time: u64) -> String {
-        let filled = self.parts.iter().map(|part| match part {
-            TemplatePart::Text(text) => text.clone(),
-            TemplatePart::Number { width } => format!("{number:0width$}"),
-            TemplatePart::Time { width } => format!("{time:0width$}"),
-        });
-        filled.collect()
+        let mut reference = String::new();
+        for part in &self.parts {
+            let _ = match part {
+                TemplatePart::Text(text) => reference.write_str(text),
+                TemplatePart::Number { width } => write!(reference, "{number:0width$}"),
+                TemplatePart::Time { width } => write!(reference, "{time:0width$}"),
+            };
+        }
+        reference
     }
 }
 

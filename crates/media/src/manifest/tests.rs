@@ -335,7 +335,23 @@ fn ranges_without_an_offset_follow_each_other() {
     5,
     "no offset"
 )]
-#[case::no_uri("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n", 1, "without its playlist")]
+#[case::no_uri("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n", 2, "without its playlist")]
+#[case::two_streams_one_uri(
+    "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n#EXT-X-STREAM-INF:BANDWIDTH=2\na.m3u8\n",
+    2,
+    "without its playlist"
+)]
+#[case::bad_rate(
+    "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=fast\na.m3u8\n",
+    2,
+    "BANDWIDTH `fast` is not a number"
+)]
+#[case::bad_range(
+    "#EXTM3U\n#EXTINF:3,\n#EXT-X-BYTERANGE:5@x\na.ts\n#EXT-X-ENDLIST\n",
+    3,
+    "BYTERANGE `x` is not a number"
+)]
+#[case::bad_map("#EXTM3U\n#EXTINF:3,\n#EXT-X-MAP:FILE=\"a\"\na.ts\n", 3, "no URI")]
 fn a_bad_playlist_names_line_problem_and_fix(#[case] text: &str, #[case] line: usize, #[case] problem: &str) {
     let error = Manifest::read("bad.m3u8", text.as_bytes()).unwrap_err();
     let said = error.to_string();

@@ -1,4 +1,4 @@
-//! Values in manifests: times and ranges of bytes.
+//! Values in manifests: times and ranges of bytes; what errors show of them.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -49,4 +49,10 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|&time| time <= LONGEST)
+}
+
+/// The begin of a text, for an error. A hostile value may have megabytes.
+pub(super) fn excerpt(text: &str) -> &str {
+    let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default()
 }

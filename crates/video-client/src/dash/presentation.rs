@@ -1,5 +1,6 @@
 //! [`Presentation`]: the representations and segments of a title, as this player needs them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -51,6 +52,12 @@ pub struct MediaSegment {
     pub frames: u32,
 }
 
+impl Representation {
+    fn durations(&self) -> impl Iterator<Item = Duration> {
+        self.segments.iter().map(|segment| segment.duration)
+    }
+}
+
 impl Presentation {
     /// A presentation of these representations, in any order.
     ///
@@ -63,21 +70,12 @@ impl Presentation {
             return Err(PresentationError::Empty);
         }
         let duration = first.segments.iter().map(|segment| segment.duration).sum();
-        for (at, one) in representations.iter().enumerate() {
-            if representations
-                .iter()
-                .skip(at + 1)
-                .any(|other| other.name == one.name)
-            {
+        let mut names = BTreeSet::new();
+        for one in &representations {
+            if !names.insert(one.name.as_str()) {
                 return Err(PresentationError::SameName(one.name.clone()));
             }
-            let cut = |it: &Representation| {
-                it.segments
-                    .iter()
-                    .map(|segment| segment.duration)
-                    .collect::<Vec<_>>()
-            };
-            if cut(one) != cut(first) {
+            if !one.durations().eq(first.durations()) {
                 return Err(PresentationError::Unaligned(first.name.clone(), one.name.clone()));
             }
             let empty = |segment: &MediaSegment| {

@@ -1,0 +1,138 @@
+//! [`Scope`]: a representation of an MPD with the elements around it. The children of an element are walked once, not
+//! once for each representation in it.
+
+use std::time::Duration;
+
+use roxmltree::Node;
+
+use super::location::Location;
+
+/// A period, an adaptation set or a representation, with the children that matter.
+#[derive(Debug)]
+pub(super) struct Level<'a> {
+    pub(super) node: Node<'a, 'a>,
+    pub(super) base_url: Option<Node<'a, 'a>>,
+    pub(super) content: Option<Node<'a, 'a>>,
+    template: Option<Addressing<'a>>,
+    list: Option<Addressing<'a>>,
+    base: Option<Addressing<'a>>,
+    /// The elements of the next level.
+    pub(super) inner: Vec<Node<'a, 'a>>,
+}
+
+impl<'a> Level<'a> {
+    /// Reads the children of `node`, those called `inner` as the next level. Of the others the first of its name
+    /// counts, in whatever namespace.
+    pub(super) fn read(node: Node<'a, 'a>, inner: &str) -> Self {
+        let mut level = Self {
+            node,
+            base_url: None,
+            content: None,
+            template: None,
+            list: None,
+            base: None,
+            inner: Vec::new(),
+        };
+        for child in node.children().filter(Node::is_element) {
+            let place = match child.tag_name().name() {
+                "BaseURL" => {
+                    level.base_url.get_or_insert(child);
+                    continue;
+                }
+                "ContentComponent" => {
+                    level.content.get_or_insert(child);
+                    continue;
+                }
+                "SegmentTemplate" => &mut level.template,
+                "SegmentList" => &mut level.list,
+                "SegmentBase" => &mut level.base,
+                name => {
+                    if name == inner {
+                        level.inner.push(child);
+                    }
+                    continue;
+                }
+            };
+            place.get_or_insert_with(|| Addressing::read(child));
+        }
+        level
+    }
+}
+
+/// An element that says where segments are: `SegmentTemplate`, `SegmentList` or `SegmentBase`.
+#[derive(Debug)]
+pub(super) struct Addressing<'a> {
+    pub(super) node: Node<'a, 'a>,
+    pub(super) initialization: Option<Node<'a, 'a>>,
+    /// The entries (`S`) of its `SegmentTimeline`, if it has one.
+    pub(super) timeline: Option<Vec<Node<'a, 'a>>>,
+    /// The segments that it lists (`SegmentURL`).
+    pub(super) segments: Vec<Node<'a, 'a>>,
+}
+
+impl<'a> Addressing<'a> {
+    fn read(node: Node<'a, 'a>) -> Self {
+        let mut found = Self {
+            node,
+            initialization: None,
+            timeline: None,
+            segments: Vec::new(),
+        };
+        let is_entry = |node: &Node| node.tag_name().name() == "S";
+        for child in node.children() {
+            match child.tag_name().name() {
+                "Initialization" => {
+                    found.initialization.get_or_insert(child);
+                }
+                "SegmentTimeline" => {
+                    let entries = || child.children().filter(is_entry).collect();
+                    found.timeline.get_or_insert_with(entries);
+                }
+                "SegmentURL" => found.segments.push(child),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// Elements of one kind around a representation, the innermost first: attributes that it lacks are taken from those
+/// outside.
+pub(super) type Chain<'s, 'a> = Vec<&'s Addressing<'a>>;
+
+/// One representation, with the elements around it.
+pub(super) struct Scope<'s, 'a> {
+    pub(super) period: &'s Level<'a>,
+    /// The period's number, from 0.
+    pub(super) at: usize,
+    pub(super) set: &'s Level<'a>,
+    /// The adaptation set's number in the whole MPD, from 0.
+    pub(super) set_number: usize,
+    pub(super) representation: &'s Level<'a>,
+    pub(super) id: &'a str,
+    pub(super) bandwidth: Option<u64>,
+    /// Base of the references in the representation.
+    pub(super) base: Location,
+    /// Duration of the period, if known.
+    pub(super) length: Option<Duration>,
+    pub(super) live: bool,
+}
+
+impl<'s, 'a> Scope<'s, 'a> {
+    pub(super) fn templates(&self) -> Chain<'s, 'a> {
+        self.chain(|level| level.template.as_ref())
+    }
+
+    pub(super) fn lists(&self) -> Chain<'s, 'a> {
+        self.chain(|level| level.list.as_ref())
+    }
+
+    pub(super) fn bases(&self) -> Chain<'s, 'a> {
+        self.chain(|level| level.base.as_ref())
+    }
+
+    fn chain(&self, of: impl Fn(&'s Level<'a>) -> Option<&'s Addressing<'a>>) -> Chain<'s, 'a> {
+        let levels = [self.representation, self.set, self.period];
+        levels.into_iter().filter_map(of).collect()
+    }
+}
