@@ -60,6 +60,13 @@ pub(super) fn announcement(
     for arm in &options.arms {
         let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
     }
+    if !library.bad_titles().is_empty() {
+        let bad = counted(library.bad_titles().len(), "title");
+        let _ = writeln!(
+            text,
+            "Unplayable   {bad}, served as any other file: the log says why"
+        );
+    }
     if let Some(metrics) = metrics {
         let _ = writeln!(text, "Metrics      http://{metrics}/");
     }

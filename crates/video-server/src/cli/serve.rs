@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,7 @@ use playrate_transport::{
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
-use video_server::library::Library;
+use video_server::library::{Library, LibraryError};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
@@ -47,6 +47,11 @@ pub(super) struct ServeOptions {
     /// Serve HTTP/3 only, nothing over TCP
     #[arg(long)]
     pub(super) no_tcp: bool,
+
+    /// Do not start if a title in the directory cannot be played; otherwise such titles are logged, and served as
+    /// any other file
+    #[arg(long)]
+    strict: bool,
 
     /// Origins whose pages may read responses (CORS), separated by commas; * for all
     #[arg(long, value_name = "ORIGINS")]
@@ -120,7 +125,12 @@ pub(super) fn id(long: &str) -> Option<String> {
 
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.log_format);
-    let prepared = prepare(arguments)?;
+    let scan = if arguments.strict {
+        Library::scan_strictly
+    } else {
+        Library::scan
+    };
+    let prepared = prepare(arguments, scan)?;
     if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
             directory = %arguments.media.display(),
@@ -141,8 +151,11 @@ struct Prepared {
     options: ServerOptions,
 }
 
-fn prepare(arguments: &ServeOptions) -> Result<Prepared, Failure> {
-    let library = Library::scan(&arguments.media)
+fn prepare(
+    arguments: &ServeOptions,
+    scan: impl Fn(&Path) -> Result<Library, LibraryError>,
+) -> Result<Prepared, Failure> {
+    let library = scan(&arguments.media)
         .context("--media")
         .map_err(Failure::Input)?;
     let arms = arms(arguments)?;
@@ -163,7 +176,7 @@ fn prepare(arguments: &ServeOptions) -> Result<Prepared, Failure> {
 
 /// Checks everything that `serve` would use except its addresses; returns a summary.
 pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
-    let Prepared { library, arms, .. } = prepare(arguments)?;
+    let Prepared { library, arms, .. } = prepare(arguments, Library::scan_strictly)?;
     let mut found = format!(
         "{} and {} in {}, {}",
         counted(library.titles().count() + library.packaged().len(), "title"),

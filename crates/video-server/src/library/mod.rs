@@ -1,13 +1,13 @@
 //! [`Library`]: the titles and files of a server.
 //!
 //! A directory is read once at the start: every `.mp4` and `.m4v` in it is opened and its index read, so that
-//! a bad one is refused at once, and its average rate is known from then on. Of the index only a
+//! its average rate is known from then on, and a bad one is logged at once. Of the index only a
 //! [`TitleSummary`] is kept; the frames of a thousand films would not fit.
 //!
 //! A file is looked up and opened anew for each request, so files added to the directory later are served at
 //! once. DASH and HLS manifests are read as well: they tell which files are segments of which representation,
 //! and so the rate of a response. An unusable manifest is logged; its files are served like any others,
-//! without a rate.
+//! without a rate, and so is a title that cannot be read: it may be a copy in progress.
 //!
 //! Titles are not indexed while serving: a title that is new, or has changed since the start, is served as it
 //! is, and its rate is unknown until the next start (the log says so). A file that changes *while a response
@@ -93,6 +93,7 @@ pub struct Library {
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
     packaged: PackagedIndex,
+    bad_titles: Vec<BadTitle>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
 }
@@ -103,13 +104,34 @@ impl Library {
         Self::default()
     }
 
-    /// Reads `directory` and the index of every title in it.
+    /// Reads `directory` and the index of every title in it. Titles that cannot be played are logged and left
+    /// out; see [`bad_titles`](Self::bad_titles).
     ///
     /// # Errors
-    /// It cannot be read as a directory, holds more than the limits, or holds titles that cannot be played;
-    /// the error names all such titles and their faults.
+    /// It cannot be read as a directory, holds more than the limits, or holds titles of which none can be
+    /// played; the error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
-        scan::scan(directory)
+        let library = scan::scan(directory)?;
+        for bad in &library.bad_titles {
+            tracing::warn!(
+                error = %bad.error,
+                "a title that cannot be played: its file is served unchanged, its rate is unknown"
+            );
+        }
+        Ok(library)
+    }
+
+    /// Reads `directory` as [`scan`](Self::scan) does, and takes no title that cannot be played.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan), or if a single title cannot be played.
+    pub fn scan_strictly(directory: &Path) -> Result<Self, LibraryError> {
+        let library = scan::scan(directory)?;
+        if library.bad_titles.is_empty() {
+            Ok(library)
+        } else {
+            Err(LibraryError::BadTitles(library.bad_titles))
+        }
     }
 
     /// Adds a title from another source, under `name` (`/` between segments, none in front).
@@ -160,6 +182,11 @@ impl Library {
     /// Messages about unusable manifests: file, line, problem and correction of each.
     pub fn bad_manifests(&self) -> &[String] {
         &self.packaged.bad
+    }
+
+    /// Titles of the directory that cannot be played, with their faults.
+    pub fn bad_titles(&self) -> &[BadTitle] {
+        &self.bad_titles
     }
 
     /// Number of files that were not titles when the directory was read.

@@ -13,6 +13,9 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::http::path::ResourceName;
 
+/// Most segments of a manifest, those of single files included. Each piece of a manifest may be a file of thousands.
+const SEGMENTS: usize = 500_000;
+
 /// A title in representations, as one manifest names them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -176,7 +179,22 @@ impl ManifestReader<'_> {
         self.packaged.bad.push(error.to_string());
     }
 
+    fn leave_out(&mut self, why: String) {
+        tracing::warn!("{why}");
+        self.packaged.bad.push(why);
+    }
+
     fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<ManifestRepresentation>) {
+        let pieces = representations.iter().flat_map(|one| &one.pieces);
+        let count: usize = pieces.map(|piece| self.cuts(piece).map_or(1, <[_]>::len)).sum();
+        if count > SEGMENTS {
+            self.leave_out(format!(
+                "{}: it has {count} segments, those of the files that it names included; split the title so that \
+                 there are at most {SEGMENTS}",
+                path.display()
+            ));
+            return;
+        }
         let mut summaries = Vec::new();
         let mut files: BTreeMap<ResourceName, Vec<KnownSegment>> = BTreeMap::new();
         let (mut missing, mut segments) = (0, 0);
@@ -198,13 +216,11 @@ impl ManifestReader<'_> {
             (false, false) => None,
         };
         if let Some(lacks) = lacks {
-            let why = format!(
+            self.leave_out(format!(
                 "{}: {lacks} that it names is in the media directory; \
                  put them where it says, or serve another directory",
                 path.display()
-            );
-            tracing::warn!("{why}");
-            self.packaged.bad.push(why);
+            ));
             return;
         }
         if missing > 0 {
@@ -288,18 +304,23 @@ impl ManifestReader<'_> {
 
     /// A piece, or if it is a file that was read as a title, the segments that are in there.
     fn cut(&self, piece: Piece) -> Vec<(Option<ResourceName>, Cut)> {
-        let Piece {
-            file,
-            bytes,
-            duration,
-            ..
-        } = piece;
-        let file = file.as_deref().and_then(named);
-        match file.as_ref().and_then(|file| self.cuts.get(file)) {
-            Some(cuts) if bytes.is_none() && !cuts.is_empty() => {
-                cuts.iter().map(|cut| (file.clone(), cut.clone())).collect()
-            }
-            _ => vec![(file, Cut { bytes, duration })],
+        let file = piece.file.as_deref().and_then(named);
+        match self.cuts(&piece) {
+            Some(cuts) => cuts.iter().map(|cut| (file.clone(), cut.clone())).collect(),
+            None => vec![(
+                file,
+                Cut {
+                    bytes: piece.bytes,
+                    duration: piece.duration,
+                },
+            )],
         }
+    }
+
+    /// The segments in the file of this piece, if it is all of a file that was read as a title.
+    fn cuts(&self, piece: &Piece) -> Option<&[Cut]> {
+        let whole = piece.file.as_deref().filter(|_| piece.bytes.is_none())?;
+        let cuts = self.cuts.get(&named(whole)?)?;
+        Some(cuts.as_slice()).filter(|cuts| !cuts.is_empty())
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
             other_files += 1;
             continue;
         }
-        if indexed.len() >= TITLES {
+        if indexed.len() + bad.len() >= TITLES {
             return Err(LibraryError::TooLarge {
                 path: directory.to_owned(),
                 limit: TITLES,
@@ -80,18 +80,21 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
             Err(error) => bad.push(BadTitle { path, error }),
         }
     }
-    if !bad.is_empty() {
-        return Err(LibraryError::BadTitles(bad));
-    }
     let packaged = packaged::read(&root, manifests, &cuts);
-    if indexed.is_empty() && packaged.titles.is_empty() && !packaged.bad.is_empty() {
-        return Err(LibraryError::BadManifests(packaged.bad));
+    if indexed.is_empty() && packaged.titles.is_empty() {
+        if !bad.is_empty() {
+            return Err(LibraryError::BadTitles(bad));
+        }
+        if !packaged.bad.is_empty() {
+            return Err(LibraryError::BadManifests(packaged.bad));
+        }
     }
     Ok(Library {
         directory: Some(root),
         indexed,
         sources: BTreeMap::new(),
         packaged,
+        bad_titles: bad,
         other_files,
     })
 }

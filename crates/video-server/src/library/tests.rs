@@ -136,21 +136,52 @@ fn hidden_files_are_neither_indexed_nor_served() {
     assert_eq!(library.titles().count(), 1);
 }
 
-#[test]
-fn every_bad_title_is_named_at_the_start_with_box_and_offset() {
-    let directory = directory();
-    let good = fs::read(directory.path().join("film.mp4")).unwrap();
-    fs::write(directory.path().join("cut.mp4"), &good[..good.len() / 2]).unwrap();
-    fs::write(directory.path().join("text.mp4"), "this is a text").unwrap();
-    let error = Library::scan(directory.path()).unwrap_err();
+/// Two titles that cannot be played.
+fn put_bad_titles(directory: &Path) {
+    let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    fs::write(directory.join("cut.mp4"), &good[..good.len() / 2]).unwrap();
+    fs::write(directory.join("empty.mp4"), "").unwrap();
+}
+
+fn assert_names_the_bad_titles(error: LibraryError) {
     let text = error.to_string();
     let LibraryError::BadTitles(bad) = error else {
         panic!("{error}")
     };
     assert_eq!(bad.len(), 2);
-    for part in ["cut.mp4", "offset", "text.mp4", "not an MP4"] {
+    for part in ["cut.mp4", "offset", "empty.mp4", "the file is empty"] {
         assert!(text.contains(part), "{part} is missing in: {text}");
     }
+}
+
+#[test]
+fn a_title_that_cannot_be_played_does_not_keep_the_others_from_being_served() {
+    let directory = directory();
+    put_bad_titles(directory.path());
+    let library = Library::scan(directory.path()).unwrap();
+    let titles: Vec<_> = library.titles().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(titles, ["film.mp4"]);
+    assert_eq!(library.bad_titles().len(), 2);
+    let cut = open(&library, "cut.mp4");
+    assert_eq!(cut.average_rate, None);
+    assert_eq!(whole(&cut), fs::read(directory.path().join("cut.mp4")).unwrap());
+    assert_names_the_bad_titles(Library::scan_strictly(directory.path()).unwrap_err());
+}
+
+#[test]
+fn a_manifest_is_enough_to_serve_beside_a_title_that_cannot_be_played() {
+    let directory = packaged();
+    put_bad_titles(directory.path());
+    let library = Library::scan(directory.path()).unwrap();
+    assert_eq!((library.packaged().len(), library.bad_titles().len()), (2, 2));
+}
+
+#[test]
+fn titles_of_which_none_can_be_played_are_refused_with_box_and_offset() {
+    let directory = directory();
+    fs::remove_file(directory.path().join("film.mp4")).unwrap();
+    put_bad_titles(directory.path());
+    assert_names_the_bad_titles(Library::scan(directory.path()).unwrap_err());
 }
 
 #[test]
@@ -353,6 +384,27 @@ fn the_segments_of_a_single_file_are_its_fragments() {
         assert_eq!(film.duration_of(&segment.bytes), Some(segment.duration));
     }
     assert_eq!(film.duration_of(&(0..100)), None);
+}
+
+#[test]
+fn a_manifest_cannot_multiply_the_segments_of_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(fixture("fragmented.mp4"), directory.path().join("film.mp4")).unwrap();
+    let whole_files = "<SegmentURL/>".repeat(300_000);
+    let text = format!(
+        "<MPD><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1000\"><BaseURL>film.mp4</BaseURL>\
+         <SegmentList duration=\"1\">{whole_files}</SegmentList></Representation></AdaptationSet></Period></MPD>"
+    );
+    fs::write(directory.path().join("film.mpd"), text).unwrap();
+    let library = Library::scan(directory.path()).unwrap();
+    assert!(library.packaged().is_empty());
+    let [why] = library.bad_manifests() else {
+        panic!("{:?}", library.bad_manifests())
+    };
+    assert!(
+        why.contains("film.mpd") && why.contains("at most 500000"),
+        "{why}"
+    );
 }
 
 #[test]

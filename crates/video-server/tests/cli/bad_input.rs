@@ -75,7 +75,7 @@ fn a_file_in_place_of_a_directory_is_refused() {
 }
 
 #[test]
-fn bad_titles_are_refused_with_file_box_and_offset() {
+fn bad_titles_are_refused_with_file_box_and_offset_if_asked_for() {
     let media = tempfile::tempdir().unwrap();
     let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
     fs::write(media.path().join("good.mp4"), &good).unwrap();
@@ -85,10 +85,20 @@ fn bad_titles_are_refused_with_file_box_and_offset() {
         .flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes())
         .collect();
     fs::write(media.path().join("noise.mp4"), noise).unwrap();
-    let complaint = refused(&["serve", "--media", media.path().to_str().unwrap()]);
+    let path = media.path().to_str().unwrap();
+    let config = media.path().join(".server.toml");
+    fs::write(&config, format!("media = \"{path}\"\n")).unwrap();
     let parts = ["cut.mp4: mdat box at offset", "text.mp4: ", "noise.mp4: "];
-    assert_contains(&complaint, &parts);
-    assert!(!complaint.contains("good.mp4"), "{complaint}");
+    for arguments in [
+        &["serve", "--strict", "--media", path][..],
+        &["check", config.to_str().unwrap()],
+    ] {
+        let complaint = refused(arguments);
+        assert_contains(&complaint, &parts);
+        assert!(!complaint.contains("good.mp4"), "{complaint}");
+    }
+    fs::remove_file(media.path().join("good.mp4")).unwrap();
+    assert_contains(&refused(&["serve", "--media", path]), &parts);
 }
 
 #[test]

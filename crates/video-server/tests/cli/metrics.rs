@@ -60,6 +60,10 @@ async fn get(connection: &Connection, path: &str, cmcd: &str) -> u64 {
 #[tokio::test]
 async fn connections_and_what_their_players_say_show_while_they_last_and_are_counted_after() {
     let media = tempfile::tempdir().unwrap();
+    fs::write(media.path().join("empty.mp4"), "").unwrap();
+    // In a directory of its own: beside it, a file without frames would count as a part of its title.
+    fs::create_dir(media.path().join("packaged")).unwrap();
+    fs::write(media.path().join("packaged/bad.mpd"), "<MPD/>").unwrap();
     let arms = ["--choose-by", "query", "--arm", "b=reno"];
     let serving = serving(media.path(), &arms);
     assert_eq!(connections(&serving)["connections"].as_array().unwrap().len(), 0);
@@ -104,6 +108,8 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert!(one["delivered"].as_u64().unwrap() > 0, "{one}");
 
     let (head, metrics) = request(&serving, "GET /metrics");
+    assert_eq!(metric(&metrics, "playrate_unplayable_titles "), 1);
+    assert_eq!(metric(&metrics, "playrate_unusable_manifests "), 1);
     assert!(
         head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"),
         "{head}"

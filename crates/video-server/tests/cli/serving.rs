@@ -35,6 +35,24 @@ fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
     }
 }
 
+#[test]
+fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
+    let media = media();
+    let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    fs::write(media.path().join("cut.mp4"), &good[..good.len() - 1_000]).unwrap();
+    let serving = Serving::start(media.path(), &[]);
+    let announced = serving.announcement.clone();
+    assert_contains(&announced, &["1 title and 1 other file", "my%20film.mp4"]);
+    assert_contains(
+        serving.announced("Unplayable"),
+        &["1 title, ", "the log says why"],
+    );
+    assert!(!announced.contains("cut.mp4"), "{announced}");
+    let log = serving.stop();
+    assert_eq!(log.matches("cut.mp4").count(), 1, "{log}");
+    assert_contains(&log, &["cannot be played", "cut.mp4: mdat box at offset"]);
+}
+
 #[tokio::test]
 async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     let media = media();

@@ -224,6 +224,18 @@ impl Collector for ServerCollector {
             &players,
         )?;
         put(
+            "unplayable_titles",
+            "Titles of the media directory that could not be read at the start.",
+            None,
+            &gauge(self.server.library().bad_titles().len()),
+        )?;
+        put(
+            "unusable_manifests",
+            "Manifests of the media directory that could not be used at the start.",
+            None,
+            &gauge(self.server.library().bad_manifests().len()),
+        )?;
+        put(
             "admitted_sessions",
             "Connections admitted to media, over TCP as well.",
             None,
