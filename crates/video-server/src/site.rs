@@ -16,6 +16,9 @@ use crate::library::{Library, Resource};
 /// Maximum number of bytes read and handed to the transport at once.
 pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 
+/// Time after which a client may come again that was refused for a lack of file descriptors.
+const EXHAUSTED: Duration = Duration::from_secs(10);
+
 /// A library and its HTTP settings. HTTP/3, HTTP/2 and HTTP/1.1 share one, so their answers are the same.
 #[derive(Debug)]
 pub struct Site {
@@ -171,6 +174,10 @@ impl Site {
                 (answer, Some((name, resource)))
             }
             Ok(None) => (Answer::not_found(method), None),
+            Err(error) if is_exhaustion(&error) => {
+                tracing::warn!(%name, %error, "cannot open a requested resource now");
+                (Answer::unavailable(EXHAUSTED).for_method(method), None)
+            }
             Err(error) => {
                 tracing::error!(%name, %error, "cannot open a requested resource");
                 let why = "the server cannot read this resource".to_owned();
@@ -178,5 +185,19 @@ impl Site {
                 (answer.for_method(method), None)
             }
         }
+    }
+}
+
+/// Returns true if the process or the system has no file descriptor left.
+fn is_exhaustion(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+    }
+    #[cfg(not(unix))]
+    {
+        // ERROR_TOO_MANY_OPEN_FILES
+        error.raw_os_error() == Some(4)
     }
 }

@@ -5,6 +5,7 @@
 mod announce;
 mod config;
 mod controllers;
+mod descriptors;
 mod load;
 mod logging;
 mod metrics;

@@ -23,7 +23,7 @@ use super::metrics::{self, Dashboard, Metrics};
 use super::qlog::Qlog;
 use super::signals::{Signal, Signals};
 use super::tcp::{self, ListenError, TcpServer};
-use super::{Failure, load, logging, print};
+use super::{Failure, descriptors, load, logging, print};
 use tokio::net::TcpListener;
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
@@ -125,6 +125,7 @@ pub(super) fn id(long: &str) -> Option<String> {
 
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.log_format);
+    descriptors::raise_limit();
     let scan = if arguments.strict {
         Library::scan_strictly
     } else {

@@ -1,16 +1,19 @@
-//! [`OpenFile`]: a file in the version that a request opened.
+//! [`OpenFiles`]: the files that responses read, each open once. [`OpenFile`]: one of them, in the version that a
+//! request opened.
 
+use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
 use crate::http::validator::EntityTag;
 
-/// A file that one response reads. A file replaced by another goes on being read as it was; one that is
-/// written to in place gives an error rather than a mix of two versions.
+/// A file that responses read; it is closed when the last of them has ended. A file replaced by another goes on
+/// being read as it was; one that is written to in place gives an error rather than a mix of two versions.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: File,
@@ -22,19 +25,25 @@ pub(super) struct OpenFile {
 struct Version {
     length: u64,
     modified: Option<SystemTime>,
-    /// Inode number; 0 on systems without inodes.
+    /// Number of the device; 0 on systems without inodes.
+    device: u64,
+    /// Inode number; 0 on systems without inodes. No other file has it while this one is open.
     number: u64,
 }
 
 impl Version {
     fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
-        let number = std::os::unix::fs::MetadataExt::ino(metadata);
+        let (device, number) = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.dev(), metadata.ino())
+        };
         #[cfg(not(unix))]
-        let number = 0;
+        let (device, number) = (0, 0);
         Self {
             length: metadata.len(),
             modified: metadata.modified().ok(),
+            device,
             number,
         }
     }
@@ -44,14 +53,77 @@ impl Version {
     }
 }
 
+/// Open files by path. Responses of one version of a file share its descriptor, so a client that requests a file many
+/// times and reads nothing takes one.
+#[derive(Debug, Default)]
+pub(super) struct OpenFiles(Mutex<OpenFilesByPath>);
+
+#[derive(Debug, Default)]
+struct OpenFilesByPath {
+    files: HashMap<PathBuf, Weak<OpenFile>>,
+    /// Number of entries from which on those of closed files are removed.
+    crowded: usize,
+}
+
+/// Fewest entries among which those of closed files are looked for.
+const CROWD: usize = 64;
+
+impl OpenFiles {
+    /// The file at `path` in its present version. Anything but a file (a pipe, a device) is not opened, since that
+    /// might block.
+    pub(super) fn open(&self, path: &Path) -> io::Result<Option<Arc<OpenFile>>> {
+        let Some(version) = OpenFile::version_at(path)? else {
+            return Ok(None);
+        };
+        if let Some(file) = self.lock().find(path, version) {
+            return Ok(Some(file));
+        }
+        // Opening may take long on a slow disk: not under the lock.
+        let Some(opened) = OpenFile::open(path)? else {
+            return Ok(None);
+        };
+        let mut open = self.lock();
+        // Another request may have been faster, and the file may have been replaced since the first look.
+        if let Some(file) = open.find(path, opened.version) {
+            return Ok(Some(file));
+        }
+        Ok(Some(open.insert(path, opened)))
+    }
+
+    /// Number of entries, those of closed files included.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().files.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenFilesByPath> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenFilesByPath {
+    fn find(&self, path: &Path, version: Version) -> Option<Arc<OpenFile>> {
+        let file = self.files.get(path)?.upgrade()?;
+        (file.version == version).then_some(file)
+    }
+
+    /// Adds `file` in place of an older version, which its responses go on reading.
+    fn insert(&mut self, path: &Path, file: OpenFile) -> Arc<OpenFile> {
+        if self.files.len() >= self.crowded {
+            self.files.retain(|_, file| file.strong_count() > 0);
+            self.crowded = (2 * self.files.len()).max(CROWD);
+        }
+        let file = Arc::new(file);
+        self.files.insert(path.to_owned(), Arc::downgrade(&file));
+        file
+    }
+}
+
 impl OpenFile {
-    /// Opens the file at `path`. Anything else (a pipe, a device) is not opened, since that might block.
+    /// Opens the file at `path`; `None` if there is none.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => {}
-            Ok(_) => return Ok(None),
-            Err(error) if super::is_absence(&error) => return Ok(None),
-            Err(error) => return Err(error),
+        if Self::version_at(path)?.is_none() {
+            return Ok(None);
         }
         let file = match File::open(path) {
             Ok(file) => file,
@@ -60,6 +132,16 @@ impl OpenFile {
         };
         let version = Version::of(&file.metadata()?);
         Ok(Some(Self { file, version }))
+    }
+
+    /// The version of the file at `path`; `None` if there is none.
+    fn version_at(path: &Path) -> io::Result<Option<Version>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Ok(Some(Version::of(&metadata))),
+            Ok(_) => Ok(None),
+            Err(error) if super::is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -108,12 +190,20 @@ fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) 
 }
 
 /// Fills `buffer`, which is empty and has room for them, with `length` bytes from `offset` on.
-#[cfg(not(unix))]
-fn read_exact_at(mut file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-
-    // One response reads from a file, so no other reader moves the cursor.
-    file.seek(SeekFrom::Start(offset))?;
+#[cfg(windows)]
+fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
     buffer.resize(length, 0);
-    file.read_exact(buffer)
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..)
+        && !rest.is_empty()
+    {
+        // Does not depend on the file's cursor, which other responses move.
+        match std::os::windows::fs::FileExt::seek_read(file, rest, offset + filled as u64) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

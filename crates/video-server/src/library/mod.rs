@@ -4,10 +4,10 @@
 //! its average rate is known from then on, and a bad one is logged at once. Of the index only a
 //! [`TitleSummary`] is kept; the frames of a thousand films would not fit.
 //!
-//! A file is looked up and opened anew for each request, so files added to the directory later are served at
-//! once. DASH and HLS manifests are read as well: they tell which files are segments of which representation,
-//! and so the rate of a response. An unusable manifest is logged; its files are served like any others,
-//! without a rate, and so is a title that cannot be read: it may be a copy in progress.
+//! A file is looked up anew for each request, so files added to the directory later are served at once; responses of
+//! one version of it share a descriptor. DASH and HLS manifests are read as well: they tell which files are segments
+//! of which representation, and so the rate of a response. An unusable manifest is logged; its files are served like
+//! any others, without a rate, and so is a title that cannot be read: it may be a copy in progress.
 //!
 //! Titles are not indexed while serving: a title that is new, or has changed since the start, is served as it
 //! is, and its rate is unknown until the next start (the log says so). A file that changes *while a response
@@ -30,7 +30,7 @@ use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount};
 
 pub use error::{BadTitle, LibraryError};
-use file::OpenFile;
+use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
 
@@ -90,6 +90,7 @@ struct Indexed {
 pub struct Library {
     /// With all symbolic links resolved.
     directory: Option<PathBuf>,
+    open_files: OpenFiles,
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
     packaged: PackagedIndex,
@@ -238,14 +239,14 @@ impl Library {
         }))
     }
 
-    fn open_file(&self, name: &ResourceName) -> io::Result<Option<OpenFile>> {
+    fn open_file(&self, name: &ResourceName) -> io::Result<Option<Arc<OpenFile>>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
         let found = directory.join(name.as_str()).canonicalize();
         match found {
             // A link may lead elsewhere in the directory, but not out of it.
-            Ok(path) if path.starts_with(directory) => OpenFile::open(&path),
+            Ok(path) if path.starts_with(directory) => self.open_files.open(&path),
             Ok(path) => {
                 let leads_to = path.display();
                 tracing::warn!(%name, %leads_to, "not served: the link leads out of the media directory");
@@ -287,7 +288,7 @@ pub struct Resource {
 #[derive(Debug)]
 enum ResourceContent {
     Source(Arc<dyn MediaSource>),
-    File(OpenFile),
+    File(Arc<OpenFile>),
 }
 
 impl Resource {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Segment, Title};
 
-use super::file::OpenFile;
+use super::file::{OpenFile, OpenFiles};
 use super::packaged::{self, Cut};
 use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
@@ -91,6 +91,7 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
     }
     Ok(Library {
         directory: Some(root),
+        open_files: OpenFiles::default(),
         indexed,
         sources: BTreeMap::new(),
         packaged,

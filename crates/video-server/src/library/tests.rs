@@ -264,6 +264,57 @@ fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn resources_of_one_version_of_a_file_share_a_descriptor_until_the_last_is_gone() {
+    let directory = directory();
+    // Links in /proc lead to where the file is, with all links resolved.
+    let film = directory.path().canonicalize().unwrap().join("film.mp4");
+    let descriptors = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap();
+        let targets = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        targets
+            .filter(|target| target.to_string_lossy().starts_with(&*film.to_string_lossy()))
+            .count()
+    };
+    let library = Library::scan(directory.path()).unwrap();
+    assert_eq!(descriptors(), 0);
+    let many: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
+    assert_eq!(descriptors(), 1);
+    let replacement = directory.path().join("new");
+    fs::copy(fixture("fragmented.mp4"), &replacement).unwrap();
+    fs::rename(&replacement, directory.path().join("film.mp4")).unwrap();
+    let newer: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
+    assert_eq!(descriptors(), 2);
+    for (resource, file) in [
+        (&many[99], "progressive-moov-first.mp4"),
+        (&newer[99], "fragmented.mp4"),
+    ] {
+        assert_eq!(whole(resource), fs::read(fixture(file)).unwrap());
+    }
+    drop(many);
+    assert_eq!(descriptors(), 1);
+    drop(newer);
+    assert_eq!(descriptors(), 0);
+}
+
+#[test]
+fn files_that_were_closed_are_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = OpenFiles::default();
+    let kept = directory.path().join("kept");
+    fs::write(&kept, "x").unwrap();
+    let kept_open = files.open(&kept).unwrap().unwrap();
+    for number in 0..1_000 {
+        let path = directory.path().join(number.to_string());
+        fs::write(&path, "x").unwrap();
+        files.open(&path).unwrap().unwrap();
+    }
+    assert!(files.len() <= 65, "{}", files.len());
+    let again = files.open(&kept).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&kept_open, &again));
+}
+
 #[test]
 fn a_file_that_is_cut_while_it_is_read_gives_an_error() {
     let directory = directory();

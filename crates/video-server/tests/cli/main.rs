@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod config;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod metrics;
 mod process;
 mod qlog;

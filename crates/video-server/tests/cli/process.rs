@@ -18,6 +18,16 @@ pub(crate) fn program() -> Command {
     command
 }
 
+/// The program with a limit set by the shell's `ulimit`.
+#[cfg(target_os = "linux")]
+fn limited(limit: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]);
+    command.arg(env!("CARGO_BIN_EXE_video-server"));
+    command.env_remove("RUST_LOG");
+    command
+}
+
 /// Runs the program to its end.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     program().args(arguments).output().unwrap()
@@ -45,7 +55,23 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts `serve` on a free port of 127.0.0.1 with further `arguments`, and waits until it is ready.
     pub(crate) fn start(media: &Path, arguments: &[&str]) -> Self {
-        let mut child = program()
+        Self::spawn(program(), media, arguments)
+    }
+
+    /// As [`start`](Self::start), with at most `limit` file descriptors.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_with_descriptors(limit: usize, media: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(limited(&format!("-n {limit}")), media, arguments)
+    }
+
+    /// As [`start`](Self::start), with `limit` file descriptors that the server itself may raise.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_below_the_hard_limit(limit: usize, media: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(limited(&format!("-S -n {limit}")), media, arguments)
+    }
+
+    fn spawn(mut program: Command, media: &Path, arguments: &[&str]) -> Self {
+        let mut child = program
             .args(["serve", "--listen", "127.0.0.1:0", "--media"])
             .arg(media)
             .args(arguments)
@@ -101,6 +127,20 @@ impl Serving {
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
         let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         kilobytes * 1024
+    }
+
+    /// The soft and the hard limit of file descriptors.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn descriptor_limits(&self) -> (usize, usize) {
+        let path = format!("/proc/{}/limits", self.child.id());
+        let limits = fs::read_to_string(path).unwrap();
+        let line = limits.lines().find(|line| line.starts_with("Max open files"));
+        let mut numbers = line
+            .unwrap()
+            .split_whitespace()
+            .skip(3)
+            .map(|number| number.parse().unwrap());
+        (numbers.next().unwrap(), numbers.next().unwrap())
     }
 
     #[cfg(target_os = "linux")]

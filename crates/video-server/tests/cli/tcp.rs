@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,17 +21,18 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::process::{Serving, assert_contains, certify, fixture, run, text};
 
 /// Media, and a certificate that clients of TCP can trust.
-struct Site {
+pub(crate) struct Site {
     directory: TempDir,
     certificate: CertificateDer<'static>,
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let media = directory.path().join("media");
         fs::create_dir(&media).unwrap();
@@ -51,11 +52,20 @@ impl Site {
         self.certificate = certify(self.directory.path());
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn serve(&self, arguments: &[&str]) -> Serving {
+    pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
+        self.serve_by(Serving::start, arguments)
+    }
+
+    /// Serves the media with the certificate; `start` starts the program.
+    pub(crate) fn serve_by(
+        &self,
+        start: impl FnOnce(&Path, &[&str]) -> Serving,
+        arguments: &[&str],
+    ) -> Serving {
         let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
         let identity = [
             "--cert",
@@ -63,10 +73,11 @@ impl Site {
             "--key",
             key.to_str().unwrap(),
         ];
-        Serving::start(&self.path("media"), &[&identity, arguments].concat())
+        start(&self.path("media"), &[&identity, arguments].concat())
     }
 
-    async fn connect(&self, address: SocketAddr, version: Version) -> Sender {
+    /// A connection with TLS, for this protocol.
+    pub(crate) async fn open(&self, address: SocketAddr, protocol: &[u8]) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -75,8 +86,6 @@ impl Site {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let newer = version == Version::HTTP_2;
-        let protocol: &[u8] = if newer { b"h2" } else { b"http/1.1" };
         config.alpn_protocols = vec![protocol.to_vec()];
         let stream = TcpStream::connect(address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
@@ -85,6 +94,13 @@ impl Site {
             .await
             .unwrap();
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
+        stream
+    }
+
+    pub(crate) async fn connect(&self, address: SocketAddr, version: Version) -> Sender {
+        let newer = version == Version::HTTP_2;
+        let protocol: &[u8] = if newer { b"h2" } else { b"http/1.1" };
+        let stream = self.open(address, protocol).await;
         let mut driving = JoinSet::new();
         let sending = if newer {
             let executor = TokioExecutor::new();
@@ -106,13 +122,18 @@ enum Sending {
 }
 
 /// A connection of one version.
-struct Sender {
+pub(crate) struct Sender {
     sending: Sending,
     driving: JoinSet<bool>,
 }
 
 impl Sender {
-    async fn start(&mut self, method: Method, path: &str, fields: &[(&str, &str)]) -> Response<Incoming> {
+    pub(crate) async fn start(
+        &mut self,
+        method: Method,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> Response<Incoming> {
         let authority = "localhost";
         let mut request = Request::builder().method(method);
         request = match &self.sending {
@@ -143,7 +164,11 @@ impl Sender {
         )
     }
 
-    async fn get(&mut self, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Bytes) {
+    pub(crate) async fn get(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> (StatusCode, HeaderMap, Bytes) {
         self.request(Method::GET, path, fields).await
     }
 }
