@@ -105,6 +105,8 @@ fn namespaces_are_bounded_where_they_are_in_scope_together() {
     });
     let said = problem(&with_set(&(nested + &"</x>".repeat(30_000))));
     assert!(said.contains("more than 64 XML namespaces in scope"), "{said}");
+    let said = problem(&with_set(&"<x xmlns='urn:x'/>".repeat(100_001)));
+    assert!(said.contains("more than 100000 declarations"), "{said}");
     let renamed = (0..65).fold(String::new(), |mut text, at| {
         let _ = write!(text, "<x xml:xmlns='urn:{at}'>");
         text

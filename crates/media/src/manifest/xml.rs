@@ -11,6 +11,8 @@ use crate::error::MediaError;
 const ATTRIBUTES: usize = 64;
 /// Most namespaces declared by an element and those around it. Real MPDs have about ten.
 const NAMESPACES: usize = 64;
+/// Most declarations of namespaces in an MPD: one for each representation allowed.
+const DECLARATIONS: usize = 100_000;
 /// Most tags, comments and the like in an MPD: four for each segment allowed.
 const TAGS: usize = 2_000_000;
 /// Most `=` in an MPD: eight for each segment allowed.
@@ -35,6 +37,7 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
     // For each open element, the number of namespaces that it declares.
     let mut open: Vec<usize> = Vec::new();
     let mut in_scope = 0_usize;
+    let mut declared = 0_usize;
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| byte == b'<') {
         let markup = rest.get(at..).unwrap_or_default();
@@ -57,6 +60,13 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
             }
             if in_scope + tag.namespaces > NAMESPACES {
                 return Err(too_many(start, NAMESPACES, "XML namespaces in scope"));
+            }
+            declared += tag.namespaces;
+            if declared > DECLARATIONS {
+                return Err(MediaError::ManifestTooLarge {
+                    what: "declarations of XML namespaces",
+                    limit: DECLARATIONS as u64,
+                });
             }
             if !tag.is_empty {
                 in_scope += tag.namespaces;
