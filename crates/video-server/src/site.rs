@@ -102,17 +102,17 @@ impl ResourceBody {
         self.resource.average_rate.is_some() || self.resource.representation().is_some()
     }
 
-    /// Reads the next bytes, at most a [`CHUNK`]; `None` at the end. Files are read on the calling thread.
+    /// Reads the next bytes, at most `most` of them; `None` at the end. Files are read on the calling thread.
     ///
     /// # Errors
     /// The bytes cannot be read, or the file has changed since it was opened.
-    pub fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
+    pub fn next_chunk(&mut self, most: ByteCount) -> io::Result<Option<Bytes>> {
         if self.is_empty() {
             return Ok(None);
         }
         let most = usize::try_from(self.len())
             .unwrap_or(usize::MAX)
-            .min(CHUNK.as_usize());
+            .min(most.as_usize());
         let chunk = self.resource.read_at(self.bytes.start, most)?;
         if chunk.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -138,6 +138,12 @@ impl Site {
     /// Answers with 503 and the time after which to come again (RFC 9110 §15.6.4, §10.2.3).
     pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
         let answer = Answer::unavailable(again).for_method(request.method());
+        self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
+    }
+
+    /// Answers with 400 and the reason.
+    pub fn bad_request<B>(&self, request: &Request<B>, why: &str) -> Reply {
+        let answer = Answer::refusal(StatusCode::BAD_REQUEST, why.to_owned()).for_method(request.method());
         self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
     }
 

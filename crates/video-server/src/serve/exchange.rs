@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::ServerContext;
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
-use crate::site::{Content, Reply, ResourceBody};
+use crate::site::{CHUNK, Content, Reply, ResourceBody};
 
 /// Reason for which a response was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ async fn answer(
             let mut writer = exchange.start(head).await?;
             while !body.is_empty() {
                 writer.ready().await?;
-                let Some(chunk) = body.next_chunk()? else {
+                let Some(chunk) = body.next_chunk(CHUNK)? else {
                     break;
                 };
                 // Counted before it is written: of an aborted chunk the client may have received a part.

@@ -12,3 +12,5 @@ mod reload;
 mod serving;
 #[cfg(unix)]
 mod tcp;
+#[cfg(unix)]
+mod tcp_misuse;

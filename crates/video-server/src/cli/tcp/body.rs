@@ -8,13 +8,22 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use video_server::site::Content;
+use playrate_units::Bytes as ByteCount;
+use video_server::site::{CHUNK, Content};
 
 use super::connection::TcpConnection;
+
+/// Bytes that one connection's responses may read ahead together; over HTTP/2 hyper has each response read a chunk
+/// before it asks whether the client lets it send one.
+const READ_AHEAD: ByteCount = ByteCount::new(1 << 20);
+/// Size of a response's first chunk: what a response costs that the client never lets begin.
+const FIRST_CHUNK: ByteCount = ByteCount::new(8 << 10);
 
 /// A body that is read chunk by chunk at the pace of the client.
 pub(super) struct ResponseBody {
     content: Content,
+    /// Maximum size of the next chunk.
+    next_chunk: ByteCount,
     connection: Arc<TcpConnection>,
 }
 
@@ -22,13 +31,19 @@ impl ResponseBody {
     /// Creates the body of a response on `connection`.
     pub(super) fn new(content: Content, connection: Arc<TcpConnection>) -> Self {
         connection.context.running.fetch_add(1, Relaxed);
-        Self { content, connection }
+        connection.open.fetch_add(1, Relaxed);
+        Self {
+            content,
+            next_chunk: FIRST_CHUNK,
+            connection,
+        }
     }
 }
 
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.connection.context.running.fetch_sub(1, Relaxed);
+        self.connection.open.fetch_sub(1, Relaxed);
         if !self.content.is_empty() {
             self.connection.aborted.fetch_add(1, Relaxed);
         }
@@ -40,11 +55,14 @@ impl Body for ResponseBody {
     type Error = io::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let most = self.next_chunk;
         let chunk = match &mut self.content {
             Content::Text(text) if text.is_empty() => Ok(None),
             Content::Text(text) => Ok(Some(std::mem::take(text))),
-            Content::Resource(body) => body.next_chunk(),
+            Content::Resource(body) => body.next_chunk(most),
         };
+        let share = READ_AHEAD.as_u64() / self.connection.open.load(Relaxed).max(1);
+        self.next_chunk = ByteCount::new(share).clamp(FIRST_CHUNK, CHUNK);
         match &chunk {
             Ok(Some(chunk)) => {
                 self.connection.bytes.fetch_add(chunk.len() as u64, Relaxed);

@@ -1,20 +1,24 @@
 //! One client's TCP connection.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::header::ALT_SVC;
-use http::{Request, Response, Version};
+use http::header::{ALT_SVC, HOST};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Request, Response, Version};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::Watcher;
+use hyper_util::server::graceful::GracefulConnection;
 use playrate_transport::time;
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use video_server::admission::AdmissionSlot;
 use video_server::site::Reply;
 
@@ -24,8 +28,6 @@ use super::client_stream::{ClientStream, StreamLimits};
 
 /// HTTP/2 over TLS, as ALPN names it (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
-/// Maximum duration of a TLS handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the head of a request over HTTP/1.1, the pause before it included. Players pause for as
 /// long as their buffer lasts.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
@@ -35,23 +37,85 @@ const MAX_HEADER_SIZE: u32 = 64 << 10;
 const LINGER: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent requests on one connection, as over HTTP/3.
 const MAX_STREAMS: u32 = 100;
+/// Maximum number of bytes of one response over HTTP/2 that wait in hyper to be sent, a chunk apart. Behind it is the
+/// socket's buffer.
+const SEND_BUFFER: usize = 16 << 10;
+
+/// Time limits of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionLimits {
+    /// Maximum duration of a TLS handshake.
+    pub(super) handshake: Duration,
+    /// Maximum time without a byte in either direction, and without a request or a byte of a response. Other frames,
+    /// such as HTTP/2's PING, do not count as use of the connection.
+    pub(super) idle: Duration,
+}
 
 /// State and counters of one connection.
 pub(super) struct TcpConnection {
     pub(super) context: Arc<TcpContext>,
     pub(super) admission: AdmissionSlot,
     pub(super) requests: AtomicU64,
+    /// Number of responses in progress.
+    pub(super) open: AtomicU64,
     pub(super) aborted: AtomicU64,
     pub(super) bytes: AtomicU64,
 }
 
-/// Serves one client until it leaves, or until `graceful` stops it after the responses in progress.
-pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, context: Arc<TcpContext>, graceful: Watcher) {
+impl TcpConnection {
+    /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when the client
+    /// makes no use of it any more, at once. The error is for the log.
+    async fn drive<C>(&self, serving: C, mut stop: watch::Receiver<bool>) -> Result<(), String>
+    where
+        C: GracefulConnection,
+        C::Error: Display,
+    {
+        let mut serving = pin!(serving);
+        let mut unused = pin!(self.unused());
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = serving.as_mut() => return ended.map_err(|error| error.to_string()),
+                () = unused.as_mut() => return Err("the client made no use of it".to_owned()),
+                _ = stop.wait_for(|&stop| stop), if !stopping => {
+                    stopping = true;
+                    serving.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+
+    /// Waits until the client has made no use of the connection for the time allowed, or up to a quarter more.
+    async fn unused(&self) {
+        let idle = self.context.limits.idle;
+        let progress = || [&self.requests, &self.bytes, &self.open].map(|count| count.load(Relaxed));
+        let (mut before, mut since) = (progress(), TokioRuntime.now());
+        loop {
+            time::sleep(&TokioRuntime, idle / 4).await;
+            let (now, at) = (progress(), TokioRuntime.now());
+            if now != before {
+                (before, since) = (now, at);
+            } else if at.saturating_duration_since(since) >= idle {
+                return;
+            }
+        }
+    }
+}
+
+/// Serves one client until it leaves, or until `stop` is true and the responses in progress have ended.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    context: Arc<TcpContext>,
+    stop: watch::Receiver<bool>,
+) {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot disable Nagle's algorithm");
     }
-    let stream = match time::timeout(&*runtime, HANDSHAKE_TIMEOUT, context.tls().accept(stream)).await {
+    let stream = match time::timeout(&*runtime, context.limits.handshake, context.tls().accept(stream)).await
+    {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%peer, %error, "a TLS handshake failed");
@@ -68,6 +132,7 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, context: Arc<TcpC
         admission: AdmissionSlot::new(Arc::clone(&context.admission)),
         context: Arc::clone(&context),
         requests: AtomicU64::new(0),
+        open: AtomicU64::new(0),
         aborted: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
@@ -77,7 +142,7 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, context: Arc<TcpC
         async move { Ok::<_, Infallible>(response) }
     });
     let limits = StreamLimits {
-        idle: context.idle,
+        idle: context.limits.idle,
         linger: LINGER,
     };
     let stream = TokioIo::new(ClientStream::new(stream, Arc::clone(&runtime), limits));
@@ -85,18 +150,19 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, context: Arc<TcpC
         let serving = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
+            .max_send_buf_size(SEND_BUFFER)
             .max_header_list_size(MAX_HEADER_SIZE)
             .serve_connection(stream, service);
-        graceful.watch(serving).await
+        connection.drive(serving, stop).await
     } else {
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADER_TIMEOUT)
             .max_header_size(MAX_HEADER_SIZE as usize)
             .serve_connection(stream, service);
-        graceful.watch(serving).await
+        connection.drive(serving, stop).await
     };
-    let end = ended.map_or_else(|error| error.to_string(), |()| "in good order".to_owned());
+    let end = ended.map_or_else(|error| error, |()| "in good order".to_owned());
     tracing::info!(
         %peer,
         protocol = if is_http2 { "HTTP/2" } else { "HTTP/1.1" },
@@ -109,13 +175,30 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, context: Arc<TcpC
     );
 }
 
+/// Returns true if a request over HTTP/1.1 has one valid `Host` field (RFC 9112 §3.2). It may be empty.
+fn has_host(fields: &HeaderMap) -> bool {
+    let mut hosts = fields.get_all(HOST).iter();
+    let is_valid = |host: &HeaderValue| {
+        let host = host.to_str().ok();
+        host.is_some_and(|host| host.is_empty() || host.parse::<Authority>().is_ok())
+    };
+    hosts.next().is_some_and(is_valid) && hosts.next().is_none()
+}
+
 fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
     connection.requests.fetch_add(1, Relaxed);
+    let site = &connection.context.site;
+    let reply = if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
+        site.bad_request(
+            request,
+            "a request over HTTP/1.1 has one Host field, such as `Host: example.org`",
+        )
+    } else {
+        connection.admission.reply(site, request, TokioRuntime.now())
+    };
     let Reply {
         mut head, content, ..
-    } = connection
-        .admission
-        .reply(&connection.context.site, request, TokioRuntime.now());
+    } = reply;
     if let Some(elsewhere) = &connection.context.alt_svc
         && request.version() >= Version::HTTP_11
     {

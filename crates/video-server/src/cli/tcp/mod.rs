@@ -2,10 +2,8 @@
 //! and for browsers, which learn of HTTP/3 from the `Alt-Svc` field of such a response (RFC 9114 §3.1.1).
 //!
 //! Responses come from [`Site`], as over HTTP/3. Congestion control is the kernel's and receives no
-//! information about the video. The number of connections is bounded, and the memory of each (hyper's
-//! buffers, plus at most a [`CHUNK`] per request); idle connections are closed.
-//!
-//! [`CHUNK`]: video_server::site::CHUNK
+//! information about the video. The number of connections is bounded, and the memory of each: hyper's buffers, plus
+//! about 1 MiB that its responses read ahead. Connections of which the client makes no use are closed.
 
 mod acceptor;
 mod body;
@@ -17,7 +15,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderValue;
-use hyper_util::server::graceful::GracefulShutdown;
 use playrate_transport::{Identity, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
 use tokio::net::TcpListener;
@@ -29,6 +26,7 @@ use video_server::serve::VideoServer;
 use video_server::site::Site;
 
 pub(super) use acceptor::{Acceptor, ListenError, listen};
+use connection::ConnectionLimits;
 
 /// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
 const PROTOCOLS: [&[u8]; 2] = [connection::HTTP_2, b"http/1.1"];
@@ -42,8 +40,7 @@ struct TcpContext {
     tls: RwLock<TlsAcceptor>,
     /// Value of the `Alt-Svc` field that names HTTP/3.
     alt_svc: Option<HeaderValue>,
-    /// Maximum time without a byte in either direction.
-    idle: Duration,
+    limits: ConnectionLimits,
     /// Number of responses in progress.
     running: AtomicU64,
 }
@@ -68,6 +65,19 @@ impl TcpServer {
         server: &VideoServer,
         options: &ServerOptions,
     ) -> Result<Self, TlsError> {
+        let limits = ConnectionLimits {
+            handshake: options.request_timeout,
+            idle: options.stall_timeout,
+        };
+        Self::start_with(listener, server, options, limits)
+    }
+
+    fn start_with(
+        listener: TcpListener,
+        server: &VideoServer,
+        options: &ServerOptions,
+        limits: ConnectionLimits,
+    ) -> Result<Self, TlsError> {
         let port = listener.local_addr().ok().map(|address| address.port());
         let alt_svc = port.map(|port| format!("h3=\":{port}\"; ma={}", ALT_SVC_AGE.as_secs()));
         let context = Arc::new(TcpContext {
@@ -75,7 +85,7 @@ impl TcpServer {
             admission: Arc::clone(server.admission()),
             tls: RwLock::new(options.identity.tcp_config(&PROTOCOLS)?.into()),
             alt_svc: alt_svc.and_then(|value| HeaderValue::try_from(value).ok()),
-            idle: options.stall_timeout,
+            limits,
             running: AtomicU64::new(0),
         });
         let (stop, stopped) = watch::channel(false);
@@ -113,15 +123,17 @@ impl TcpServer {
 
 /// Accepts connections until `stop` is true, then waits for the open ones.
 async fn accept(mut acceptor: Acceptor, context: Arc<TcpContext>, mut stop: watch::Receiver<bool>) {
-    let graceful = GracefulShutdown::new();
+    let stopped = stop.clone();
     tokio::select! {
         biased;
         _ = stop.wait_for(|&stop| stop) => {}
         () = acceptor.run(|stream, peer| {
-            connection::serve(stream, peer, Arc::clone(&context), graceful.watcher())
+            connection::serve(stream, peer, Arc::clone(&context), stopped.clone())
         }) => {}
     }
     let mut connections = acceptor.into_connections();
-    graceful.shutdown().await;
     while connections.join_next().await.is_some() {}
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Connections that clients hold without using them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Uri};
+use http_body_util::Empty;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use playrate_transport::{ControllerChoice, Server};
+use quinn::Runtime;
+use rstest::rstest;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use video_server::library::Library;
+use video_server::serve::Settings;
+
+use super::*;
+
+const SHORT: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(600);
+
+/// A server with these limits, its directory, its address, and its certificate.
+struct TestServer {
+    directory: tempfile::TempDir,
+    address: std::net::SocketAddr,
+    certificate: CertificateDer<'static>,
+    _server: TcpServer,
+}
+
+impl TestServer {
+    fn start(limits: ConnectionLimits) -> Self {
+        let identity = Identity::development(&[]).unwrap();
+        let certificate = CertificateDer::from_pem_slice(identity.certificate_pem().as_bytes()).unwrap();
+        let options = ServerOptions::new(identity);
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+        let any = "127.0.0.1:0".parse().unwrap();
+        let transport = Server::bind(any, Arc::clone(&runtime), options.clone()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(directory.path().join("long.bin")).unwrap();
+        file.set_len(64 << 20).unwrap();
+        let library = Library::scan(directory.path()).unwrap();
+        let settings = Settings::new("cubic".parse::<ControllerChoice>().unwrap());
+        let server = VideoServer::start(transport, runtime, library, settings);
+        let listener = listen(any).unwrap();
+        let address = listener.local_addr().unwrap();
+        Self {
+            directory,
+            address,
+            certificate,
+            _server: TcpServer::start_with(listener, &server, &options, limits).unwrap(),
+        }
+    }
+
+    /// Connects over HTTP/2 and sends a PING every 50 ms, begins `responses` responses and reads none of them. Waits
+    /// for the server to end the connection.
+    async fn hold(&self, responses: usize) {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .unwrap();
+        let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Duration::from_millis(50))
+            .keep_alive_timeout(LONG)
+            .keep_alive_while_idle(true)
+            .handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        let mut driving = JoinSet::new();
+        driving.spawn(connection);
+        let mut open = Vec::new();
+        for _ in 0..responses {
+            let uri: Uri = "https://localhost/long.bin".parse().unwrap();
+            let request = Request::get(uri).body(Empty::<Bytes>::new()).unwrap();
+            // On a machine that is busy the connection may have ended by now.
+            open.extend(sender.send_request(request).await.ok());
+        }
+        let ended = time::timeout(&TokioRuntime, LONG, driving.join_next()).await;
+        assert!(ended.is_ok(), "the connection is still open");
+        assert!(self.directory.path().exists());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_never_begins_tls_is_disconnected() {
+    let server = TestServer::start(ConnectionLimits {
+        handshake: SHORT,
+        idle: LONG,
+    });
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let read = time::timeout(&TokioRuntime, LONG, stream.read(&mut [0; 1])).await;
+    assert!(matches!(read, Ok(Ok(0) | Err(_))), "{read:?}");
+}
+
+#[rstest]
+#[case::without_requests(0)]
+#[case::with_responses_that_are_not_read(3)]
+#[tokio::test]
+async fn pings_do_not_keep_a_connection_open(#[case] responses: usize) {
+    let server = TestServer::start(ConnectionLimits {
+        handshake: LONG,
+        idle: SHORT,
+    });
+    server.hold(responses).await;
+}
