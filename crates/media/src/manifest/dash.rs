@@ -9,7 +9,7 @@ use roxmltree::{Document, Node};
 
 use super::counter::Counter;
 use super::location::Location;
-use super::scope::{Addressing, Chain, Level, Scope};
+use super::scope::{Addressing, Level, Scope};
 use super::template::Template;
 use super::values::{byte_range, duration, duration_of, excerpt, ticks_in};
 use super::{Component, ManifestRepresentation, Piece, line_at, xml};
@@ -30,8 +30,11 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRe
     })?;
     let text = text.trim_start_matches('\u{feff}');
     xml::check(text)?;
-    let document = Document::parse(text)
-        .map_err(|error| malformed(error.pos().row as usize, format!("not well-formed XML: {error}")))?;
+    let document = Document::parse(text).map_err(|error| {
+        // The parser shows names in full.
+        let problem = format!("not well-formed XML: {}", excerpt(&error.to_string()));
+        malformed(error.pos().row as usize, problem)
+    })?;
     let mut reader = MpdReader {
         document: &document,
         counter: Counter::default(),
@@ -60,7 +63,7 @@ impl<'a> MpdReader<'a> {
             let problem = format!("the root element is {}, not MPD", excerpt(name));
             return Err(self.wrong(root, problem));
         }
-        let presentation = Level::read(root, "Period");
+        let presentation = Level::read(root, "Period", &mut self.counter)?;
         let whole = self.time(root, "mediaPresentationDuration")?;
         let live = root.attribute("type") == Some("dynamic");
         let base = self.based(location.clone(), &presentation)?;
@@ -74,14 +77,14 @@ impl<'a> MpdReader<'a> {
             };
             let until_next = next.map(|next| next.saturating_sub(start.unwrap_or_default()));
             let length = self.time(period, "duration")?.or(until_next);
-            let period = Level::read(period, "AdaptationSet");
+            let period = Level::read(period, "AdaptationSet", &mut self.counter)?;
             let base = self.based(base.clone(), &period)?;
             for &set in &period.inner {
-                let set = Level::read(set, "Representation");
+                let set = Level::read(set, "Representation", &mut self.counter)?;
                 let base = self.based(base.clone(), &set)?;
                 for &node in &set.inner {
                     self.counter.one_more_representation()?;
-                    let representation = Level::read(node, "");
+                    let representation = Level::read(node, "", &mut self.counter)?;
                     let scope = Scope {
                         period: &period,
                         at,
@@ -128,7 +131,7 @@ impl<'a> MpdReader<'a> {
             self.counter.one_more_segment()?;
             vec![scope.base.piece(None, scope.length)]
         };
-        let index = self.inherited_range(&scope.bases(), "indexRange")?;
+        let index = self.inherited(&scope.bases(), "indexRange", Self::range)?;
         Ok(ManifestRepresentation {
             id: scope.id.to_owned(),
             set: scope.set_number,
@@ -185,7 +188,7 @@ impl<'a> MpdReader<'a> {
     /// The template in the attribute `name` of the representation's `SegmentTemplate`, if it has one.
     fn template(&mut self, scope: &Scope<'_, 'a>, name: &str) -> Result<Option<Template<'a>>, MediaError> {
         let templates = scope.templates();
-        let Some(text) = self.inherited(&templates, name)? else {
+        let Some(text) = self.inherited(&templates, name, Self::attribute)? else {
             return Ok(None);
         };
         let node = innermost(&templates, scope);
@@ -201,8 +204,9 @@ impl<'a> MpdReader<'a> {
         (number, start): (u64, u64),
     ) -> Result<Location, MediaError> {
         // Counted before it is written: it may be longer than the manifest.
-        self.counter.text(template.longest())?;
-        self.counter.join(&scope.base, &template.fill(number, start))
+        self.counter
+            .text(scope.base.len().saturating_add(template.longest))?;
+        Ok(scope.base.join(&template.fill(number, start)))
     }
 
     /// The target of the reference in the attribute `name` of `node`, if there is one.
@@ -225,11 +229,15 @@ impl<'a> MpdReader<'a> {
             return Err(self.wrong(scope.representation.node, "SegmentTemplate@media is missing"));
         };
         let innermost = innermost(&templates, scope);
-        let timescale = self.inherited_number(&templates, "timescale")?.unwrap_or(1);
+        let timescale = self
+            .inherited(&templates, "timescale", Self::number)?
+            .unwrap_or(1);
         if timescale == 0 {
             return Err(self.wrong(innermost, "@timescale is 0"));
         }
-        let first = self.inherited_number(&templates, "startNumber")?.unwrap_or(1);
+        let first = self
+            .inherited(&templates, "startNumber", Self::number)?
+            .unwrap_or(1);
         let timeline = templates.iter().find_map(|template| template.timeline.as_ref());
         let spans = match timeline {
             Some(entries) => self.timeline(entries, timescale, scope.length)?,
@@ -257,7 +265,7 @@ impl<'a> MpdReader<'a> {
         innermost: Node<'a, 'a>,
         timescale: u64,
     ) -> Result<Vec<(u64, u64)>, MediaError> {
-        let duration = self.inherited_number(&scope.templates(), "duration")?;
+        let duration = self.inherited(&scope.templates(), "duration", Self::number)?;
         let Some(duration) = duration.filter(|&duration| duration > 0) else {
             let problem = "its SegmentTemplate has neither a SegmentTimeline nor a @duration";
             return Err(self.wrong(innermost, problem));
@@ -323,9 +331,9 @@ impl<'a> MpdReader<'a> {
 
     fn listed(&mut self, scope: &Scope<'_, 'a>, list: &Addressing<'a>) -> Result<Vec<Piece>, MediaError> {
         let lists = scope.lists();
-        let timescale = self.inherited_number(&lists, "timescale")?;
+        let timescale = self.inherited(&lists, "timescale", Self::number)?;
         let timescale = timescale.filter(|&scale| scale > 0).unwrap_or(1);
-        let each = self.inherited_number(&lists, "duration")?;
+        let each = self.inherited(&lists, "duration", Self::number)?;
         let spans = match &list.timeline {
             Some(entries) => self.timeline(entries, timescale, None)?,
             None => Vec::new(),
@@ -359,23 +367,16 @@ impl<'a> MpdReader<'a> {
         text.map_or_else(|| self.attribute(scope.set.node, name), |text| Ok(Some(text)))
     }
 
-    fn inherited(&mut self, chain: &Chain<'_, 'a>, name: &str) -> Result<Option<&'a str>, MediaError> {
-        let node = with_attribute(chain, name);
-        node.map_or(Ok(None), |node| self.attribute(node, name))
-    }
-
-    fn inherited_number(&mut self, chain: &Chain<'_, 'a>, name: &str) -> Result<Option<u64>, MediaError> {
-        let node = with_attribute(chain, name);
-        node.map_or(Ok(None), |node| self.number(node, name))
-    }
-
-    fn inherited_range(
+    /// The attribute `name` of the first element of the chain that has it, as `read` reads it.
+    fn inherited<T>(
         &mut self,
-        chain: &Chain<'_, 'a>,
+        chain: &[&Addressing<'a>],
         name: &str,
-    ) -> Result<Option<Range<u64>>, MediaError> {
-        let node = with_attribute(chain, name);
-        node.map_or(Ok(None), |node| self.range(node, name))
+        read: impl FnOnce(&mut Self, Node<'a, 'a>, &str) -> Result<Option<T>, MediaError>,
+    ) -> Result<Option<T>, MediaError> {
+        let mut nodes = chain.iter().map(|addressing| addressing.node);
+        let node = nodes.find(|node| node.has_attribute(name));
+        node.map_or(Ok(None), |node| read(self, node, name))
     }
 
     fn range(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<Range<u64>>, MediaError> {
@@ -406,14 +407,8 @@ impl<'a> MpdReader<'a> {
     }
 }
 
-/// The first element of the chain that has the attribute `name`.
-fn with_attribute<'a>(chain: &Chain<'_, 'a>, name: &str) -> Option<Node<'a, 'a>> {
-    let nodes = chain.iter().map(|addressing| addressing.node);
-    nodes.into_iter().find(|node| node.has_attribute(name))
-}
-
 /// The first element of the chain, for errors; the representation if there is none.
-fn innermost<'a>(chain: &Chain<'_, 'a>, scope: &Scope<'_, 'a>) -> Node<'a, 'a> {
+fn innermost<'a>(chain: &[&Addressing<'a>], scope: &Scope<'_, 'a>) -> Node<'a, 'a> {
     chain
         .first()
         .map_or(scope.representation.node, |addressing| addressing.node)

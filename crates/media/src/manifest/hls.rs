@@ -54,10 +54,12 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, Medi
             (is_main, _) => Some(is_main),
         }
     });
-    if kind == Some(true) {
-        variants(text, location).map(Manifest::Main)
-    } else {
-        representation(text, location).map(Manifest::Media)
+    match kind {
+        Some(true) => variants(text, location).map(Manifest::Main),
+        None if lines(text).all(|(_, line)| line.starts_with('#')) => {
+            Err(malformed(1, "it has no tag of a playlist (RFC 8216)"))
+        }
+        Some(false) | None => representation(text, location).map(Manifest::Media),
     }
 }
 
@@ -91,6 +93,11 @@ fn attributes(mut list: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// The reference in a `URI` attribute; `None` if it is empty, which is as good as missing.
+fn named(uri: &str) -> Option<&str> {
+    Some(uri).filter(|uri| !uri.trim().is_empty())
+}
+
 fn number(at: usize, name: &str, value: &str) -> Result<u64, MediaError> {
     let wrong = |_| malformed(at, format!("{name} `{}` is not a number", excerpt(value)));
     value.trim().parse().map_err(wrong)
@@ -115,7 +122,7 @@ fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError>
                 match name {
                     "TYPE" => kind = value,
                     "GROUP-ID" => group = value,
-                    "URI" => uri = Some(value),
+                    "URI" => uri = named(value),
                     _ => {}
                 }
             }
@@ -165,6 +172,7 @@ fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, Medi
             _ => {}
         }
     }
+    let peak = peak.ok_or_else(|| malformed(at, "#EXT-X-STREAM-INF has no BANDWIDTH"))?;
     let is_video = resolution.is_some() || codecs.as_deref().is_none_or(has_video);
     Ok(ManifestRepresentation {
         component: if is_video {
@@ -174,9 +182,7 @@ fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, Medi
         },
         codecs,
         resolution,
-        declared_rate: average
-            .or(peak)
-            .map(Bitrate::from_bits_per_second)
+        declared_rate: Some(Bitrate::from_bits_per_second(average.unwrap_or(peak)))
             .filter(|&rate| rate > Bitrate::ZERO),
         ..ManifestRepresentation::default()
     })
@@ -260,9 +266,12 @@ fn representation(text: &str, location: &Location) -> Result<ManifestRepresentat
     })
 }
 
-/// The duration in `#EXTINF:DURATION,TITLE`; `None` if it is none that a segment can have.
+/// The duration in `#EXTINF:DURATION,TITLE`; `None` if it is not a number above 0 s and of at most 366 days. Some
+/// packagers write the title without the comma.
 fn playing_time(text: &str) -> Option<Duration> {
-    let seconds = text.split(',').next()?.trim().parse().ok()?;
+    let text = text.trim_start();
+    let end = text.find(|digit: char| !digit.is_ascii_digit() && digit != '.');
+    let seconds = text.get(..end.unwrap_or(text.len()))?.parse().ok()?;
     let duration = Duration::try_from_secs_f64(seconds).ok()?;
     (!duration.is_zero() && duration <= LONGEST).then_some(duration)
 }
@@ -277,7 +286,7 @@ fn segment_map(
     let (mut uri, mut bytes) = (None, None);
     for (name, value) in attributes(list) {
         match name {
-            "URI" => uri = Some(value),
+            "URI" => uri = named(value),
             "BYTERANGE" => {
                 let range = ByteRange::read(at, value)?;
                 bytes = Some(range.starting_at(range.offset.unwrap_or(0)));

@@ -21,6 +21,8 @@ use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
+pub use counter::SEGMENT_LIMIT;
+
 use crate::error::MediaError;
 
 /// Most bytes of a manifest. A ten-hour title in 2 s segments, every one listed, has about 2 MB.

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use roxmltree::Node;
 
+use super::counter::Counter;
 use super::location::Location;
+use crate::error::MediaError;
 
-/// A period, an adaptation set or a representation, with the children that matter.
+/// The MPD, a period, an adaptation set or a representation, with the children that matter.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
     pub(super) node: Node<'a, 'a>,
@@ -23,7 +25,7 @@ pub(super) struct Level<'a> {
 impl<'a> Level<'a> {
     /// Reads the children of `node`, those called `inner` as the next level. Of the others the first of its name
     /// counts, in whatever namespace.
-    pub(super) fn read(node: Node<'a, 'a>, inner: &str) -> Self {
+    pub(super) fn read(node: Node<'a, 'a>, inner: &str, counter: &mut Counter) -> Result<Self, MediaError> {
         let mut level = Self {
             node,
             base_url: None,
@@ -33,7 +35,7 @@ impl<'a> Level<'a> {
             base: None,
             inner: Vec::new(),
         };
-        for child in node.children().filter(Node::is_element) {
+        for child in elements(node, counter)? {
             let place = match child.tag_name().name() {
                 "BaseURL" => {
                     level.base_url.get_or_insert(child);
@@ -53,10 +55,24 @@ impl<'a> Level<'a> {
                     continue;
                 }
             };
-            place.get_or_insert_with(|| Addressing::read(child));
+            if place.is_none() {
+                *place = Some(Addressing::read(child, counter)?);
+            }
         }
-        level
+        Ok(level)
     }
+}
+
+/// The elements in `node`. Each of its children counts.
+fn elements<'a>(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Vec<Node<'a, 'a>>, MediaError> {
+    let mut elements = Vec::new();
+    for child in node.children() {
+        counter.one_more_visit()?;
+        if child.is_element() {
+            elements.push(child);
+        }
+    }
+    Ok(elements)
 }
 
 /// An element that says where segments are: `SegmentTemplate`, `SegmentList` or `SegmentBase`.
@@ -71,28 +87,28 @@ pub(super) struct Addressing<'a> {
 }
 
 impl<'a> Addressing<'a> {
-    fn read(node: Node<'a, 'a>) -> Self {
+    fn read(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Self, MediaError> {
         let mut found = Self {
             node,
             initialization: None,
             timeline: None,
             segments: Vec::new(),
         };
-        let is_entry = |node: &Node| node.tag_name().name() == "S";
-        for child in node.children() {
+        for child in elements(node, counter)? {
             match child.tag_name().name() {
                 "Initialization" => {
                     found.initialization.get_or_insert(child);
                 }
-                "SegmentTimeline" => {
-                    let entries = || child.children().filter(is_entry).collect();
-                    found.timeline.get_or_insert_with(entries);
+                "SegmentTimeline" if found.timeline.is_none() => {
+                    let mut entries = elements(child, counter)?;
+                    entries.retain(|entry| entry.tag_name().name() == "S");
+                    found.timeline = Some(entries);
                 }
                 "SegmentURL" => found.segments.push(child),
                 _ => {}
             }
         }
-        found
+        Ok(found)
     }
 }
 

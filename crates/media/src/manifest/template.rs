@@ -9,6 +9,8 @@ use super::values::excerpt;
 #[derive(Debug)]
 pub(super) struct Template<'a> {
     parts: Vec<TemplatePart<'a>>,
+    /// Most bytes of a reference that it makes.
+    pub(super) longest: usize,
 }
 
 #[derive(Debug)]
@@ -18,17 +20,35 @@ enum TemplatePart<'a> {
     Time { width: usize },
 }
 
+impl TemplatePart<'_> {
+    /// Most bytes that it becomes.
+    fn longest(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Number { .. } | Self::Time { .. } => WIDEST,
+        }
+    }
+}
+
+/// Most texts and identifiers of a template: each costs work for every segment, even one that becomes no text.
+const PARTS: usize = 64;
 /// Widest number that is written out; more digits than a `u64` has are padding without end.
 const WIDEST: usize = 32;
 
 impl<'a> Template<'a> {
     /// Reads a template of the representation `id` with this `@bandwidth`. The error describes the problem.
     pub(super) fn read(text: &'a str, id: &'a str, bandwidth: Option<u64>) -> Result<Self, String> {
-        let mut parts = Vec::new();
+        let mut template = Self {
+            parts: Vec::new(),
+            longest: 0,
+        };
         // Between two dollar signs stands an identifier; between two identifiers, text.
         for (at, piece) in text.split('$').enumerate() {
+            if at == PARTS {
+                return Err(format!("a template of more than {PARTS} texts and identifiers"));
+            }
             if at.is_multiple_of(2) {
-                parts.push(TemplatePart::Text(piece.into()));
+                template.push(TemplatePart::Text(piece.into()));
                 continue;
             }
             let (name, width) = match piece.split_once('%') {
@@ -39,7 +59,7 @@ impl<'a> Template<'a> {
                 ),
                 None => (piece, 1),
             };
-            parts.push(match name {
+            template.push(match name {
                 "" => TemplatePart::Text("$".into()),
                 "RepresentationID" => TemplatePart::Text(id.into()),
                 "Bandwidth" => TemplatePart::Text(match bandwidth {
@@ -54,7 +74,15 @@ impl<'a> Template<'a> {
         if text.split('$').count().is_multiple_of(2) {
             return Err(format!("`{}` has a $ without another", excerpt(text)));
         }
-        Ok(Self { parts })
+        Ok(template)
+    }
+
+    fn push(&mut self, part: TemplatePart<'a>) {
+        let longest = part.longest();
+        if longest > 0 {
+            self.longest = self.longest.saturating_add(longest);
+            self.parts.push(part);
+        }
     }
 
     /// Returns true if every segment has a file of its own.
@@ -62,15 +90,6 @@ impl<'a> Template<'a> {
         self.parts
             .iter()
             .any(|part| !matches!(part, TemplatePart::Text(_)))
-    }
-
-    /// Most bytes of a reference that it makes.
-    pub(super) fn longest(&self) -> usize {
-        let lengths = self.parts.iter().map(|part| match part {
-            TemplatePart::Text(text) => text.len(),
-            TemplatePart::Number { .. } | TemplatePart::Time { .. } => WIDEST,
-        });
-        lengths.fold(0, usize::saturating_add)
     }
 
     /// The reference of the segment of this number that starts at this time.

@@ -167,6 +167,24 @@ fn queries_of_references_stay_with_them() {
 }
 
 #[test]
+fn a_long_title_with_signed_urls_is_read() {
+    let query = format!("Signature={}", "s".repeat(690));
+    let text = format!(
+        "<MPD mediaPresentationDuration=\"PT4H\"><Period><AdaptationSet>\
+         <SegmentTemplate media=\"$RepresentationID$/$Number$.m4s?{query}\" duration=\"2\"/>{}\
+         </AdaptationSet></Period></MPD>",
+        "<Representation id=\"v\" bandwidth=\"1\"/>".repeat(10)
+    );
+    let found = dash("film/manifest.mpd", &text);
+    assert_eq!(found.len(), 10);
+    let last = &found[9].pieces[7_199];
+    assert_eq!(
+        (last.file.as_deref(), last.query.as_deref()),
+        (Some("film/v/7200.m4s"), Some(query.as_str()))
+    );
+}
+
+#[test]
 fn a_live_presentation_without_a_list_has_no_pieces() {
     let text = r#"<MPD type="dynamic"><Period><AdaptationSet><SegmentTemplate media="$Number$" duration="2"/>
         <Representation id="a" bandwidth="5"/></AdaptationSet></Period></MPD>"#;
@@ -295,6 +313,30 @@ fn a_main_playlist_names_its_streams_and_their_sound() {
 }
 
 #[test]
+fn renditions_of_a_group_are_a_set_and_those_without_a_playlist_are_none() {
+    let media = |group: &str, uri: &str| {
+        format!("#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"{group}\",NAME=\"n\",URI=\"{uri}\"\n")
+    };
+    let media = [("a", "1"), ("b", "2"), ("b", ""), ("a", "3")].map(|(group, uri)| media(group, uri));
+    let text = format!("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nv\n{}", media.concat());
+    let Manifest::Main(found) = Manifest::read("main.m3u8", text.as_bytes()).unwrap() else {
+        panic!()
+    };
+    let sets = found.iter().map(|it| (it.file.as_deref(), it.representation.set));
+    assert!(sets.eq([(Some("v"), 0), (Some("1"), 1), (Some("2"), 2), (Some("3"), 1)]));
+}
+
+#[rstest]
+#[case::nothing("4.5")]
+#[case::a_title("4.5,Title, with commas, 3")]
+#[case::a_title_without_a_comma("4.5 title")]
+#[case::spaces(" 4.5 ,")]
+fn a_segment_has_its_duration_whatever_stands_behind_it(#[case] text: &str) {
+    let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:{text}\na.ts\n#EXT-X-ENDLIST\n");
+    assert_eq!(seconds(&playlist("m.m3u8", &text)), [4.5]);
+}
+
+#[test]
 fn a_media_playlist_tells_every_segment() {
     let text = "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"init-0.mp4\"\n\
         #EXTINF:3.000000,\nseg-0-00001.m4s\n#EXTINF:2.500000,\nseg-0-00002.m4s\n#EXT-X-ENDLIST\n";
@@ -351,6 +393,15 @@ fn ranges_without_an_offset_follow_each_other() {
     3,
     "BYTERANGE `x` is not a number"
 )]
+#[case::no_rate("#EXTM3U\n#EXT-X-STREAM-INF:RESOLUTION=16x9\na.m3u8\n", 2, "no BANDWIDTH")]
+#[case::no_tags("#EXTM3U\n# a comment\n", 1, "no tag of a playlist")]
+#[case::lines_that_end_with_cr(
+    "#EXTM3U\r#EXT-X-TARGETDURATION:3\r#EXTINF:3,\ra.ts\r#EXT-X-ENDLIST\r",
+    1,
+    "no tag of a playlist"
+)]
+#[case::no_tag_but_a_file("#EXTM3U\na.ts\n", 2, "`a.ts` needs an #EXTINF")]
+#[case::empty_map_uri("#EXTM3U\n#EXTINF:3,\n#EXT-X-MAP:URI=\"\"\na.ts\n", 3, "no URI")]
 #[case::bad_map("#EXTM3U\n#EXTINF:3,\n#EXT-X-MAP:FILE=\"a\"\na.ts\n", 3, "no URI")]
 fn a_bad_playlist_names_line_problem_and_fix(#[case] text: &str, #[case] line: usize, #[case] problem: &str) {
     let error = Manifest::read("bad.m3u8", text.as_bytes()).unwrap_err();

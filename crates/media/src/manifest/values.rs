@@ -51,7 +51,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
         .filter(|&time| time <= LONGEST)
 }
 
-/// The begin of a text, for an error. A hostile value may have megabytes.
+/// The beginning of a text, for an error. A hostile value may have megabytes.
 pub(super) fn excerpt(text: &str) -> &str {
     let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
     text.get(..end).unwrap_or_default()

@@ -1,20 +1,23 @@
 //! Bounds on the XML of an MPD, checked before it is parsed.
 //!
-//! roxmltree 0.21 compares each attribute of an element with all those before it, and copies the namespaces in scope
-//! for each element that declares one. Its time is linear only where the attributes of an element and the namespaces
-//! in scope are few. It reserves memory for every `<` and `=`.
+//! roxmltree 0.21 compares each attribute of an element with all those before it, by name and namespace, and copies the
+//! namespaces in scope for each element that declares one. Its time is linear only where the attributes of an element
+//! and the namespaces in scope are few, and the declarations of namespaces short. It reserves memory for every `<` and
+//! `=`.
 
 use super::line_at;
 use crate::error::MediaError;
 
 /// Most attributes of one element. Those of real MPDs have up to twenty.
-const ATTRIBUTES: usize = 64;
+const ATTRIBUTES: usize = 32;
 /// Most namespaces declared by an element and those around it. Real MPDs have about ten.
-const NAMESPACES: usize = 64;
+const NAMESPACES: usize = 16;
+/// Most bytes of the name and the value of a declaration of a namespace. Those of real MPDs have about fifty.
+const DECLARATION_BYTES: usize = 256;
 /// Most declarations of namespaces in an MPD: one for each representation allowed.
 const DECLARATIONS: usize = 100_000;
 /// Most tags, comments and the like in an MPD: four for each segment allowed.
-const TAGS: usize = 2_000_000;
+pub(super) const TAGS: usize = 2_000_000;
 /// Most `=` in an MPD: eight for each segment allowed.
 const EQUALS_SIGNS: usize = 4_000_000;
 
@@ -29,9 +32,9 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
             return Err(MediaError::ManifestTooLarge { what, limit });
         }
     }
-    let too_many = |at: usize, limit: usize, what: &str| MediaError::Manifest {
+    let refused = |at: usize, problem: String| MediaError::Manifest {
         line: line_at(text, at),
-        problem: format!("an element has more than {limit} {what}"),
+        problem,
         fix: FIX,
     };
     // For each open element, the number of namespaces that it declares.
@@ -54,13 +57,9 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
         } else if markup.starts_with(b"</") {
             in_scope -= open.pop().unwrap_or(0);
             after(markup, b">")
-        } else if let Some(tag) = StartTag::read(markup) {
-            if tag.attributes > ATTRIBUTES {
-                return Err(too_many(start, ATTRIBUTES, "attributes"));
-            }
-            if in_scope + tag.namespaces > NAMESPACES {
-                return Err(too_many(start, NAMESPACES, "XML namespaces in scope"));
-            }
+        } else {
+            let tag = StartTag::read(markup);
+            tag.check(in_scope).map_err(|problem| refused(start, problem))?;
             declared += tag.namespaces;
             if declared > DECLARATIONS {
                 return Err(MediaError::ManifestTooLarge {
@@ -73,8 +72,6 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
                 open.push(tag.namespaces);
             }
             Some(tag.rest)
-        } else {
-            None
         };
         let Some(end) = end else { return Ok(()) };
         rest = end;
@@ -88,42 +85,76 @@ fn after<'a>(text: &'a [u8], end: &[u8]) -> Option<&'a [u8]> {
     text.get(at + end.len()..)
 }
 
-/// A start tag, or the tag of an empty element.
+/// A start tag, or the tag of an empty element, up to its `>` or to where it is not well-formed: the parser works on
+/// each attribute before it reaches the end.
+#[derive(Default)]
 struct StartTag<'a> {
     /// Number of attributes, declarations of namespaces included.
     attributes: usize,
     namespaces: usize,
+    /// Most bytes of a name and a value that declare a namespace.
+    longest_declaration: usize,
     is_empty: bool,
-    /// The text after the tag.
+    /// The text after the tag; empty if the tag is not well-formed.
     rest: &'a [u8],
 }
 
 impl<'a> StartTag<'a> {
-    /// Reads the tag at the begin of `text`; `None` if it is not well-formed.
-    fn read(text: &'a [u8]) -> Option<Self> {
-        let (mut attributes, mut namespaces) = (0, 0);
-        let mut rest = text.get(1..)?;
-        loop {
-            let at = rest.iter().position(|byte| b"\"'<>".contains(byte))?;
-            let (before, found) = rest.split_at_checked(at)?;
-            let (&delimiter, inside) = found.split_first()?;
-            match delimiter {
-                b'<' => return None,
-                b'>' => {
-                    return Some(Self {
-                        attributes,
-                        namespaces,
-                        is_empty: before.ends_with(b"/"),
-                        rest: inside,
-                    });
-                }
-                quote => {
-                    attributes += 1;
-                    // Also `prefix:xmlns`, which the parser takes for a declaration.
-                    namespaces += usize::from(after(before, b"xmlns").is_some());
-                    rest = after(inside, &[quote])?;
-                }
+    /// Reads the tag at the start of `text`.
+    fn read(text: &'a [u8]) -> Self {
+        let mut tag = Self::default();
+        let mut unread = text.get(1..);
+        while let Some(text) = unread {
+            unread = tag.add_attribute(text);
+        }
+        tag
+    }
+
+    /// Reads up to the end of the next attribute and returns the text after it; `None` at the end of the tag.
+    fn add_attribute(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
+        let at = text.iter().position(|byte| b"\"'<>".contains(byte))?;
+        let (before, found) = text.split_at_checked(at)?;
+        let (&delimiter, inside) = found.split_first()?;
+        match delimiter {
+            b'<' => None,
+            b'>' => {
+                self.is_empty = before.ends_with(b"/");
+                self.rest = inside;
+                None
             }
+            quote => {
+                let rest = after(inside, &[quote])?;
+                self.attributes += 1;
+                let name = before.trim_ascii_end().strip_suffix(b"=").unwrap_or(before);
+                let name = name
+                    .trim_ascii_end()
+                    .rsplit(u8::is_ascii_whitespace)
+                    .next()
+                    .unwrap_or_default();
+                // Also `prefix:xmlns`, which the parser takes for a declaration.
+                if after(name, b"xmlns").is_some() {
+                    self.namespaces += 1;
+                    let length = name.len() + inside.len() - rest.len() - 1;
+                    self.longest_declaration = self.longest_declaration.max(length);
+                }
+                Some(rest)
+            }
+        }
+    }
+
+    /// Compares the tag with the limits; the error describes the problem.
+    fn check(&self, in_scope: usize) -> Result<(), String> {
+        let too_many = |limit, what| Err(format!("an element has more than {limit} {what}"));
+        if self.attributes > ATTRIBUTES {
+            too_many(ATTRIBUTES, "attributes")
+        } else if in_scope + self.namespaces > NAMESPACES {
+            too_many(NAMESPACES, "XML namespaces in scope")
+        } else if self.longest_declaration > DECLARATION_BYTES {
+            Err(format!(
+                "the declaration of an XML namespace has more than {DECLARATION_BYTES} bytes"
+            ))
+        } else {
+            Ok(())
         }
     }
 }

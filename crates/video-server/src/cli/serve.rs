@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,7 @@ use playrate_transport::{
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
-use video_server::library::{Library, LibraryError};
+use video_server::library::Library;
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
@@ -48,8 +48,8 @@ pub(super) struct ServeOptions {
     #[arg(long)]
     pub(super) no_tcp: bool,
 
-    /// Do not start if a title in the directory cannot be played; otherwise such titles are logged, and served as
-    /// any other file
+    /// Do not start if a title in the directory cannot be played, or a manifest cannot be used; otherwise these are
+    /// logged, and served as any other file
     #[arg(long)]
     strict: bool,
 
@@ -126,12 +126,7 @@ pub(super) fn id(long: &str) -> Option<String> {
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.log_format);
     descriptors::raise_limit();
-    let scan = if arguments.strict {
-        Library::scan_strictly
-    } else {
-        Library::scan
-    };
-    let prepared = prepare(arguments, scan)?;
+    let prepared = prepare(arguments, arguments.strict)?;
     if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
             directory = %arguments.media.display(),
@@ -152,13 +147,14 @@ struct Prepared {
     options: ServerOptions,
 }
 
-fn prepare(
-    arguments: &ServeOptions,
-    scan: impl Fn(&Path) -> Result<Library, LibraryError>,
-) -> Result<Prepared, Failure> {
-    let library = scan(&arguments.media)
-        .context("--media")
-        .map_err(Failure::Input)?;
+/// Reads what `arguments` name; if `strict`, a single title that cannot be played is an error.
+fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
+    let library = if strict {
+        Library::scan_strictly(&arguments.media)
+    } else {
+        Library::scan(&arguments.media)
+    };
+    let library = library.context("--media").map_err(Failure::Input)?;
     let arms = arms(arguments)?;
     let mut options = ServerOptions::new(identity(arguments)?);
     options.max_connections = arguments.max_connections;
@@ -177,7 +173,7 @@ fn prepare(
 
 /// Checks everything that `serve` would use except its addresses; returns a summary.
 pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
-    let Prepared { library, arms, .. } = prepare(arguments, Library::scan_strictly)?;
+    let Prepared { library, arms, .. } = prepare(arguments, true)?;
     let mut found = format!(
         "{} and {} in {}, {}",
         counted(library.titles().count() + library.packaged().len(), "title"),

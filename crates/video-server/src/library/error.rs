@@ -34,12 +34,14 @@ pub enum LibraryError {
         /// Kind of the limited items.
         what: &'static str,
     },
-    /// Titles that cannot be played.
-    #[error("{}", list(.0))]
-    BadTitles(Vec<BadTitle>),
-    /// There is nothing to watch: manifests that cannot be used, and no title beside them.
-    #[error("nothing to serve: {}", list(.0))]
-    BadManifests(Vec<String>),
+    /// Titles that cannot be played, as files or as ladders of representations.
+    #[error("{}", list(titles, manifests))]
+    BadTitles {
+        /// Files that cannot be played.
+        titles: Vec<BadTitle>,
+        /// Messages about manifests that cannot be used.
+        manifests: Vec<String>,
+    },
     /// A name that no request can have.
     #[error(
         "invalid title name `{0}`; expected segments joined by `/`, none of them empty or with a leading dot"
@@ -61,9 +63,12 @@ pub struct BadTitle {
 /// A message stays readable however bad a directory is.
 const SHOWN: usize = 10;
 
-fn list(titles: &[impl ToString]) -> String {
-    let mut lines: Vec<String> = titles.iter().take(SHOWN).map(ToString::to_string).collect();
-    if let Some(more) = titles.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+fn list(titles: &[BadTitle], manifests: &[String]) -> String {
+    let all = titles.iter().map(ToString::to_string);
+    let all = all.chain(manifests.iter().cloned());
+    let mut lines: Vec<String> = all.take(SHOWN).collect();
+    let count = titles.len() + manifests.len();
+    if let Some(more) = count.checked_sub(SHOWN).filter(|&more| more > 0) {
         lines.push(format!("… and {more} more titles that cannot be played"));
     }
     lines.join("\n")

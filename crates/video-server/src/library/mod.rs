@@ -105,12 +105,13 @@ impl Library {
         Self::default()
     }
 
-    /// Reads `directory` and the index of every title in it. Titles that cannot be played are logged and left
-    /// out; see [`bad_titles`](Self::bad_titles).
+    /// Reads `directory` and the index of every title in it. Titles that cannot be played and manifests that cannot
+    /// be used are logged and left out; see [`bad_titles`](Self::bad_titles) and
+    /// [`bad_manifests`](Self::bad_manifests).
     ///
     /// # Errors
-    /// It cannot be read as a directory, holds more than the limits, or holds titles of which none can be
-    /// played; the error names them and their faults.
+    /// It cannot be read as a directory, holds more than the limits, or holds titles and manifests of which none
+    /// can be used; the error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
         let library = scan::scan(directory)?;
         for bad in &library.bad_titles {
@@ -119,20 +120,29 @@ impl Library {
                 "a title that cannot be played: its file is served unchanged, its rate is unknown"
             );
         }
+        for error in &library.packaged.bad {
+            tracing::warn!(
+                error,
+                "a manifest that cannot be used: its files are served, their rates are unknown"
+            );
+        }
         Ok(library)
     }
 
-    /// Reads `directory` as [`scan`](Self::scan) does, and takes no title that cannot be played.
+    /// Reads `directory` as [`scan`](Self::scan) does, and accepts neither a title that cannot be played nor a
+    /// manifest that cannot be used.
     ///
     /// # Errors
-    /// As [`scan`](Self::scan), or if a single title cannot be played.
+    /// As [`scan`](Self::scan), or if a single title or manifest is bad.
     pub fn scan_strictly(directory: &Path) -> Result<Self, LibraryError> {
         let library = scan::scan(directory)?;
-        if library.bad_titles.is_empty() {
-            Ok(library)
-        } else {
-            Err(LibraryError::BadTitles(library.bad_titles))
+        if library.bad_titles.is_empty() && library.packaged.bad.is_empty() {
+            return Ok(library);
         }
+        Err(LibraryError::BadTitles {
+            titles: library.bad_titles,
+            manifests: library.packaged.bad,
+        })
     }
 
     /// Adds a title from another source, under `name` (`/` between segments, none in front).

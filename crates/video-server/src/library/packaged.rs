@@ -7,14 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::MediaError;
-use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece};
+use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT};
 use playrate_units::{Bitrate, Bytes};
 
 use crate::http::path::ResourceName;
-
-/// Most segments of a manifest, those of single files included. Each piece of a manifest may be a file of thousands.
-const SEGMENTS: usize = 500_000;
 
 /// A title in representations, as one manifest names them.
 #[derive(Clone, Debug)]
@@ -112,23 +108,33 @@ pub(super) fn read(
         packaged: PackagedIndex::default(),
     };
     // In HLS, playlists are put into the title of the main playlist that names them.
-    let mut titles = Vec::new();
-    let mut playlists: BTreeMap<ResourceName, (PathBuf, ManifestRepresentation)> = BTreeMap::new();
+    let mut playlists: BTreeMap<ResourceName, MediaPlaylist> = BTreeMap::new();
     let mut mains = Vec::new();
     for (path, name) in manifests {
         match Manifest::open(&path, name.as_str()) {
-            Ok(Manifest::Dash(representations)) => titles.push((path, name, representations)),
+            Ok(Manifest::Dash(representations)) => {
+                let count = representations.iter().map(|one| reader.count(one)).sum();
+                if reader.allows(&path, count) {
+                    reader.add(&path, name, representations);
+                }
+            }
             Ok(Manifest::Main(variants)) => mains.push((path, name, variants)),
             Ok(Manifest::Media(representation)) => {
-                playlists.insert(name, (path, representation));
+                let segments = reader.count(&representation);
+                let playlist = MediaPlaylist {
+                    path,
+                    representation,
+                    segments,
+                };
+                playlists.insert(name, playlist);
             }
             Ok(_) => {}
-            Err(error) => reader.refuse(&error),
+            Err(error) => reader.packaged.bad.push(error.to_string()),
         }
     }
     let mut named_by_mains = BTreeSet::new();
     for (path, name, variants) in mains {
-        let mut representations = Vec::new();
+        let mut named_here = Vec::new();
         let mut taken = BTreeSet::new();
         for variant in variants {
             let file = variant.file.as_deref().and_then(named);
@@ -136,7 +142,7 @@ pub(super) fn read(
             if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
                 continue;
             }
-            let Some((file, (_, playlist))) = file.and_then(|file| playlists.get_key_value(&file)) else {
+            let Some((file, playlist)) = file.and_then(|file| playlists.get_key_value(&file)) else {
                 tracing::warn!(
                     manifest = %path.display(),
                     playlist = variant.file,
@@ -145,22 +151,33 @@ pub(super) fn read(
                 continue;
             };
             named_by_mains.insert(file.clone());
-            let mut representation = variant.representation;
-            representation.pieces.clone_from(&playlist.pieces);
-            representations.push(representation);
+            named_here.push((variant.representation, playlist));
         }
-        titles.push((path, name, representations));
+        // Many main playlists may name the same long one: it is copied for one of them at a time.
+        let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
+        if reader.allows(&path, count) {
+            let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
+                representation.pieces.clone_from(&playlist.representation.pieces);
+                representation
+            };
+            reader.add(&path, name, named_here.into_iter().map(with_pieces).collect());
+        }
     }
     playlists.retain(|name, _| !named_by_mains.contains(name));
-    titles.extend(
-        playlists
-            .into_iter()
-            .map(|(name, (path, one))| (path, name, vec![one])),
-    );
-    for (path, name, representations) in titles {
-        reader.add(&path, name, representations);
+    for (name, playlist) in playlists {
+        if reader.allows(&playlist.path, playlist.segments) {
+            reader.add(&playlist.path, name, vec![playlist.representation]);
+        }
     }
     reader.packaged
+}
+
+/// A media playlist that main playlists may name.
+struct MediaPlaylist {
+    path: PathBuf,
+    representation: ManifestRepresentation,
+    /// Number of its segments, those of the files that it names included.
+    segments: usize,
 }
 
 fn named(file: &str) -> Option<ResourceName> {
@@ -174,27 +191,25 @@ struct ManifestReader<'a> {
 }
 
 impl ManifestReader<'_> {
-    fn refuse(&mut self, error: &MediaError) {
-        tracing::warn!(%error, "unusable manifest: its files are served, their rates are unknown");
-        self.packaged.bad.push(error.to_string());
+    /// Number of segments, those of the files that are pieces included: each of these may have thousands.
+    fn count(&self, representation: &ManifestRepresentation) -> usize {
+        let pieces = representation.pieces.iter();
+        pieces.map(|piece| self.cuts(piece).map_or(1, <[_]>::len)).sum()
     }
 
-    fn leave_out(&mut self, why: String) {
-        tracing::warn!("{why}");
-        self.packaged.bad.push(why);
+    /// Returns true if a manifest may have `count` segments; otherwise it is left out.
+    fn allows(&mut self, path: &Path, count: usize) -> bool {
+        if count > SEGMENT_LIMIT {
+            self.packaged.bad.push(format!(
+                "{}: it has {count} segments, those of the files that it names included; split the title so that \
+                 there are at most {SEGMENT_LIMIT}",
+                path.display()
+            ));
+        }
+        count <= SEGMENT_LIMIT
     }
 
     fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<ManifestRepresentation>) {
-        let pieces = representations.iter().flat_map(|one| &one.pieces);
-        let count: usize = pieces.map(|piece| self.cuts(piece).map_or(1, <[_]>::len)).sum();
-        if count > SEGMENTS {
-            self.leave_out(format!(
-                "{}: it has {count} segments, those of the files that it names included; split the title so that \
-                 there are at most {SEGMENTS}",
-                path.display()
-            ));
-            return;
-        }
         let mut summaries = Vec::new();
         let mut files: BTreeMap<ResourceName, Vec<KnownSegment>> = BTreeMap::new();
         let (mut missing, mut segments) = (0, 0);
@@ -216,7 +231,7 @@ impl ManifestReader<'_> {
             (false, false) => None,
         };
         if let Some(lacks) = lacks {
-            self.leave_out(format!(
+            self.packaged.bad.push(format!(
                 "{}: {lacks} that it names is in the media directory; \
                  put them where it says, or serve another directory",
                 path.display()

@@ -81,13 +81,12 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
         }
     }
     let packaged = packaged::read(&root, manifests, &cuts);
-    if indexed.is_empty() && packaged.titles.is_empty() {
-        if !bad.is_empty() {
-            return Err(LibraryError::BadTitles(bad));
-        }
-        if !packaged.bad.is_empty() {
-            return Err(LibraryError::BadManifests(packaged.bad));
-        }
+    let has_none = indexed.is_empty() && packaged.titles.is_empty();
+    if has_none && !(bad.is_empty() && packaged.bad.is_empty()) {
+        return Err(LibraryError::BadTitles {
+            titles: bad,
+            manifests: packaged.bad,
+        });
     }
     Ok(Library {
         directory: Some(root),

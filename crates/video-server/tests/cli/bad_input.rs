@@ -75,7 +75,7 @@ fn a_file_in_place_of_a_directory_is_refused() {
 }
 
 #[test]
-fn bad_titles_are_refused_with_file_box_and_offset_if_asked_for() {
+fn bad_titles_are_refused_with_file_box_and_offset_if_requested() {
     let media = tempfile::tempdir().unwrap();
     let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
     fs::write(media.path().join("good.mp4"), &good).unwrap();
@@ -99,6 +99,28 @@ fn bad_titles_are_refused_with_file_box_and_offset_if_asked_for() {
     }
     fs::remove_file(media.path().join("good.mp4")).unwrap();
     assert_contains(&refused(&["serve", "--media", path]), &parts);
+}
+
+#[test]
+fn bad_manifests_beside_a_good_title_are_refused_if_requested() {
+    let media = tempfile::tempdir().unwrap();
+    fs::copy(
+        fixture("progressive-moov-first.mp4"),
+        media.path().join("good.mp4"),
+    )
+    .unwrap();
+    fs::write(media.path().join("bad.mpd"), "<MPD/>").unwrap();
+    let path = media.path().to_str().unwrap();
+    let config = media.path().join(".server.toml");
+    fs::write(&config, format!("media = \"{path}\"\n")).unwrap();
+    for arguments in [
+        &["serve", "--strict", "--media", path][..],
+        &["check", config.to_str().unwrap()],
+    ] {
+        let complaint = refused(arguments);
+        assert_contains(&complaint, &["bad.mpd: line 1: ", "no Representation"]);
+        assert!(!complaint.contains("good.mp4"), "{complaint}");
+    }
 }
 
 #[test]

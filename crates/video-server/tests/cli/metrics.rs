@@ -61,9 +61,7 @@ async fn get(connection: &Connection, path: &str, cmcd: &str) -> u64 {
 async fn connections_and_what_their_players_say_show_while_they_last_and_are_counted_after() {
     let media = tempfile::tempdir().unwrap();
     fs::write(media.path().join("empty.mp4"), "").unwrap();
-    // In a directory of its own: beside it, a file without frames would count as a part of its title.
-    fs::create_dir(media.path().join("packaged")).unwrap();
-    fs::write(media.path().join("packaged/bad.mpd"), "<MPD/>").unwrap();
+    fs::write(media.path().join("bad.mpd"), "<MPD/>").unwrap();
     let arms = ["--choose-by", "query", "--arm", "b=reno"];
     let serving = serving(media.path(), &arms);
     assert_eq!(connections(&serving)["connections"].as_array().unwrap().len(), 0);
