@@ -10,6 +10,8 @@ use crate::tls::{Pin, TlsError};
 
 /// HTTP/3's "no error" (RFC 9114 §8.1).
 pub(crate) const H3_NO_ERROR: u64 = 0x100;
+/// HTTP/3's code for a peer that causes too much load (RFC 9114 §8.1).
+pub(crate) const H3_EXCESSIVE_LOAD: u64 = 0x107;
 
 /// Reasons why an endpoint cannot be created.
 #[derive(Debug, thiserror::Error)]

@@ -33,17 +33,20 @@ use quinn::{AsyncUdpSocket, Runtime};
 use tokio::sync::watch;
 
 use crate::endpoint::{BindError, udp_socket};
-use crate::error::{ConnectionLost, EndpointError, H3_NO_ERROR};
+use crate::error::{ConnectionLost, EndpointError, H3_EXCESSIVE_LOAD, H3_NO_ERROR};
 use crate::options::TransportOptions;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
 use crate::tls::Identity;
+use clients::{ClientPlace, Clients, Decision};
 use playrate_quinn::ConnectionController;
 
+mod clients;
 mod exchange;
 mod session;
 
+pub use clients::ClientTotals;
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use session::Session;
 
@@ -60,8 +63,11 @@ pub struct ServerOptions {
     /// Longest time without any acknowledgement from a client to which something is being sent, before its exchange is
     /// reset. A paused player acknowledges nothing, so this is also the longest pause with a response open.
     pub stall_timeout: Duration,
-    /// Most connections at once; further ones are refused.
+    /// Most connections at once; further ones are refused. A handshake with a client that has not proved its address
+    /// does not count: there are few of these at once, and with more the client has to prove its address first.
     pub max_connections: usize,
+    /// Most connections at once of one IPv4 address or one IPv6 /64 network; further ones are refused.
+    pub max_connections_per_address: usize,
 }
 
 impl ServerOptions {
@@ -73,6 +79,7 @@ impl ServerOptions {
             request_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(300),
             max_connections: 1_024,
+            max_connections_per_address: 256,
         }
     }
 }
@@ -82,6 +89,7 @@ impl ServerOptions {
 pub(crate) struct ServerState {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) options: ServerOptions,
+    clients: Arc<Clients>,
     /// Without a controller: every connection gets its own.
     base: RwLock<quinn::ServerConfig>,
 }
@@ -119,6 +127,7 @@ impl Server {
             endpoint,
             shared: Arc::new(ServerState {
                 runtime,
+                clients: Clients::new(options.max_connections, options.max_connections_per_address),
                 options,
                 base: RwLock::new(base),
             }),
@@ -148,6 +157,11 @@ impl Server {
         self.endpoint.open_connections()
     }
 
+    /// Totals of the decisions on clients up to now.
+    pub fn clients(&self) -> ClientTotals {
+        self.shared.clients.totals()
+    }
+
     /// Uses `identity` for clients that connect from now on. Open connections are not affected.
     ///
     /// # Errors
@@ -173,20 +187,22 @@ impl Server {
                 _ = stop.wait_for(|&stop| stop) => return None,
                 incoming = self.endpoint.accept() => incoming?,
             };
-            if self.endpoint.open_connections() >= self.shared.options.max_connections {
-                tracing::warn!(
-                    peer = %incoming.remote_address(),
-                    limit = self.shared.options.max_connections,
-                    "refused a connection: too many are open"
-                );
-                incoming.refuse();
-                continue;
+            let (peer, is_proved) = (incoming.remote_address(), incoming.remote_address_validated());
+            match self.shared.clients.decide(peer, is_proved, self.shared.runtime.now()) {
+                Decision::Accepted(place) => {
+                    return Some(Incoming {
+                        quinn: incoming,
+                        place,
+                        shared: Arc::clone(&self.shared),
+                        stop: self.stop.subscribe(),
+                    });
+                }
+                Decision::Retry => {
+                    // Fails only for an address that is proved, and refuses the client then.
+                    let _ = incoming.retry();
+                }
+                Decision::Refused => incoming.refuse(),
             }
-            return Some(Incoming {
-                quinn: incoming,
-                shared: Arc::clone(&self.shared),
-                stop: self.stop.subscribe(),
-            });
         }
     }
 
@@ -215,6 +231,7 @@ impl Server {
 #[derive(Debug)]
 pub struct Incoming {
     quinn: quinn::Incoming,
+    place: ClientPlace,
     shared: Arc<ServerState>,
     stop: watch::Receiver<bool>,
 }
@@ -231,7 +248,11 @@ impl Incoming {
     }
 
     /// Completes the handshake. The connection sends with the controller of `control`.
+    ///
+    /// # Errors
+    /// The handshake failed or took too long, or a limit of connections was reached meanwhile.
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
+        let mut place = self.place;
         let limit = self.shared.options.request_timeout;
         let runtime = Arc::clone(&self.shared.runtime);
         let transport = self.shared.options.transport.to_quinn();
@@ -242,7 +263,11 @@ impl Incoming {
         let connecting = self.quinn.accept_with(Arc::new(config))?;
         let established = async move {
             let quinn = connecting.await?;
-            Session::new(quinn, control, self.shared, self.stop).await
+            if let Err(refusal) = place.establish(quinn.remote_address(), self.shared.runtime.now()) {
+                quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
+                return Err(ConnectionLost::ClosedHere);
+            }
+            Session::new(quinn, control, self.shared, self.stop, place).await
         };
         time::timeout(&*runtime, limit, established)
             .await

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::ServerState;
+use super::clients::ClientPlace;
 use super::exchange::{Arrival, ExchangeCount, SessionContext};
 use crate::error::ConnectionLost;
 use crate::quic;
@@ -28,6 +29,7 @@ pub struct Session {
     going_away: bool,
     /// Has streams that are accepted from now on rejected.
     rejecting: Arc<AtomicBool>,
+    _place: ClientPlace,
 }
 
 impl fmt::Debug for Session {
@@ -46,6 +48,7 @@ impl Session {
         control: ConnectionController,
         shared: Arc<ServerState>,
         stop: watch::Receiver<bool>,
+        place: ClientPlace,
     ) -> Result<Self, ConnectionLost> {
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
@@ -70,6 +73,7 @@ impl Session {
             exchanges: ExchangeCount::default(),
             going_away: false,
             rejecting,
+            _place: place,
         })
     }
 

@@ -119,15 +119,6 @@ async fn shutdown_does_not_wait_longer_than_its_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_over_the_limit_is_refused() {
-    let rig = ok_rig(|options| options.max_connections = 1);
-    let first = rig.connect().await;
-    let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
-    assert!(error.to_string().contains("refused"), "{error}");
-    assert_eq!(fetch(&first, "/").await.unwrap(), b"ok");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_closes_when_its_last_handle_is_dropped() {
     let rig = ok_rig(|_| {});
     let connection = rig.connect().await;

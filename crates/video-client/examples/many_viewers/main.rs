@@ -1,7 +1,8 @@
 //! Load on a server by many viewers at once, measured at the viewers.
 //!
 //! ```sh
-//! taskset -c 0 video-server serve --media assets --max-connections 4096 --no-tcp --listen 127.0.0.1:4433 &
+//! taskset -c 0 video-server serve --media assets --max-connections 4096 --max-connections-per-address 4096 \
+//!   --no-tcp --listen 127.0.0.1:4433 &
 //! taskset -c 1 target/release/examples/many_viewers https://127.0.0.1:4433/title-720p.mp4 --pin PIN --server-process $! \
 //!     --sessions 250,500,1000,1400,1700,2000 --json load.jsonl
 //! ```

@@ -16,6 +16,7 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use playrate_transport::LogLimit;
 use playrate_units::{Bitrate, Probability};
 
 use load::LoadMeter;
@@ -28,8 +29,6 @@ pub const TICK: Duration = Duration::from_millis(20);
 const MIN_RAMP: usize = 16;
 /// Number of sessions below which the cost of one cannot be distinguished from the server's base load.
 const MIN_SESSIONS_FOR_COST: usize = 16;
-/// Minimum time between two log lines.
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Limits of a server. Without any limit every session is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +115,7 @@ struct AdmissionState {
     rate: Bitrate,
     load_meter: LoadMeter,
     refused: u64,
-    /// Time of the last log line about refusals, and their number by then.
-    last_logged: Option<(Instant, u64)>,
+    refusal_log: LogLimit,
 }
 
 impl Admission {
@@ -221,17 +219,14 @@ impl Limits {
 }
 
 impl AdmissionState {
-    /// Logs refusals, at most every [`LOG_INTERVAL`], so that clients that keep retrying do not fill the log.
+    /// Logs refusals at a limited rate.
     fn log_refusals(&mut self, why: Refusal, now: Instant) {
-        let before = match self.last_logged {
-            Some((at, _)) if now.saturating_duration_since(at) < LOG_INTERVAL => return,
-            Some((_, refused)) => refused,
-            None => 0,
+        let Some(refused) = self.refusal_log.due(self.refused, now) else {
+            return;
         };
-        self.last_logged = Some((now, self.refused));
         tracing::warn!(
             %why,
-            refused = self.refused.saturating_sub(before),
+            refused,
             sessions = self.sessions,
             rate = %self.rate,
             lag_ms = self.load_meter.lag().map(|lag| lag.as_secs_f64() * 1e3),

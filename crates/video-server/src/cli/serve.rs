@@ -86,6 +86,10 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
 
+    /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; further ones are refused
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    max_connections_per_address: usize,
+
     #[command(flatten)]
     load: load::AdmissionOptions,
 
@@ -158,6 +162,7 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     let arms = arms(arguments)?;
     let mut options = ServerOptions::new(identity(arguments)?);
     options.max_connections = arguments.max_connections;
+    options.max_connections_per_address = arguments.max_connections_per_address;
     options.transport.send_window = arguments.send_window;
     options
         .transport

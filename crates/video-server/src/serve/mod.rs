@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-use playrate_transport::{ControllerChoice, EndpointError, Identity, Server, time};
+use playrate_transport::{ClientTotals, ControllerChoice, EndpointError, Identity, Server, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
@@ -216,6 +216,11 @@ impl VideoServer {
     /// Its certificate and key cannot be used; the server keeps the previous identity.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
         self.transport.set_identity(identity)
+    }
+
+    /// Totals of the decisions on clients that wanted to connect, up to now.
+    pub fn clients(&self) -> ClientTotals {
+        self.transport.clients()
     }
 
     /// Number of open connections, those during handshake or close included.

@@ -201,6 +201,7 @@ impl Collector for ServerCollector {
             player.get_or_create(&PlayerLabel { state }).inc();
         }
         let (totals, load) = (self.server.totals(), self.server.admission().load());
+        let clients = self.server.clients();
         let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
         let mut put = |name, help, unit: Option<&Unit>, metric: &dyn EncodeMetric| {
             metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
@@ -246,6 +247,18 @@ impl Collector for ServerCollector {
             "Requests of new sessions that were answered with 503.",
             None,
             &ConstCounter::new(load.refused),
+        )?;
+        put(
+            "retried_handshakes",
+            "Clients over HTTP/3 that had to prove their address (Retry).",
+            None,
+            &ConstCounter::new(clients.retried),
+        )?;
+        put(
+            "refused_connections",
+            "Connections over HTTP/3 that were refused because of a limit.",
+            None,
+            &ConstCounter::new(clients.refused),
         )?;
         put(
             "timer_lag",

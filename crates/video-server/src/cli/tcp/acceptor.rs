@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_transport::time;
-use quinn::TokioRuntime;
+use playrate_transport::{LogLimit, time};
+use quinn::{Runtime, TokioRuntime};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -72,6 +72,8 @@ pub(crate) struct Acceptor {
     limit: usize,
     places: Arc<Semaphore>,
     connections: JoinSet<()>,
+    refused: u64,
+    refusal_log: LogLimit,
 }
 
 impl Acceptor {
@@ -82,6 +84,8 @@ impl Acceptor {
             limit,
             places: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
             connections: JoinSet::new(),
+            refused: 0,
+            refusal_log: LogLimit::default(),
         }
     }
 
@@ -105,8 +109,11 @@ impl Acceptor {
                     });
                 }
                 (Ok((_, peer)), Err(_)) => {
-                    let (purpose, limit) = (self.purpose, self.limit);
-                    tracing::warn!(%peer, limit, "refused a TCP connection for {purpose}: too many are open");
+                    self.refused = self.refused.saturating_add(1);
+                    if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
+                        let (purpose, limit) = (self.purpose, self.limit);
+                        tracing::warn!(%peer, refused, limit, "refused TCP connections for {purpose}: too many are open");
+                    }
                 }
                 (Err(error), _) => {
                     tracing::warn!(%error, "cannot accept TCP connections for {}", self.purpose);

@@ -1,0 +1,262 @@
+//! [`Clients`]: the clients of a server, and the decision on every further one.
+//!
+//! The source address of a client's first packet may be forged. A handshake with such an address occupies the server
+//! until [`ServerOptions::request_timeout`](super::ServerOptions) at most, so handshakes are limited by themselves and
+//! take no connection's place: once [`MAX_UNPROVED`] are in progress, further clients have to prove their address
+//! first (Retry, RFC 9000 §8.1.2), for which the server keeps no state.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::log_limit::LogLimit;
+
+/// Number of handshakes in progress with unproved addresses from which on further clients are sent a Retry. It costs an
+/// honest client one round trip, so there is none below.
+const MAX_UNPROVED: usize = 64;
+/// Bytes of an IPv6 address that name a site's network (RFC 4291 §2.5.4); the site chooses the others.
+const IPV6_NETWORK: usize = 8;
+
+/// Totals of a server's decisions on clients since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientTotals {
+    /// Number of Retry packets sent, to clients that had to prove their address.
+    pub retried: u64,
+    /// Number of clients refused because of a limit.
+    pub refused: u64,
+}
+
+/// Address or network that has a limit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Network {
+    V4(Ipv4Addr),
+    /// The first 64 bits of an IPv6 address.
+    V6([u8; IPV6_NETWORK]),
+}
+
+impl Network {
+    /// Network of `address`. An IPv4 address that an IPv6 socket received is one.
+    fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::V4(address),
+            IpAddr::V6(address) => {
+                let mut network = [0; IPV6_NETWORK];
+                for (to, from) in network.iter_mut().zip(address.octets()) {
+                    *to = from;
+                }
+                Self::V6(network)
+            }
+        }
+    }
+}
+
+/// Limit because of which a client is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The server has as many connections as it may have.
+    Connections,
+    /// The client's network has as many connections as it may have.
+    Address,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Connections => "too many connections are open",
+            Self::Address => "too many connections are open from its address",
+        })
+    }
+}
+
+/// Decision on a client that wants to connect.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// It may go on with the handshake.
+    Accepted(ClientPlace),
+    /// It has to prove its address first.
+    Retry,
+    /// It is refused because of a limit.
+    Refused,
+}
+
+/// Open connections and handshakes of one endpoint.
+#[derive(Debug)]
+pub(super) struct Clients {
+    /// Most connections at once.
+    max: usize,
+    /// Most connections of one [`Network`] at once.
+    max_per_network: usize,
+    state: Mutex<ClientsState>,
+}
+
+#[derive(Debug, Default)]
+struct ClientsState {
+    /// Number of handshakes in progress with unproved addresses.
+    unproved: usize,
+    /// Clients whose address is proved, by number: connections, and handshakes after a Retry.
+    proved: BTreeMap<u64, Network>,
+    /// Number of them by network, from 1 on.
+    by_network: BTreeMap<Network, usize>,
+    /// Number of the next client.
+    next: u64,
+    totals: ClientTotals,
+    retry_log: LogLimit,
+    refusal_log: LogLimit,
+}
+
+impl Clients {
+    pub(super) fn new(max: usize, max_per_network: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max,
+            max_per_network,
+            state: Mutex::default(),
+        })
+    }
+
+    pub(super) fn totals(&self) -> ClientTotals {
+        self.state().totals
+    }
+
+    /// Decides on a client at `peer`, whose address `is_proved` or may be forged.
+    pub(super) fn decide(self: &Arc<Self>, peer: SocketAddr, is_proved: bool, now: Instant) -> Decision {
+        let network = Network::of(peer.ip());
+        let mut state = self.state();
+        let place = if is_proved {
+            match self.take(&mut state, network) {
+                Ok(number) => Place::Proved(number),
+                Err(refusal) => {
+                    state.refused(refusal, peer, now);
+                    return Decision::Refused;
+                }
+            }
+        } else if state.unproved >= MAX_UNPROVED || self.room(&state, network).is_err() {
+            state.retried(peer, now);
+            return Decision::Retry;
+        } else {
+            state.unproved += 1;
+            Place::Unproved(network)
+        };
+        drop(state);
+        Decision::Accepted(ClientPlace {
+            clients: Arc::clone(self),
+            place,
+        })
+    }
+
+    /// Checks the limits for one more connection of `network`.
+    fn room(&self, state: &ClientsState, network: Network) -> Result<(), Refusal> {
+        let of_network = state.by_network.get(&network).copied().unwrap_or(0);
+        if of_network >= self.max_per_network {
+            Err(Refusal::Address)
+        } else if state.proved.len() >= self.max {
+            Err(Refusal::Connections)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Counts one more connection of `network`; returns its number.
+    fn take(&self, state: &mut ClientsState, network: Network) -> Result<u64, Refusal> {
+        self.room(state, network)?;
+        let number = state.next;
+        state.next += 1;
+        state.proved.insert(number, network);
+        *state.by_network.entry(network).or_default() += 1;
+        Ok(number)
+    }
+
+    fn state(&self) -> MutexGuard<'_, ClientsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientsState {
+    fn retried(&mut self, peer: SocketAddr, now: Instant) {
+        self.totals.retried += 1;
+        if let Some(retried) = self.retry_log.due(self.totals.retried, now) {
+            tracing::warn!(
+                %peer,
+                retried,
+                handshakes = self.unproved,
+                connections = self.proved.len(),
+                "clients had to prove their address: many handshakes are in progress, or a limit is reached"
+            );
+        }
+    }
+
+    fn refused(&mut self, refusal: Refusal, peer: SocketAddr, now: Instant) {
+        self.totals.refused += 1;
+        if let Some(refused) = self.refusal_log.due(self.totals.refused, now) {
+            tracing::warn!(%peer, refused, connections = self.proved.len(), "refused connections: {refusal}");
+        }
+    }
+
+    /// Forgets the connection `number`.
+    fn remove(&mut self, number: u64) {
+        let Some(network) = self.proved.remove(&number) else {
+            return;
+        };
+        if let Some(count) = self.by_network.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_network.remove(&network);
+            }
+        }
+    }
+}
+
+/// What a client is counted as.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// A handshake with an address that may be forged.
+    Unproved(Network),
+    /// The connection of this number.
+    Proved(u64),
+}
+
+/// Counts one client until this is dropped.
+#[derive(Debug)]
+pub(super) struct ClientPlace {
+    clients: Arc<Clients>,
+    place: Place,
+}
+
+impl ClientPlace {
+    /// Counts the client, which is at `peer`, as a connection, since its handshake is done and has proved its address.
+    ///
+    /// # Errors
+    /// The limit that was reached meanwhile.
+    pub(super) fn establish(&mut self, peer: SocketAddr, now: Instant) -> Result<(), Refusal> {
+        let Place::Unproved(network) = self.place else {
+            return Ok(());
+        };
+        let mut state = self.clients.state();
+        match self.clients.take(&mut state, network) {
+            Ok(number) => {
+                state.unproved -= 1;
+                self.place = Place::Proved(number);
+                Ok(())
+            }
+            Err(refusal) => {
+                state.refused(refusal, peer, now);
+                Err(refusal)
+            }
+        }
+    }
+}
+
+impl Drop for ClientPlace {
+    fn drop(&mut self) {
+        let mut state = self.clients.state();
+        match self.place {
+            Place::Unproved(_) => state.unproved -= 1,
+            Place::Proved(number) => state.remove(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
