@@ -205,7 +205,7 @@ impl Controller for ObservedBaseline {
     }
 
     fn window(&self) -> u64 {
-        self.inner.window()
+        self.recorder.window_for_quinn(self.inner.window())
     }
 
     fn metrics(&self) -> ControllerMetrics {

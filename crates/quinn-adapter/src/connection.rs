@@ -105,6 +105,14 @@ impl ConnectionController {
         &self.unsent
     }
 
+    /// Lifts the congestion window, for good. Call it right before the connection is closed: quinn-proto 0.11 holds a
+    /// CONNECTION_CLOSE back while data waits behind a full window, reads no acknowledgements any more that would make
+    /// room, and so never sends it (`docs/upstream/quinn-close-blocked.md`). Once the connection is closed nothing else
+    /// is sent.
+    pub fn closing(&self) {
+        self.unsent.close();
+    }
+
     /// Sends samples to `monitor`.
     #[must_use]
     pub fn with_monitor(mut self, monitor: Arc<Monitor>) -> Self {

@@ -283,7 +283,7 @@ impl Controller for QuinnController {
     }
 
     fn window(&self) -> u64 {
-        self.window
+        self.recorder.window_for_quinn(self.window)
     }
 
     fn metrics(&self) -> ControllerMetrics {

@@ -14,6 +14,7 @@ use quinn_proto::congestion::{Controller, ControllerFactory};
 use crate::telemetry::{Monitor, TimeSeries};
 use crate::{ConnectionController, ControllerChoice, QuinnController};
 
+mod closing;
 mod switching;
 mod wire;
 

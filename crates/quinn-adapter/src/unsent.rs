@@ -6,7 +6,7 @@
 //! than a load and a store), `on_sent` reports every byte that leaves, and the `app_limited` of `on_end_acks` means
 //! that nothing is left to send. A test of this crate compares the estimate with what quinn really sends.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -32,6 +32,8 @@ pub struct UnsentBytes {
     /// Bytes written, on the scale of `sent`.
     written: Mutex<u64>,
     room: Notify,
+    /// True once the connection is being closed, so that what is unsent will never be.
+    closing: AtomicBool,
 }
 
 impl Default for UnsentBytes {
@@ -41,6 +43,7 @@ impl Default for UnsentBytes {
             awaited: AtomicU64::new(NONE_AWAITED),
             written: Mutex::new(0),
             room: Notify::new(),
+            closing: AtomicBool::new(false),
         }
     }
 }
@@ -96,6 +99,15 @@ impl UnsentBytes {
     pub fn discarded(&self) {
         *self.written() = self.sent.load(Relaxed);
         self.wake();
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Relaxed)
     }
 
     /// Waits until so little is unsent on `connection` that one more chunk should be written. Every waiting writer may

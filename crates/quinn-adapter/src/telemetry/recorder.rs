@@ -9,6 +9,10 @@ use playrate_units::Bytes;
 use super::{Monitor, Sample};
 use crate::unsent::UnsentBytes;
 
+/// Window of a connection that is being closed: more than can be in flight, and so much that quinn does not pace, which
+/// it does up to `u32::MAX`.
+const CLOSING_WINDOW: u64 = 1 << 32;
+
 /// Counters inside a controller: plain integers, which reach the shared [`Monitor`] only when a sample is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
@@ -70,6 +74,17 @@ impl Recorder {
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.totals.sent += Bytes::new(bytes);
         self.unsent.sent(bytes);
+    }
+
+    /// Window for quinn where the controller's is `window`. A connection that is being closed has the
+    /// [`CLOSING_WINDOW`].
+    #[inline]
+    pub(crate) fn window_for_quinn(&self, window: u64) -> u64 {
+        if self.unsent.is_closing() {
+            CLOSING_WINDOW
+        } else {
+            window
+        }
     }
 
     /// Counts packets that an ACK frame acknowledged.

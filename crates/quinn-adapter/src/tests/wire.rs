@@ -32,6 +32,8 @@ pub(super) fn origin() -> Instant {
 pub(super) struct Faults {
     /// Nothing gets through, either way.
     pub(super) cut: AtomicBool,
+    /// Nothing of the client gets through.
+    pub(super) mute_client: AtomicBool,
     /// Every datagram of the server is marked ECN-CE.
     pub(super) mark_ce: AtomicBool,
     /// Every n-th datagram of the server is dropped; 0 for none.
@@ -65,7 +67,7 @@ impl AsyncUdpSocket for FaultySocket {
                 ecn = Some(EcnCodepoint::Ce);
             }
         }
-        if faults.cut.load(Relaxed) {
+        if faults.cut.load(Relaxed) || !self.is_server && faults.mute_client.load(Relaxed) {
             return Ok(());
         }
         self.inner.try_send(&Transmit {
@@ -100,6 +102,7 @@ pub(super) struct Wire {
     simulation: Simulation,
     pub(super) faults: Arc<Faults>,
     pub(super) server: quinn::Connection,
+    pub(super) client: quinn::Connection,
     writer: mpsc::UnboundedSender<usize>,
     received: Arc<AtomicUsize>,
 }
@@ -143,15 +146,17 @@ impl Wire {
             async move {
                 let mut stream = server.open_uni().await.unwrap();
                 while let Some(length) = lengths.recv().await {
-                    stream.write_all(&vec![0; length]).await.unwrap();
+                    if stream.write_all(&vec![0; length]).await.is_err() {
+                        return;
+                    }
                 }
             }
         }));
-        let received = Arc::<AtomicUsize>::default();
+        let (received, client) = (Arc::<AtomicUsize>::default(), client.unwrap());
         runtime.spawn(Box::pin({
-            let received = Arc::clone(&received);
+            let (received, client) = (Arc::clone(&received), client.clone());
             async move {
-                let mut stream = client.unwrap().accept_uni().await.unwrap();
+                let mut stream = client.accept_uni().await.unwrap();
                 while let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await {
                     received.fetch_add(chunk.bytes.len(), Relaxed);
                 }
@@ -161,6 +166,7 @@ impl Wire {
             simulation,
             faults,
             server,
+            client,
             writer,
             received,
         }
