@@ -39,9 +39,11 @@ use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
 use crate::tls::Identity;
+use activity::Activity;
 use clients::{ClientPlace, Clients, Decision};
 use playrate_quinn::ConnectionController;
 
+mod activity;
 mod clients;
 mod exchange;
 mod session;
@@ -63,8 +65,14 @@ pub struct ServerOptions {
     /// Longest time without any acknowledgement from a client to which something is being sent, before its exchange is
     /// reset. A paused player acknowledges nothing, so this is also the longest pause with a response open.
     pub stall_timeout: Duration,
-    /// Most connections at once; further ones are refused. A handshake with a client that has not proved its address
-    /// does not count: there are few of these at once, and with more the client has to prove its address first.
+    /// Longest time for which a connection may have no exchange in progress; its client is then informed (GOAWAY) and
+    /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that
+    /// pauses between requests for longer than this has to connect again.
+    pub idle_limit: Option<Duration>,
+    /// Most connections at once. A further one takes the place of the connection that has had no exchange in progress
+    /// for the longest, if that is at least a second, and is refused otherwise. A handshake with a client that has not
+    /// proved its address does not count: there are few of these at once, and with more the client has to prove its
+    /// address first.
     pub max_connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network; further ones are refused.
     pub max_connections_per_address: usize,
@@ -78,6 +86,7 @@ impl ServerOptions {
             transport: TransportOptions::server(),
             request_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(300),
+            idle_limit: None,
             max_connections: 1_024,
             max_connections_per_address: 256,
         }
@@ -188,7 +197,11 @@ impl Server {
                 incoming = self.endpoint.accept() => incoming?,
             };
             let (peer, is_proved) = (incoming.remote_address(), incoming.remote_address_validated());
-            match self.shared.clients.decide(peer, is_proved, self.shared.runtime.now()) {
+            match self
+                .shared
+                .clients
+                .decide(peer, is_proved, self.shared.runtime.now())
+            {
                 Decision::Accepted(place) => {
                     return Some(Incoming {
                         quinn: incoming,
@@ -263,11 +276,13 @@ impl Incoming {
         let connecting = self.quinn.accept_with(Arc::new(config))?;
         let established = async move {
             let quinn = connecting.await?;
-            if let Err(refusal) = place.establish(quinn.remote_address(), self.shared.runtime.now()) {
+            let (peer, now) = (quinn.remote_address(), self.shared.runtime.now());
+            let activity = Activity::new(Arc::clone(&self.shared.runtime));
+            if let Err(refusal) = place.establish(peer, &activity, now) {
                 quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
                 return Err(ConnectionLost::ClosedHere);
             }
-            Session::new(quinn, control, self.shared, self.stop, place).await
+            Session::new(quinn, control, self.shared, self.stop, activity, place).await
         };
         time::timeout(&*runtime, limit, established)
             .await

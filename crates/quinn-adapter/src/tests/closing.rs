@@ -25,6 +25,10 @@ fn a_close_leaves_past_a_full_window() {
             matches!(&reason, Some(ConnectionError::ApplicationClosed(close)) if close.reason == "over"),
             "{name}: {reason:?}"
         );
-        assert_eq!(wire.received(), received, "{name}: nothing but the close was sent");
+        assert_eq!(
+            wire.received(),
+            received,
+            "{name}: nothing but the close was sent"
+        );
     }
 }

@@ -4,13 +4,16 @@
 //! until [`ServerOptions::request_timeout`](super::ServerOptions) at most, so handshakes are limited by themselves and
 //! take no connection's place: once [`MAX_UNPROVED`] are in progress, further clients have to prove their address
 //! first (Retry, RFC 9000 §8.1.2), for which the server keeps no state.
+//!
+//! Where all places are taken, a connection that does nothing makes room for a client that proved its address.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::activity::Activity;
 use crate::log_limit::LogLimit;
 
 /// Number of handshakes in progress with unproved addresses from which on further clients are sent a Retry. It costs an
@@ -18,6 +21,10 @@ use crate::log_limit::LogLimit;
 const MAX_UNPROVED: usize = 64;
 /// Bytes of an IPv6 address that name a site's network (RFC 4291 §2.5.4); the site chooses the others.
 const IPV6_NETWORK: usize = 8;
+
+/// Least time without an exchange after which a connection makes room for another client: longer than a page or a player
+/// takes between two requests while it needs data.
+const MIN_IDLE: Duration = Duration::from_secs(1);
 
 /// Totals of a server's decisions on clients since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +34,8 @@ pub struct ClientTotals {
     pub retried: u64,
     /// Number of clients refused because of a limit.
     pub refused: u64,
+    /// Number of idle connections that were closed to make room for another client.
+    pub evicted: u64,
 }
 
 /// Address or network that has a limit of its own.
@@ -97,7 +106,7 @@ struct ClientsState {
     /// Number of handshakes in progress with unproved addresses.
     unproved: usize,
     /// Clients whose address is proved, by number: connections, and handshakes after a Retry.
-    proved: BTreeMap<u64, Network>,
+    proved: BTreeMap<u64, ProvedClient>,
     /// Number of them by network, from 1 on.
     by_network: BTreeMap<Network, usize>,
     /// Number of the next client.
@@ -105,6 +114,13 @@ struct ClientsState {
     totals: ClientTotals,
     retry_log: LogLimit,
     refusal_log: LogLimit,
+}
+
+#[derive(Debug)]
+struct ProvedClient {
+    network: Network,
+    /// `None` during its handshake.
+    activity: Option<Activity>,
 }
 
 impl Clients {
@@ -125,7 +141,7 @@ impl Clients {
         let network = Network::of(peer.ip());
         let mut state = self.state();
         let place = if is_proved {
-            match self.take(&mut state, network) {
+            match self.take(&mut state, network, None, now) {
                 Ok(number) => Place::Proved(number),
                 Err(refusal) => {
                     state.refused(refusal, peer, now);
@@ -158,12 +174,21 @@ impl Clients {
         }
     }
 
-    /// Counts one more connection of `network`; returns its number.
-    fn take(&self, state: &mut ClientsState, network: Network) -> Result<u64, Refusal> {
-        self.room(state, network)?;
+    /// Counts one more connection of `network`, for which an idle one may have to make room; returns its number.
+    fn take(
+        &self,
+        state: &mut ClientsState,
+        network: Network,
+        activity: Option<Activity>,
+        now: Instant,
+    ) -> Result<u64, Refusal> {
+        match self.room(state, network) {
+            Err(Refusal::Connections) if state.evict(now) => {}
+            room => room?,
+        }
         let number = state.next;
         state.next += 1;
-        state.proved.insert(number, network);
+        state.proved.insert(number, ProvedClient { network, activity });
         *state.by_network.entry(network).or_default() += 1;
         Ok(number)
     }
@@ -194,17 +219,33 @@ impl ClientsState {
         }
     }
 
-    /// Forgets the connection `number`.
-    fn remove(&mut self, number: u64) {
-        let Some(network) = self.proved.remove(&number) else {
-            return;
+    /// Has the connection that has been idle for the longest make room, if one has been so for long enough.
+    fn evict(&mut self, now: Instant) -> bool {
+        let idle = self.proved.iter().filter_map(|(&number, client)| {
+            let since = client.activity.as_ref()?.idle_since()?;
+            (now.saturating_duration_since(since) >= MIN_IDLE).then_some((since, number))
+        });
+        let Some((_, number)) = idle.min() else {
+            return false;
         };
+        if let Some(activity) = self.remove(number).and_then(|client| client.activity) {
+            activity.evict();
+        }
+        self.totals.evicted += 1;
+        true
+    }
+
+    /// Forgets the connection `number`.
+    fn remove(&mut self, number: u64) -> Option<ProvedClient> {
+        let client = self.proved.remove(&number)?;
+        let network = client.network;
         if let Some(count) = self.by_network.get_mut(&network) {
             *count -= 1;
             if *count == 0 {
                 self.by_network.remove(&network);
             }
         }
+        Some(client)
     }
 }
 
@@ -225,16 +266,29 @@ pub(super) struct ClientPlace {
 }
 
 impl ClientPlace {
-    /// Counts the client, which is at `peer`, as a connection, since its handshake is done and has proved its address.
+    /// Counts the client, which is at `peer`, as a connection with `activity`, since its handshake is done and has proved
+    /// its address.
     ///
     /// # Errors
     /// The limit that was reached meanwhile.
-    pub(super) fn establish(&mut self, peer: SocketAddr, now: Instant) -> Result<(), Refusal> {
-        let Place::Unproved(network) = self.place else {
-            return Ok(());
-        };
+    pub(super) fn establish(
+        &mut self,
+        peer: SocketAddr,
+        activity: &Activity,
+        now: Instant,
+    ) -> Result<(), Refusal> {
         let mut state = self.clients.state();
-        match self.clients.take(&mut state, network) {
+        let activity = Some(activity.clone());
+        let network = match self.place {
+            Place::Unproved(network) => network,
+            Place::Proved(number) => {
+                if let Some(client) = state.proved.get_mut(&number) {
+                    client.activity = activity;
+                }
+                return Ok(());
+            }
+        };
+        match self.clients.take(&mut state, network, activity, now) {
             Ok(number) => {
                 state.unproved -= 1;
                 self.place = Place::Proved(number);
@@ -253,7 +307,9 @@ impl Drop for ClientPlace {
         let mut state = self.clients.state();
         match self.place {
             Place::Unproved(_) => state.unproved -= 1,
-            Place::Proved(number) => state.remove(number),
+            Place::Proved(number) => {
+                state.remove(number);
+            }
         }
     }
 }

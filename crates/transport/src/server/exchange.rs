@@ -10,42 +10,15 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use playrate_quinn::ConnectionController;
 use quinn::{StoppedError, WriteError};
-use tokio::sync::watch;
 
 use super::ServerState;
+use super::activity::CountedExchange;
 use crate::error::{ConnectionLost, ExchangeError};
 use crate::quic::{self, ResponseStream, StreamTable};
 use crate::time;
 
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
 type RequestStream = h3::server::RequestStream<quic::BidiStream, Bytes>;
-
-/// Counts a session's exchanges.
-#[derive(Debug, Default)]
-pub(super) struct ExchangeCount(Arc<watch::Sender<usize>>);
-
-impl ExchangeCount {
-    pub(super) fn begin(&self) -> CountedExchange {
-        self.0.send_modify(|count| *count += 1);
-        CountedExchange(Arc::clone(&self.0))
-    }
-
-    /// Waits until there is none.
-    pub(super) async fn none(&self) {
-        // The sender is `self`, so it cannot be gone.
-        let _ = self.0.subscribe().wait_for(|&count| count == 0).await;
-    }
-}
-
-/// Counts as one exchange until it is dropped.
-#[derive(Debug)]
-pub(super) struct CountedExchange(Arc<watch::Sender<usize>>);
-
-impl Drop for CountedExchange {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count = count.saturating_sub(1));
-    }
-}
 
 /// State that a session shares with its exchanges.
 #[derive(Clone)]

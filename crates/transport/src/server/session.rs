@@ -4,20 +4,25 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use quinn::Runtime;
 use tokio::sync::watch;
 
 use super::ServerState;
+use super::activity::Activity;
 use super::clients::ClientPlace;
-use super::exchange::{Arrival, ExchangeCount, SessionContext};
+use super::exchange::{Arrival, SessionContext};
 use crate::error::ConnectionLost;
-use crate::quic;
+use crate::{quic, time};
 use playrate_quinn::telemetry::Totals;
 use playrate_quinn::{ConnectionController, WireOverhead};
 
 /// Most bytes accepted in one request, header and body together. `h3` keeps a frame in memory until it is complete.
 const REQUEST_LIMIT: u64 = 64 << 10;
+/// Longest time between the GOAWAY to an idle client and the end of its connection.
+const GOAWAY_LIMIT: Duration = Duration::from_secs(1);
 
 /// One client's connection. Dropping it closes the connection, so keep [accepting](Self::accept) until there is
 /// nothing more to accept.
@@ -25,8 +30,10 @@ pub struct Session {
     h3: h3::server::Connection<quic::Connection, Bytes>,
     context: SessionContext,
     stop: watch::Receiver<bool>,
-    exchanges: ExchangeCount,
+    activity: Activity,
     going_away: bool,
+    /// End of the time in which a client that was idle for too long receives the GOAWAY.
+    linger_until: Option<Instant>,
     /// Has streams that are accepted from now on rejected.
     rejecting: Arc<AtomicBool>,
     _place: ClientPlace,
@@ -48,6 +55,7 @@ impl Session {
         control: ConnectionController,
         shared: Arc<ServerState>,
         stop: watch::Receiver<bool>,
+        activity: Activity,
         place: ClientPlace,
     ) -> Result<Self, ConnectionLost> {
         if control.overhead().is_some() {
@@ -70,8 +78,9 @@ impl Session {
                 responses,
             },
             stop,
-            exchanges: ExchangeCount::default(),
+            activity,
             going_away: false,
+            linger_until: None,
             rejecting,
             _place: place,
         })
@@ -97,18 +106,15 @@ impl Session {
         &self.context.quinn
     }
 
-    /// The next request. `None` when the client has left in good order, or when the server is shutting down and
-    /// all of this session's exchanges have ended.
+    /// The next request. `None` when the client has left in good order, when it was idle for too long, or when the
+    /// server is shutting down and all of this session's exchanges have ended.
     ///
     /// This also drives the connection's control streams, so call it again at once and answer requests elsewhere.
     /// Giving up the future loses nothing.
     pub async fn accept(&mut self) -> Result<Option<Arrival>, ConnectionLost> {
         loop {
             if !self.going_away && *self.stop.borrow() {
-                self.going_away = true;
-                self.rejecting.store(true, Relaxed);
-                // One more than the last accepted is the first that is not taken (RFC 9114 §5.2).
-                if let Err(error) = self.h3.shutdown(1).await {
+                if let Err(error) = self.go_away().await {
                     return self.ended(&error);
                 }
             }
@@ -123,17 +129,45 @@ impl Session {
                     Ok(None) => return Ok(None),
                     Err(error) => return self.ended(&error),
                 },
-                () = self.exchanges.none(), if self.going_away => return Ok(None),
+                () = left(&self.activity, &*self.context.shared.runtime, self.linger_until), if self.going_away => {
+                    return Ok(None);
+                }
+                () = self.activity.expired(self.context.shared.options.idle_limit), if !self.going_away => {
+                    if let Err(error) = self.go_away().await {
+                        return self.ended(&error);
+                    }
+                    // A request that the client sent before it received the GOAWAY is rejected meanwhile, so that the
+                    // client knows that it may be sent again.
+                    let linger = GOAWAY_LIMIT.min(self.context.quinn.rtt() * 3);
+                    self.linger_until = Some(self.context.shared.runtime.now() + linger);
+                    continue;
+                }
             };
             if !self.going_away {
-                let (context, count) = (self.context.clone(), self.exchanges.begin());
+                let (context, count) = (self.context.clone(), self.activity.begin());
                 return Ok(Some(Arrival::new(resolver, context, count)));
             }
         }
     }
 
+    /// Informs the client that no further requests are accepted.
+    async fn go_away(&mut self) -> Result<(), h3::error::ConnectionError> {
+        self.going_away = true;
+        self.rejecting.store(true, Relaxed);
+        // One more than the last accepted is the first that is not taken (RFC 9114 §5.2).
+        self.h3.shutdown(1).await
+    }
+
     fn ended(&self, error: &h3::error::ConnectionError) -> Result<Option<Arrival>, ConnectionLost> {
         let lost = ConnectionLost::of(&self.context.quinn, error);
         if lost.is_orderly() { Ok(None) } else { Err(lost) }
+    }
+}
+
+/// Waits until no exchange is in progress, and until `linger_until`.
+async fn left(activity: &Activity, runtime: &dyn Runtime, linger_until: Option<Instant>) {
+    activity.none().await;
+    if let Some(end) = linger_until {
+        time::sleep(runtime, end.saturating_duration_since(runtime.now())).await;
     }
 }

@@ -141,8 +141,13 @@ impl Rig {
 
     /// Waits until `look` returns a value, at most 20 s.
     pub(crate) async fn eventually<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
+        self.eventually_async(what, async || look()).await
+    }
+
+    /// [`eventually`](Self::eventually) with a look that takes some time.
+    pub(crate) async fn eventually_async<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         for _ in 0..2_000 {
-            if let Some(seen) = look() {
+            if let Some(seen) = look().await {
                 return seen;
             }
             time::sleep(&*self.runtime, Duration::from_millis(10)).await;

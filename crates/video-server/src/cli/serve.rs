@@ -82,9 +82,14 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "SIZE")]
     playout_buffer: Option<Bytes>,
 
-    /// Maximum number of HTTP/3 connections, and of TCP connections; further ones are refused
+    /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
+    /// one over HTTP/3, or is refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
+
+    /// Maximum time that an HTTP/3 connection may go without a request in progress; then it is closed
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
+    idle_limit: Duration,
 
     /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 256)]
@@ -162,6 +167,7 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     let arms = arms(arguments)?;
     let mut options = ServerOptions::new(identity(arguments)?);
     options.max_connections = arguments.max_connections;
+    options.idle_limit = Some(arguments.idle_limit);
     options.max_connections_per_address = arguments.max_connections_per_address;
     options.transport.send_window = arguments.send_window;
     options

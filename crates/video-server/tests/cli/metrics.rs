@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::HeaderMap;
-use playrate_transport::Connection;
+use playrate_transport::{Connection, ConnectionLost};
 use serde_json::Value;
 
 use crate::process::{Serving, fetch, fixture, sleep, text};
@@ -206,4 +206,25 @@ fn what_is_not_there_and_what_cannot_be_done_is_said() {
     );
     let (head, body) = request(&serving, "HEAD /metrics");
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}");
+}
+
+#[tokio::test]
+async fn refused_clients_are_counted_and_idle_ones_are_closed() {
+    let media = tempfile::tempdir().unwrap();
+    let limits = ["--max-connections-per-address", "1", "--idle-limit", "2s"];
+    let serving = serving(media.path(), &limits);
+    let idle = serving.connect().await;
+    assert!(serving.try_connect().await.is_err());
+    let metrics = request(&serving, "GET /metrics").1;
+    for (name, value) in [("refused_connections", 1), ("evicted_connections", 0)] {
+        assert_eq!(
+            metric(&metrics, &format!("playrate_{name}_total ")),
+            value,
+            "{metrics}"
+        );
+    }
+    // The refused client had to prove its address first, as the limit was reached.
+    assert_eq!(metric(&metrics, "playrate_retried_handshakes_total "), 1);
+    let reason = ConnectionLost::from(idle.quinn().closed().await);
+    assert!(reason.is_orderly(), "{reason}");
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use playrate_transport::{Client, ClientOptions, Connection, Target, Trust, time};
+use playrate_transport::{Client, ClientOptions, ConnectError, Connection, Target, Trust, time};
 use quinn::TokioRuntime;
 use rustls::pki_types::CertificateDer;
 
@@ -108,10 +108,14 @@ impl Serving {
     }
 
     pub(crate) async fn connect(&self) -> Connection {
+        self.try_connect().await.unwrap()
+    }
+
+    pub(crate) async fn try_connect(&self) -> Result<Connection, ConnectError> {
         let trust = Trust::Pin(self.announced("Pin").parse().unwrap());
         let client = Client::bind(Arc::new(TokioRuntime), ClientOptions::new(trust)).unwrap();
         let target = Target::at("localhost", self.address());
-        client.connect(&target).await.unwrap()
+        client.connect(&target).await
     }
 
     pub(crate) fn signal(&self, name: &str) {

@@ -261,6 +261,12 @@ impl Collector for ServerCollector {
             &ConstCounter::new(clients.refused),
         )?;
         put(
+            "evicted_connections",
+            "Idle connections over HTTP/3 that were closed to make room for another client.",
+            None,
+            &ConstCounter::new(clients.evicted),
+        )?;
+        put(
             "timer_lag",
             "Lateness that one timer in ten exceeds; 0 unless --max-lag or --max-cpu is given.",
             Some(&Unit::Seconds),

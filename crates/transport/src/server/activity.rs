@@ -1,0 +1,109 @@
+//! [`Activity`]: what a session is doing, which decides when it ends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn::Runtime;
+use tokio::sync::watch;
+
+use crate::time;
+
+/// Exchanges of a session, or the time since which it has had none. Clones are of the same session.
+#[derive(Clone, Debug)]
+pub(super) struct Activity {
+    runtime: Arc<dyn Runtime>,
+    state: Arc<watch::Sender<ActivityState>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ActivityState {
+    /// Number of exchanges in progress.
+    exchanges: usize,
+    /// End of the last exchange, or the session's beginning.
+    idle_since: Instant,
+    /// True if the session has to make room for another client.
+    is_evicted: bool,
+}
+
+impl Activity {
+    /// Activity of a session that begins now.
+    pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
+        let state = ActivityState {
+            exchanges: 0,
+            idle_since: runtime.now(),
+            is_evicted: false,
+        };
+        Self {
+            runtime,
+            state: Arc::new(watch::Sender::new(state)),
+        }
+    }
+
+    /// Begins an exchange.
+    pub(super) fn begin(&self) -> CountedExchange {
+        self.state.send_modify(|state| state.exchanges += 1);
+        CountedExchange(self.clone())
+    }
+
+    /// Waits until there is no exchange.
+    pub(super) async fn none(&self) {
+        // The sender is `self`, so it cannot be gone.
+        let _ = self
+            .state
+            .subscribe()
+            .wait_for(|state| state.exchanges == 0)
+            .await;
+    }
+
+    /// Time since which there has been no exchange, if there is none.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = *self.state.borrow();
+        (state.exchanges == 0).then_some(state.idle_since)
+    }
+
+    /// Ends the session as if it had been idle for too long.
+    pub(super) fn evict(&self) {
+        self.state.send_modify(|state| state.is_evicted = true);
+    }
+
+    /// Waits until there has been no exchange for `limit`, if there is one, or the session is [evicted](Self::evict).
+    pub(super) async fn expired(&self, limit: Option<Duration>) {
+        let mut states = self.state.subscribe();
+        loop {
+            let state = *states.borrow_and_update();
+            if state.is_evicted {
+                return;
+            }
+            // Both end with the next change of the state; the sender is `self`, so it cannot be gone.
+            match limit.filter(|_| state.exchanges == 0) {
+                None => {
+                    let _ = states.changed().await;
+                }
+                Some(limit) => {
+                    let idle = self.runtime.now().saturating_duration_since(state.idle_since);
+                    let left = limit.saturating_sub(idle);
+                    if time::timeout(&*self.runtime, left, states.changed())
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Counts as one exchange until it is dropped.
+#[derive(Debug)]
+pub(super) struct CountedExchange(Activity);
+
+impl Drop for CountedExchange {
+    fn drop(&mut self) {
+        let now = self.0.runtime.now();
+        self.0.state.send_modify(|state| {
+            state.exchanges = state.exchanges.saturating_sub(1);
+            state.idle_since = now;
+        });
+    }
+}
