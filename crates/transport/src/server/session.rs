@@ -65,7 +65,8 @@ impl Session {
         let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
-            .send_grease(shared.options.transport.seed.is_none())
+            // Reserved frame types, which h3 sends after the first response: some clients miss the end of that.
+            .send_grease(false)
             .build(adapter)
             .await
             .map_err(|error| ConnectionLost::of(&quinn, &error))?;

@@ -6,4 +6,5 @@ mod clients;
 mod common;
 mod exchanges;
 mod life;
+mod raw;
 mod trust;
