@@ -21,6 +21,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+use playrate_quinn::ConnectionController;
 use quinn::{ConnectionError, VarInt};
 
 mod receive;
@@ -131,6 +132,12 @@ impl Connection {
         }
     }
 
+    /// Has the window of `control`, with which the connection sends, give way to its close.
+    pub(crate) fn controlled_by(mut self, control: &Arc<ConnectionController>) -> Self {
+        self.opener.control = Some(Arc::clone(control));
+        self
+    }
+
     /// The sending directions of streams that the peer opened, until their requests have been received.
     pub(crate) fn responses(&self) -> StreamTable<ResponseStream> {
         self.responses.clone()
@@ -208,6 +215,7 @@ impl quic::OpenStreams<Bytes> for Connection {
 /// Opens streams on a QUIC connection, for `h3`.
 pub(crate) struct StreamOpener {
     quinn: quinn::Connection,
+    control: Option<Arc<ConnectionController>>,
     opening_bi: StreamRequest<StreamHalves>,
     opening_uni: StreamRequest<quinn::SendStream>,
     gates: StreamTable<Arc<ReadGate>>,
@@ -217,6 +225,7 @@ impl StreamOpener {
     fn new(quinn: quinn::Connection) -> Self {
         Self {
             quinn,
+            control: None,
             opening_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_bi().await })),
             opening_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_uni().await })),
             gates: StreamTable::default(),
@@ -228,6 +237,7 @@ impl Clone for StreamOpener {
     fn clone(&self) -> Self {
         Self {
             gates: self.gates.clone(),
+            control: self.control.clone(),
             ..Self::new(self.quinn.clone())
         }
     }
@@ -259,6 +269,9 @@ impl quic::OpenStreams<Bytes> for StreamOpener {
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
+        if let Some(control) = &self.control {
+            control.closing();
+        }
         self.quinn.close(var_int(code.value()), reason);
     }
 }

@@ -231,6 +231,7 @@ impl Server {
         let drained = time::timeout(runtime, deadline, self.endpoint.wait_idle())
             .await
             .is_ok();
+        self.shared.clients.closing();
         self.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
         if !drained {
             // Long enough for the closes to leave; a peer that is gone answers none of them.
@@ -278,7 +279,9 @@ impl Incoming {
             let quinn = connecting.await?;
             let (peer, now) = (quinn.remote_address(), self.shared.runtime.now());
             let activity = Activity::new(Arc::clone(&self.shared.runtime));
-            if let Err(refusal) = place.establish(peer, &activity, now) {
+            let control = Arc::new(control);
+            if let Err(refusal) = place.establish(peer, &activity, &control, now) {
+                control.closing();
                 quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
                 return Err(ConnectionLost::ClosedHere);
             }

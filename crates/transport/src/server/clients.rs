@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::activity::Activity;
 use crate::log_limit::LogLimit;
+use playrate_quinn::ConnectionController;
 
 /// Number of handshakes in progress with unproved addresses from which on further clients are sent a Retry. It costs an
 /// honest client one round trip, so there is none below.
@@ -120,7 +121,13 @@ struct ClientsState {
 struct ProvedClient {
     network: Network,
     /// `None` during its handshake.
-    activity: Option<Activity>,
+    session: Option<ClientSession>,
+}
+
+#[derive(Debug)]
+struct ClientSession {
+    activity: Activity,
+    control: Arc<ConnectionController>,
 }
 
 impl Clients {
@@ -134,6 +141,14 @@ impl Clients {
 
     pub(super) fn totals(&self) -> ClientTotals {
         self.state().totals
+    }
+
+    /// Has the windows of all connections give way to their closes, right before the endpoint is closed.
+    pub(super) fn closing(&self) {
+        let state = self.state();
+        for session in state.proved.values().filter_map(|client| client.session.as_ref()) {
+            session.control.closing();
+        }
     }
 
     /// Decides on a client at `peer`, whose address `is_proved` or may be forged.
@@ -179,7 +194,7 @@ impl Clients {
         &self,
         state: &mut ClientsState,
         network: Network,
-        activity: Option<Activity>,
+        session: Option<ClientSession>,
         now: Instant,
     ) -> Result<u64, Refusal> {
         match self.room(state, network) {
@@ -188,7 +203,7 @@ impl Clients {
         }
         let number = state.next;
         state.next += 1;
-        state.proved.insert(number, ProvedClient { network, activity });
+        state.proved.insert(number, ProvedClient { network, session });
         *state.by_network.entry(network).or_default() += 1;
         Ok(number)
     }
@@ -222,14 +237,14 @@ impl ClientsState {
     /// Has the connection that has been idle for the longest make room, if one has been so for long enough.
     fn evict(&mut self, now: Instant) -> bool {
         let idle = self.proved.iter().filter_map(|(&number, client)| {
-            let since = client.activity.as_ref()?.idle_since()?;
+            let since = client.session.as_ref()?.activity.idle_since()?;
             (now.saturating_duration_since(since) >= MIN_IDLE).then_some((since, number))
         });
         let Some((_, number)) = idle.min() else {
             return false;
         };
-        if let Some(activity) = self.remove(number).and_then(|client| client.activity) {
-            activity.evict();
+        if let Some(session) = self.remove(number).and_then(|client| client.session) {
+            session.activity.evict();
         }
         self.totals.evicted += 1;
         true
@@ -266,8 +281,8 @@ pub(super) struct ClientPlace {
 }
 
 impl ClientPlace {
-    /// Counts the client, which is at `peer`, as a connection with `activity`, since its handshake is done and has proved
-    /// its address.
+    /// Counts the client, which is at `peer`, as a connection with `activity` and `control`, since its handshake is done
+    /// and has proved its address.
     ///
     /// # Errors
     /// The limit that was reached meanwhile.
@@ -275,20 +290,24 @@ impl ClientPlace {
         &mut self,
         peer: SocketAddr,
         activity: &Activity,
+        control: &Arc<ConnectionController>,
         now: Instant,
     ) -> Result<(), Refusal> {
         let mut state = self.clients.state();
-        let activity = Some(activity.clone());
+        let session = Some(ClientSession {
+            activity: activity.clone(),
+            control: Arc::clone(control),
+        });
         let network = match self.place {
             Place::Unproved(network) => network,
             Place::Proved(number) => {
                 if let Some(client) = state.proved.get_mut(&number) {
-                    client.activity = activity;
+                    client.session = session;
                 }
                 return Ok(());
             }
         };
-        match self.clients.take(&mut state, network, activity, now) {
+        match self.clients.take(&mut state, network, session, now) {
             Ok(number) => {
                 state.unproved -= 1;
                 self.place = Place::Proved(number);

@@ -52,7 +52,7 @@ impl fmt::Debug for Session {
 impl Session {
     pub(super) async fn new(
         quinn: quinn::Connection,
-        control: ConnectionController,
+        control: Arc<ConnectionController>,
         shared: Arc<ServerState>,
         stop: watch::Receiver<bool>,
         activity: Activity,
@@ -61,7 +61,7 @@ impl Session {
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
-        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT);
+        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT).controlled_by(&control);
         let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
@@ -74,7 +74,7 @@ impl Session {
             h3,
             context: SessionContext {
                 quinn,
-                control: Arc::new(control),
+                control,
                 shared,
                 responses,
             },

@@ -118,6 +118,41 @@ async fn shutdown_does_not_wait_longer_than_its_deadline() {
     );
 }
 
+#[test]
+fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
+    let server_runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    // Runs only while this thread waits for it.
+    let paused_runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let rig = server_runtime.block_on(async { big_rig(|_| {}, payload(30_000_000)) });
+    let (target, pin) = (rig.target(), rig.identity.pin());
+    let (connection, _body) = paused_runtime.block_on(async move {
+        let mut options = ClientOptions::new(Trust::Pin(pin));
+        options.transport.idle_timeout = Duration::from_secs(3);
+        let client = Client::bind(runtime(), options).unwrap();
+        let connection = client.connect(&target).await.unwrap();
+        let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
+        body.chunk().await.unwrap().unwrap();
+        (connection, body)
+    });
+    server_runtime.block_on(async {
+        // The window fills.
+        time::sleep(&*rig.runtime, Duration::from_millis(100)).await;
+        assert!(!rig.server.shutdown(Duration::ZERO).await);
+    });
+    // So that nothing answers the client any more.
+    drop(rig);
+    drop(server_runtime);
+    let reason = paused_runtime.block_on(connection.quinn().closed());
+    assert!(ConnectionLost::from(reason.clone()).is_orderly(), "{reason}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_closes_when_its_last_handle_is_dropped() {
     let rig = ok_rig(|_| {});

@@ -9,6 +9,10 @@ fn peer(number: u16) -> SocketAddr {
     (Ipv4Addr::new(192, 0, high, low), 5_000).into()
 }
 
+fn control() -> Arc<ConnectionController> {
+    Arc::new(ConnectionController::new("cubic".parse().unwrap()))
+}
+
 fn place(decision: Decision) -> ClientPlace {
     match decision {
         Decision::Accepted(place) => place,
@@ -53,13 +57,13 @@ fn handshakes_that_end_together_do_not_exceed_the_limit() {
     let (clients, now) = (Clients::new(1, 1), TokioRuntime.now());
     let [mut first, mut second] = [0, 1].map(|number| place(clients.decide(peer(number), false, now)));
     let activity = Activity::new(Arc::new(TokioRuntime));
-    assert_eq!(first.establish(peer(0), &activity, now), Ok(()));
+    assert_eq!(first.establish(peer(0), &activity, &control(), now), Ok(()));
     assert_eq!(
-        second.establish(peer(1), &activity, now),
+        second.establish(peer(1), &activity, &control(), now),
         Err(Refusal::Connections)
     );
     drop(first);
-    assert_eq!(second.establish(peer(1), &activity, now), Ok(()));
+    assert_eq!(second.establish(peer(1), &activity, &control(), now), Ok(()));
     drop(second);
     assert_eq!(clients.state().unproved, 0);
 }
@@ -87,7 +91,7 @@ fn the_connection_that_was_idle_for_the_longest_makes_room() {
             let mut place = place(clients.decide(peer(number), true, TokioRuntime.now()));
             let activity = Activity::new(Arc::new(TokioRuntime));
             place
-                .establish(peer(number), &activity, TokioRuntime.now())
+                .establish(peer(number), &activity, &control(), TokioRuntime.now())
                 .unwrap();
             (place, activity)
         })
