@@ -38,14 +38,16 @@ use crate::options::TransportOptions;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
-use crate::tls::Identity;
+use crate::tls::{Identity, TlsError};
 use activity::Activity;
 use clients::{ClientPlace, Clients, Decision};
+use keys::EndpointKeys;
 use playrate_quinn::ConnectionController;
 
 mod activity;
 mod clients;
 mod exchange;
+mod keys;
 mod session;
 
 pub use clients::ClientTotals;
@@ -56,7 +58,9 @@ pub use session::Session;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Certificate and key, until [`Server::set_identity`] replaces them.
+    /// Certificate and key, until [`Server::set_identity`] replaces them. The server's first key also decides by which
+    /// keys clients recognize it after a restart: with the same one, it resets the connections that it lost, unless it
+    /// is a [development](Identity::development) identity.
     pub identity: Identity,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
@@ -126,8 +130,16 @@ impl Server {
     ) -> Result<Self, EndpointError> {
         let mut base = quinn::ServerConfig::with_crypto(options.identity.server_config()?);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
+        let mut endpoint = options.transport.to_endpoint()?;
+        // With a seed, all keys of the endpoint follow from that.
+        if let Some(secret) = options.identity.lasting_secret()
+            && options.transport.seed.is_none()
+        {
+            let keys = EndpointKeys::derive(secret).map_err(|error| TlsError::identity(&error))?;
+            keys.install(&mut endpoint, &mut base);
+        }
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
-            options.transport.to_endpoint()?,
+            endpoint,
             Some(base.clone()),
             socket,
             Arc::clone(&runtime),

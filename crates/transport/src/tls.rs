@@ -69,7 +69,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    fn identity(reason: &dyn ToString) -> Self {
+    pub(crate) fn identity(reason: &dyn ToString) -> Self {
         Self::Identity {
             reason: reason.to_string(),
         }
@@ -133,6 +133,8 @@ pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     pin: Pin,
+    /// True if the key was made for this process alone.
+    is_development: bool,
 }
 
 impl fmt::Debug for Identity {
@@ -149,6 +151,7 @@ impl Clone for Identity {
             chain: self.chain.clone(),
             key: self.key.clone_key(),
             pin: self.pin,
+            is_development: self.is_development,
         }
     }
 }
@@ -178,6 +181,7 @@ impl Identity {
             pin: Pin::of(leaf)?,
             chain,
             key,
+            is_development: false,
         };
         identity.server_config()?;
         Ok(identity)
@@ -209,10 +213,19 @@ impl Identity {
         params.not_before = epoch + now.saturating_sub(Duration::from_secs(24 * 3600));
         params.not_after = params.not_before + DEVELOPMENT_VALIDITY;
         let certificate = params.self_signed(&key).map_err(failed)?;
-        Self::new(
+        let identity = Self::new(
             vec![certificate.der().clone()],
             PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-        )
+        )?;
+        Ok(Self {
+            is_development: true,
+            ..identity
+        })
+    }
+
+    /// The private key, if a server that is started again has the same one.
+    pub(crate) fn lasting_secret(&self) -> Option<&[u8]> {
+        (!self.is_development).then(|| self.key.secret_der())
     }
 
     /// The pin that clients can trust this identity by.

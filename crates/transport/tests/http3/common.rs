@@ -1,6 +1,7 @@
 //! A server on a free port that answers with a closure, and a client for it.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -61,11 +62,22 @@ pub(crate) fn rig_with(
     change: impl FnOnce(&mut ServerOptions),
     handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
 ) -> Rig {
-    let runtime = runtime();
     let identity = Identity::development(&[]).unwrap();
+    rig_at("127.0.0.1:0".parse().unwrap(), identity, choices, change, handle)
+}
+
+/// A server on `address`.
+pub(crate) fn rig_at(
+    address: SocketAddr,
+    identity: Identity,
+    choices: &[&str],
+    change: impl FnOnce(&mut ServerOptions),
+    handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
+) -> Rig {
+    let runtime = runtime();
     let mut options = ServerOptions::new(identity.clone());
     change(&mut options);
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Arc::clone(&runtime), options).unwrap();
+    let server = Server::bind(address, Arc::clone(&runtime), options).unwrap();
     let choices: Vec<ControllerChoice> = choices.iter().map(|choice| choice.parse().unwrap()).collect();
     let (outcomes, controls) = (Outcomes::default(), Arc::<Mutex<Vec<_>>>::default());
     runtime.spawn(Box::pin({

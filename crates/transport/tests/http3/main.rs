@@ -7,4 +7,5 @@ mod common;
 mod exchanges;
 mod life;
 mod raw;
+mod restart;
 mod trust;
