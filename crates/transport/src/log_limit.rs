@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Limits a log line on events that may come in any number to one line per [`INTERVAL`](Self::INTERVAL), so that clients
-/// that keep retrying do not fill the log.
+/// Limits a log line on events that may come in any number to one line per [`INTERVAL`](Self::INTERVAL), so that
+/// clients that keep retrying do not fill the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogLimit {
     /// Time of the last line, and the number of events by then.

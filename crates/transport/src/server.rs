@@ -231,9 +231,9 @@ impl Server {
         }
     }
 
-    /// Shuts down in order: accepts no new connections, informs every client that no more requests are accepted
-    /// (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes the remaining connections after `deadline`. Returns true
-    /// if none remained.
+    /// Shuts down in order: accepts no new connections, abandons handshakes, informs every client that no more requests
+    /// are accepted (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes the remaining connections after `deadline`.
+    /// Returns true if none remained.
     ///
     /// Sessions take part through [`Session::accept`], so they must go on being accepted from.
     pub async fn shutdown(&self, deadline: Duration) -> bool {
@@ -276,7 +276,8 @@ impl Incoming {
     /// Completes the handshake. The connection sends with the controller of `control`.
     ///
     /// # Errors
-    /// The handshake failed or took too long, or a limit of connections was reached meanwhile.
+    /// The handshake failed or took too long, a limit of connections was reached meanwhile, or the server is shutting
+    /// down.
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
         let mut place = self.place;
         let limit = self.shared.options.request_timeout;
@@ -287,8 +288,14 @@ impl Incoming {
         let mut config = self.shared.base();
         config.transport_config(Arc::new(transport));
         let connecting = self.quinn.accept_with(Arc::new(config))?;
+        let mut stop = self.stop.clone();
         let established = async move {
-            let quinn = connecting.await?;
+            let quinn = tokio::select! {
+                biased;
+                // So that a shutdown does not wait for clients that may never answer.
+                _ = stop.wait_for(|&stop| stop) => return Err(ConnectionLost::ClosedHere),
+                quinn = connecting => quinn?,
+            };
             let (peer, now) = (quinn.remote_address(), self.shared.runtime.now());
             let activity = Activity::new(Arc::clone(&self.shared.runtime));
             let control = Arc::new(control);

@@ -39,7 +39,7 @@ impl Activity {
         }
     }
 
-    /// Begins an exchange.
+    /// Counts one more exchange, until the returned value is dropped.
     pub(super) fn begin(&self) -> CountedExchange {
         self.state.send_modify(|state| state.exchanges += 1);
         CountedExchange(self.clone())

@@ -23,7 +23,7 @@ const MAX_UNPROVED: usize = 64;
 /// Bytes of an IPv6 address that name a site's network (RFC 4291 §2.5.4); the site chooses the others.
 const IPV6_NETWORK: usize = 8;
 
-/// Least time without an exchange after which a connection makes room for another client: longer than a page or a player
+/// Least time without an exchange after which a connection makes room for another client: longer than a page or player
 /// takes between two requests while it needs data.
 const MIN_IDLE: Duration = Duration::from_secs(1);
 
@@ -264,7 +264,7 @@ impl ClientsState {
     }
 }
 
-/// What a client is counted as.
+/// Kind of place that a client takes.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// A handshake with an address that may be forged.
@@ -281,8 +281,8 @@ pub(super) struct ClientPlace {
 }
 
 impl ClientPlace {
-    /// Counts the client, which is at `peer`, as a connection with `activity` and `control`, since its handshake is done
-    /// and has proved its address.
+    /// Counts the client, which is at `peer`, as a connection with `activity` and `control`, since its handshake is
+    /// done and has proved its address.
     ///
     /// # Errors
     /// The limit that was reached meanwhile.

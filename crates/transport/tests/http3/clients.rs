@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -10,6 +10,7 @@ use playrate_transport::{Connection, ConnectionLost, Target};
 use tokio::net::UdpSocket;
 
 use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rig, with_length};
+use crate::raw;
 
 /// Passes packets on to a server from a socket that reads no answer: to the server they look like packets with a forged
 /// source address. Stops once this is dropped.
@@ -67,6 +68,16 @@ async fn begin_forged_handshakes(rig: &Rig) {
     }
 }
 
+/// Reason for which the server closes `connection`.
+async fn ended(rig: &Rig, connection: &Connection) -> ConnectionLost {
+    let reason = rig
+        .eventually("the server closes a connection", || {
+            connection.quinn().close_reason()
+        })
+        .await;
+    reason.into()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_with_forged_addresses_lock_no_client_out() {
     let rig = ok_rig(|options| options.max_connections = 8);
@@ -82,6 +93,43 @@ async fn packets_with_forged_addresses_lock_no_client_out() {
         totals.retried >= retried + 8,
         "each of the eight proved its address: {totals:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_does_not_wait_for_handshakes() {
+    let rig = ok_rig(|options| options.request_timeout = Duration::from_secs(60));
+    begin_forged_handshakes(&rig).await;
+    assert!(rig.server.shutdown(Duration::from_secs(30)).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_returning_client_need_not_prove_its_address_again() {
+    let rig = ok_rig(|_| {});
+    // Before the flood, so that it gets tokens without a Retry.
+    let returning = raw::endpoint(&rig);
+    let first = raw::connect(&returning, &rig).await;
+    raw::response(&first).await;
+    begin_forged_handshakes(&rig).await;
+    // Packets that wait in the server's socket still count.
+    let (before, same) = (AtomicU64::new(0), AtomicU64::new(0));
+    let settled = || {
+        let now = rig.server.clients().retried;
+        let is_same = before.swap(now, Relaxed) == now;
+        let times = if is_same {
+            same.fetch_add(1, Relaxed)
+        } else {
+            same.swap(0, Relaxed)
+        };
+        (is_same && times >= 30).then_some(now)
+    };
+    let retried = rig.eventually("no more forged packets arrive", settled).await;
+    let second = raw::connect(&returning, &rig).await;
+    assert_eq!(rig.server.clients().retried, retried);
+    let unknown = raw::connect(&raw::endpoint(&rig), &rig).await;
+    assert_eq!(rig.server.clients().retried, retried + 1);
+    for connection in [second, unknown] {
+        assert!(!raw::response(&connection).await.is_empty());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,8 +157,8 @@ async fn an_idle_connection_makes_room_for_another_one() {
         })
         .await;
     assert_eq!(fetch(&second, "/").await.unwrap(), b"ok");
-    let reason = idle.quinn().closed().await;
-    assert!(ConnectionLost::from(reason.clone()).is_orderly(), "{reason}");
+    let lost = ended(&rig, &idle).await;
+    assert!(lost.is_orderly(), "{lost}");
     assert_eq!(rig.server.clients().evicted, 1);
 }
 
@@ -132,10 +180,10 @@ async fn a_connection_without_requests_is_closed_in_order_and_one_with_an_exchan
     let fetching = tokio::spawn(async move { fetch(&busy, "/").await });
     // Kept open by keep-alives of both ends, were it not for the limit.
     let idle = rig.connect().await;
-    let reason = idle.quinn().closed().await;
-    assert!(ConnectionLost::from(reason.clone()).is_orderly(), "{reason}");
+    let lost = ended(&rig, &idle).await;
+    assert!(lost.is_orderly(), "{lost}");
     // A second connection as idle as the first one: the busy one has outlasted two limits then.
-    rig.connect().await.quinn().closed().await;
+    ended(&rig, &rig.connect().await).await;
     assert!(busy_quinn.close_reason().is_none());
     release.notify_one();
     assert_eq!(fetching.await.unwrap().unwrap(), b"ok");

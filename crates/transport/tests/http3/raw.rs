@@ -1,4 +1,4 @@
-//! What goes over the wire, seen by a client of plain quinn.
+//! Bytes on the wire, seen by a client of plain quinn.
 
 use std::sync::Arc;
 

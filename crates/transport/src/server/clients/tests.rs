@@ -112,7 +112,7 @@ fn the_connection_that_was_idle_for_the_longest_makes_room() {
     let forged = clients.decide(peer(9), false, ended + MIN_IDLE);
     assert!(
         matches!(forged, Decision::Retry),
-        "a forged address evicts nobody"
+        "a forged address evicts no session"
     );
     assert!([0, 1, 2].map(is_evicted).iter().all(|evicted| !evicted));
 

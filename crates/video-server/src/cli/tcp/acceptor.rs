@@ -112,7 +112,12 @@ impl Acceptor {
                     self.refused = self.refused.saturating_add(1);
                     if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
                         let (purpose, limit) = (self.purpose, self.limit);
-                        tracing::warn!(%peer, refused, limit, "refused TCP connections for {purpose}: too many are open");
+                        tracing::warn!(
+                            %peer,
+                            refused,
+                            limit,
+                            "refused TCP connections for {purpose}: too many are open"
+                        );
                     }
                 }
                 (Err(error), _) => {
