@@ -114,10 +114,12 @@ impl Session {
     /// Giving up the future loses nothing.
     pub async fn accept(&mut self) -> Result<Option<Arrival>, ConnectionLost> {
         loop {
-            if !self.going_away && *self.stop.borrow() {
-                if let Err(error) = self.go_away().await {
-                    return self.ended(&error);
-                }
+            let is_stopping = *self.stop.borrow();
+            if is_stopping
+                && !self.going_away
+                && let Err(error) = self.go_away().await
+            {
+                return self.ended(&error);
             }
             let resolver = tokio::select! {
                 biased;

@@ -13,8 +13,8 @@
 //! resident memory each. `docs/flow-control.md` shows all mechanisms between a file and the socket.
 //!
 //! A client's mistake ends its exchange or its connection, never the server. A client that stops
-//! acknowledging is closed after [`ServerOptions::stall_timeout`](playrate_transport::ServerOptions), a
-//! silent one after the idle timeout.
+//! acknowledging is closed after `stall_timeout` of [`ServerOptions`](playrate_transport::ServerOptions), one
+//! without requests after `idle_limit`, a silent one after the idle timeout.
 
 mod active;
 pub mod arms;
