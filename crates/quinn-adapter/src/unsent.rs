@@ -32,7 +32,7 @@ pub struct UnsentBytes {
     /// Bytes written, on the scale of `sent`.
     written: Mutex<u64>,
     room: Notify,
-    /// True once the connection is being closed, so that what is unsent will never be.
+    /// True once the connection is being closed; unsent bytes are then dropped.
     closing: AtomicBool,
 }
 

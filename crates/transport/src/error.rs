@@ -6,6 +6,7 @@ use quinn::{ConnectionError, TransportErrorCode};
 
 use crate::endpoint::BindError;
 use crate::options::OptionsError;
+use crate::server::Refusal;
 use crate::tls::{Pin, TlsError};
 
 /// HTTP/3's "no error" (RFC 9114 §8.1).
@@ -26,6 +27,9 @@ pub enum EndpointError {
     /// The certificate, key or trust cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The endpoint's key cannot be used.
+    #[error("cannot derive keys from the endpoint's key")]
+    Key,
     /// The runtime or the socket failed.
     #[error("cannot start the QUIC endpoint: {0}")]
     Io(#[from] std::io::Error),
@@ -50,6 +54,12 @@ pub enum ConnectionLost {
     /// This side closed it.
     #[error("this side closed the connection")]
     ClosedHere,
+    /// This side refused the peer because of a limit.
+    #[error("this side refused the connection: {refusal}")]
+    Refused {
+        /// The limit that was reached.
+        refusal: Refusal,
+    },
     /// The peer sent a stateless reset: it has lost the connection's state.
     #[error("the peer has lost the connection's state; it was probably restarted")]
     Reset,

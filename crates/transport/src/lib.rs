@@ -28,5 +28,8 @@ pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
 pub use log_limit::LogLimit;
 pub use options::{OptionsError, TransportOptions};
 pub use playrate_quinn::{Baseline, ConnectionController, ControllerChoice, QuinnController, telemetry};
-pub use server::{Arrival, BodyWriter, ClientTotals, Exchange, Incoming, Server, ServerOptions, Session};
+pub use server::{
+    Arrival, BodyWriter, ClientTotals, EndpointKey, Exchange, Incoming, Refusal, Server, ServerOptions,
+    Session,
+};
 pub use tls::{Identity, Pin, TlsError, Trust};

@@ -30,8 +30,9 @@ pub struct TransportOptions {
     pub mtu_discovery: Option<u16>,
     /// Most streams (requests) that a peer may have open at once.
     pub max_requests: u32,
-    /// Makes runs reproducible: seeds the endpoint's random choices and switches HTTP/3 greasing off, which only
-    /// clients do. For simulation only, since those choices protect a live connection.
+    /// Makes runs reproducible: seeds quinn's random choices and switches HTTP/3 greasing of clients off; servers send
+    /// none. Keys and connection IDs stay random, with the same lengths. For simulation only, since those choices
+    /// protect a live connection.
     pub seed: Option<[u8; 32]>,
 }
 

@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Has the window of `control`, with which the connection sends, give way to its close.
+    /// Lifts the congestion window of `control`, with which the connection sends, so that a close is sent.
     pub(crate) fn controlled_by(mut self, control: &Arc<ConnectionController>) -> Self {
         self.opener.control = Some(Arc::clone(control));
         self
@@ -270,7 +270,7 @@ impl quic::OpenStreams<Bytes> for StreamOpener {
 
     fn close(&mut self, code: Code, reason: &[u8]) {
         if let Some(control) = &self.control {
-            control.closing();
+            control.lift_window();
         }
         self.quinn.close(var_int(code.value()), reason);
     }

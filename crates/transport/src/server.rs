@@ -33,16 +33,16 @@ use quinn::{AsyncUdpSocket, Runtime};
 use tokio::sync::watch;
 
 use crate::endpoint::{BindError, udp_socket};
-use crate::error::{ConnectionLost, EndpointError, H3_EXCESSIVE_LOAD, H3_NO_ERROR};
+use crate::error::{ConnectionLost, EndpointError, H3_NO_ERROR};
 use crate::options::TransportOptions;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
-use crate::tls::{Identity, TlsError};
-use activity::Activity;
-use clients::{ClientPlace, Clients, Decision};
+use crate::tls::Identity;
+use clients::{Clients, Decision};
 use keys::EndpointKeys;
 use playrate_quinn::ConnectionController;
+use session::SessionSetup;
 
 mod activity;
 mod clients;
@@ -50,18 +50,20 @@ mod exchange;
 mod keys;
 mod session;
 
-pub use clients::ClientTotals;
+pub use clients::{ClientTotals, Refusal};
 pub use exchange::{Arrival, BodyWriter, Exchange};
+pub use keys::EndpointKey;
 pub use session::Session;
 
 /// Options of a server's connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Certificate and key, until [`Server::set_identity`] replaces them. The server's first key also decides by which
-    /// keys clients recognize it after a restart: with the same one, it resets the connections that it lost, unless it
-    /// is a [development](Identity::development) identity.
+    /// Certificate and key, until [`Server::set_identity`] replaces them.
     pub identity: Identity,
+    /// Secret that outlives the process: a server that is started again with the same one resets the connections that
+    /// it lost, and accepts the tokens that it gave out. `None`: keys for this endpoint alone.
+    pub endpoint_key: Option<EndpointKey>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
     /// Longest time that a handshake, and then a request, may take to arrive.
@@ -73,13 +75,17 @@ pub struct ServerOptions {
     /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that
     /// pauses between requests for longer than this has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Most connections at once. A further one takes the place of the connection that has had no exchange in progress
-    /// for the longest, if that is at least a second, and is refused otherwise. A handshake with a client that has not
-    /// proved its address does not count: there are few of these at once, and with more the client has to prove its
-    /// address first.
+    /// Most connections at once. For a further one an idle connection makes room: the one that has had no exchange in
+    /// progress for the longest, and for [`evict_after`](Self::evict_after) at least, among those of the client's
+    /// network and of networks with more connections than that. Without one the client is refused. Handshakes do not
+    /// count; they have limits of their own.
     pub max_connections: usize,
-    /// Most connections at once of one IPv4 address or one IPv6 /64 network; further ones are refused.
+    /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of
+    /// the same network makes room; without one the client is refused.
     pub max_connections_per_address: usize,
+    /// Least time without an exchange after which a connection makes room for another client. Longer than a segment
+    /// plays, so that no player with a full buffer is displaced between two requests.
+    pub evict_after: Duration,
 }
 
 impl ServerOptions {
@@ -87,12 +93,14 @@ impl ServerOptions {
     pub fn new(identity: Identity) -> Self {
         Self {
             identity,
+            endpoint_key: None,
             transport: TransportOptions::server(),
             request_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(300),
             idle_limit: None,
             max_connections: 1_024,
             max_connections_per_address: 256,
+            evict_after: Duration::from_secs(20),
         }
     }
 }
@@ -131,11 +139,8 @@ impl Server {
         let mut base = quinn::ServerConfig::with_crypto(options.identity.server_config()?);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
         let mut endpoint = options.transport.to_endpoint()?;
-        // With a seed, all keys of the endpoint follow from that.
-        if let Some(secret) = options.identity.lasting_secret()
-            && options.transport.seed.is_none()
-        {
-            let keys = EndpointKeys::derive(secret).map_err(|error| TlsError::identity(&error))?;
+        if let Some(key) = &options.endpoint_key {
+            let keys = EndpointKeys::derive(key).map_err(|_| EndpointError::Key)?;
             keys.install(&mut endpoint, &mut base);
         }
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
@@ -148,7 +153,7 @@ impl Server {
             endpoint,
             shared: Arc::new(ServerState {
                 runtime,
-                clients: Clients::new(options.max_connections, options.max_connections_per_address),
+                clients: Clients::new(&options),
                 options,
                 base: RwLock::new(base),
             }),
@@ -208,22 +213,24 @@ impl Server {
                 _ = stop.wait_for(|&stop| stop) => return None,
                 incoming = self.endpoint.accept() => incoming?,
             };
-            let (peer, is_proved) = (incoming.remote_address(), incoming.remote_address_validated());
+            let (peer, is_validated) = (incoming.remote_address(), incoming.remote_address_validated());
             match self
                 .shared
                 .clients
-                .decide(peer, is_proved, self.shared.runtime.now())
+                .decide(peer, is_validated, self.shared.runtime.now())
             {
                 Decision::Accepted(place) => {
                     return Some(Incoming {
                         quinn: incoming,
-                        place,
-                        shared: Arc::clone(&self.shared),
-                        stop: self.stop.subscribe(),
+                        setup: SessionSetup {
+                            place,
+                            shared: Arc::clone(&self.shared),
+                            stop: self.stop.subscribe(),
+                        },
                     });
                 }
                 Decision::Retry => {
-                    // Fails only for an address that is proved, and refuses the client then.
+                    // Fails only for an address that is validated, and refuses the client then.
                     let _ = incoming.retry();
                 }
                 Decision::Refused => incoming.refuse(),
@@ -243,7 +250,7 @@ impl Server {
         let drained = time::timeout(runtime, deadline, self.endpoint.wait_idle())
             .await
             .is_ok();
-        self.shared.clients.closing();
+        self.shared.clients.lift_windows();
         self.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
         if !drained {
             // Long enough for the closes to leave; a peer that is gone answers none of them.
@@ -257,9 +264,7 @@ impl Server {
 #[derive(Debug)]
 pub struct Incoming {
     quinn: quinn::Incoming,
-    place: ClientPlace,
-    shared: Arc<ServerState>,
-    stop: watch::Receiver<bool>,
+    setup: SessionSetup,
 }
 
 impl Incoming {
@@ -276,38 +281,26 @@ impl Incoming {
     /// Completes the handshake. The connection sends with the controller of `control`.
     ///
     /// # Errors
-    /// The handshake failed or took too long, a limit of connections was reached meanwhile, or the server is shutting
-    /// down.
+    /// The handshake failed or took too long, a limit of connections was reached meanwhile, or the server is being shut
+    /// down in order.
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
-        let mut place = self.place;
-        let limit = self.shared.options.request_timeout;
-        let runtime = Arc::clone(&self.shared.runtime);
-        let transport = self.shared.options.transport.to_quinn();
+        let Self { quinn, setup } = self;
+        let shared = Arc::clone(&setup.shared);
+        let transport = shared.options.transport.to_quinn();
         let mut transport = transport.map_err(|error| ConnectionLost::broken(&error))?;
         control.install(&mut transport);
-        let mut config = self.shared.base();
+        let mut config = shared.base();
         config.transport_config(Arc::new(transport));
-        let connecting = self.quinn.accept_with(Arc::new(config))?;
-        let mut stop = self.stop.clone();
-        let established = async move {
-            let quinn = tokio::select! {
-                biased;
-                // So that a shutdown does not wait for clients that may never answer.
-                _ = stop.wait_for(|&stop| stop) => return Err(ConnectionLost::ClosedHere),
-                quinn = connecting => quinn?,
-            };
-            let (peer, now) = (quinn.remote_address(), self.shared.runtime.now());
-            let activity = Activity::new(Arc::clone(&self.shared.runtime));
-            let control = Arc::new(control);
-            if let Err(refusal) = place.establish(peer, &activity, &control, now) {
-                control.closing();
-                quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
-                return Err(ConnectionLost::ClosedHere);
-            }
-            Session::new(quinn, control, self.shared, self.stop, activity, place).await
-        };
-        time::timeout(&*runtime, limit, established)
-            .await
-            .unwrap_or(Err(ConnectionLost::TimedOut))
+        let connecting = quinn.accept_with(Arc::new(config))?;
+        let mut stop = setup.stop.clone();
+        let established = time::timeout(&*shared.runtime, shared.options.request_timeout, async {
+            Session::new(connecting.await?, Arc::new(control), setup).await
+        });
+        tokio::select! {
+            biased;
+            // So that a shutdown does not wait for clients that may never answer.
+            _ = stop.wait_for(|&stop| stop) => Err(ConnectionLost::ClosedHere),
+            established = established => established.unwrap_or(Err(ConnectionLost::TimedOut)),
+        }
     }
 }

@@ -133,8 +133,6 @@ pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     pin: Pin,
-    /// True if the key was made for this process alone.
-    is_development: bool,
 }
 
 impl fmt::Debug for Identity {
@@ -151,7 +149,6 @@ impl Clone for Identity {
             chain: self.chain.clone(),
             key: self.key.clone_key(),
             pin: self.pin,
-            is_development: self.is_development,
         }
     }
 }
@@ -181,7 +178,6 @@ impl Identity {
             pin: Pin::of(leaf)?,
             chain,
             key,
-            is_development: false,
         };
         identity.server_config()?;
         Ok(identity)
@@ -213,19 +209,10 @@ impl Identity {
         params.not_before = epoch + now.saturating_sub(Duration::from_secs(24 * 3600));
         params.not_after = params.not_before + DEVELOPMENT_VALIDITY;
         let certificate = params.self_signed(&key).map_err(failed)?;
-        let identity = Self::new(
+        Self::new(
             vec![certificate.der().clone()],
             PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-        )?;
-        Ok(Self {
-            is_development: true,
-            ..identity
-        })
-    }
-
-    /// The private key, if a server that is started again has the same one.
-    pub(crate) fn lasting_secret(&self) -> Option<&[u8]> {
-        (!self.is_development).then(|| self.key.secret_der())
+        )
     }
 
     /// The pin that clients can trust this identity by.

@@ -76,8 +76,7 @@ impl Recorder {
         self.unsent.sent(bytes);
     }
 
-    /// Window for quinn where the controller's is `window`. A connection that is being closed has the
-    /// [`CLOSING_WINDOW`].
+    /// Window for quinn where the controller's is `window`: the [`CLOSING_WINDOW`] once the connection is being closed.
     #[inline]
     pub(crate) fn window_for_quinn(&self, window: u64) -> u64 {
         if self.unsent.is_closing() {

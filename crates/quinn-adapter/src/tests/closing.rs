@@ -17,7 +17,7 @@ fn a_close_leaves_past_a_full_window() {
         wire.run_for(Duration::from_millis(300));
         let received = wire.received();
         assert!((1..100_000).contains(&received), "{name}: {received}");
-        control.closing();
+        control.lift_window();
         wire.server.close(VarInt::from_u32(7), b"over");
         wire.run_for(Duration::from_millis(51));
         let reason = wire.client.close_reason();

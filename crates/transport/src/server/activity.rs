@@ -39,14 +39,18 @@ impl Activity {
         }
     }
 
-    /// Counts one more exchange, until the returned value is dropped.
-    pub(super) fn begin(&self) -> CountedExchange {
-        self.state.send_modify(|state| state.exchanges += 1);
-        CountedExchange(self.clone())
+    /// Counts one more exchange, until the returned value is dropped. `None` if the session is
+    /// [evicted](Self::evict).
+    pub(super) fn begin(&self) -> Option<CountedExchange> {
+        let begun = self.state.send_if_modified(|state| {
+            state.exchanges += usize::from(!state.is_evicted);
+            !state.is_evicted
+        });
+        begun.then(|| CountedExchange(self.clone()))
     }
 
-    /// Waits until there is no exchange.
-    pub(super) async fn none(&self) {
+    /// Waits until no exchange is in progress.
+    pub(super) async fn without_exchanges(&self) {
         // The sender is `self`, so it cannot be gone.
         let _ = self
             .state
@@ -61,9 +65,14 @@ impl Activity {
         (state.exchanges == 0).then_some(state.idle_since)
     }
 
-    /// Ends the session as if it had been idle for too long.
-    pub(super) fn evict(&self) {
-        self.state.send_modify(|state| state.is_evicted = true);
+    /// Ends the session as if it had been idle for too long, if it has been [idle since](Self::idle_since) `since`.
+    /// Returns false if an exchange has begun meanwhile.
+    pub(super) fn evict(&self, since: Instant) -> bool {
+        self.state.send_if_modified(|state| {
+            let is_idle = state.exchanges == 0 && state.idle_since == since;
+            state.is_evicted |= is_idle;
+            is_idle
+        })
     }
 
     /// Waits until there has been no exchange for `limit`, if there is one, or the session is [evicted](Self::evict).
@@ -107,3 +116,6 @@ impl Drop for CountedExchange {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,45 +1,78 @@
-//! [`EndpointKeys`]: secrets of a server's endpoint that outlive its process.
+//! [`EndpointKey`]: a server's secret that outlives its process, and the keys of the endpoint that follow from it.
 
+use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::EndpointConfig;
-use quinn_proto::HashedConnectionIdGenerator;
+use quinn::{ConnectionId, EndpointConfig};
+use quinn_proto::{ConnectionIdGenerator, InvalidCid, RandomConnectionIdGenerator};
 use ring::error::Unspecified;
+use ring::rand::{SecureRandom, SystemRandom};
 use ring::{hkdf, hmac};
 
 /// Least time between two stateless resets: 1,000 in a second. quinn's 20 ms would have the clients of a busy server
 /// wait for seconds. A reset is smaller than the packet that it answers, so it amplifies nothing.
 const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
+/// Random bytes at the beginning of a connection ID.
+const ID_RANDOM: usize = 8;
+/// Bytes of the HMAC that follow them.
+const ID_MAC: usize = 8;
 
-/// Keys that a server derives from its private TLS key (HKDF-SHA256, RFC 5869), so that a restarted server, which has
+/// Secret of one server, from which it derives the keys of its endpoint. Servers must not share one: each would reset
+/// connections of the others.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EndpointKey([u8; Self::LENGTH]);
+
+impl EndpointKey {
+    /// Length of the secret in bytes.
+    pub const LENGTH: usize = 32;
+
+    /// The key with these bytes, which must have been random once.
+    pub const fn new(bytes: [u8; Self::LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// A new random key, or an error if the system gives no random bytes.
+    pub fn generate() -> io::Result<Self> {
+        let mut bytes = [0; Self::LENGTH];
+        SystemRandom::new()
+            .fill(&mut bytes)
+            .map_err(|Unspecified| io::Error::other("the system gives no random bytes"))?;
+        Ok(Self(bytes))
+    }
+
+    /// The secret, to store it where only the server reads it.
+    pub fn as_bytes(&self) -> &[u8; Self::LENGTH] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for EndpointKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointKey").finish_non_exhaustive()
+    }
+}
+
+/// Keys that a server derives from its [`EndpointKey`] (HKDF-SHA256, RFC 5869), so that a restarted server, which has
 /// lost all connections, recognizes packets of their clients and resets them (RFC 9000 §10.3), and accepts tokens that
 /// it gave out before.
 pub(super) struct EndpointKeys {
     /// Signs stateless reset tokens.
     reset: hmac::Key,
-    /// Encrypts the tokens that prove a client's address.
+    /// Encrypts the tokens that validate a client's address.
     token: Arc<hkdf::Prk>,
-    /// Marks connection IDs as the server's own. quinn's hash of it is not cryptographic, so peers can find it out,
-    /// which tells them nothing of the other keys.
-    connection_ids: u64,
+    /// Marks connection IDs as the server's own.
+    connection_ids: hmac::Key,
 }
 
 impl EndpointKeys {
-    /// Keys of the server whose private TLS key is `secret`.
-    pub(super) fn derive(secret: &[u8]) -> Result<Self, Unspecified> {
-        let master = hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint").extract(secret);
-        let mut connection_ids = [0; 32];
-        master
-            .expand(&[b"connection IDs"], hkdf::HKDF_SHA256)?
-            .fill(&mut connection_ids)?;
-        let [first, ..] = connection_ids.as_chunks().0 else {
-            return Err(Unspecified);
-        };
+    pub(super) fn derive(key: &EndpointKey) -> Result<Self, Unspecified> {
+        let master = hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint").extract(key.as_bytes());
         Ok(Self {
             reset: master.expand(&[b"stateless reset"], hmac::HMAC_SHA256)?.into(),
             token: Arc::new(master.expand(&[b"address validation"], hkdf::HKDF_SHA256)?.into()),
-            connection_ids: u64::from_le_bytes(*first),
+            connection_ids: master.expand(&[b"connection IDs"], hmac::HMAC_SHA256)?.into(),
         })
     }
 
@@ -48,8 +81,55 @@ impl EndpointKeys {
         let connection_ids = self.connection_ids;
         endpoint
             .reset_key(Arc::new(self.reset))
-            .cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(connection_ids)))
+            .cid_generator(move || Box::new(MarkedConnectionIds(connection_ids.clone())))
             .min_reset_interval(MIN_RESET_INTERVAL);
         server.token_key(self.token);
     }
 }
+
+/// Connection IDs that only the server makes: random bytes and an HMAC-SHA256 over them, cut to as many bytes.
+///
+/// A packet with a valid ID of no connection is answered with that ID's reset token, so no peer may find out an ID that
+/// it was not given, and none is issued twice. quinn's own generator has 24 random bits and a hash that is not
+/// cryptographic, which does for keys that change with every process. These IDs are 8 bytes longer than its, which each
+/// packet from a client carries.
+#[derive(Debug)]
+struct MarkedConnectionIds(hmac::Key);
+
+impl MarkedConnectionIds {
+    fn mac(&self, random: &[u8]) -> [u8; ID_MAC] {
+        let mut mac = [0; ID_MAC];
+        for (to, from) in mac.iter_mut().zip(hmac::sign(&self.0, random).as_ref()) {
+            *to = *from;
+        }
+        mac
+    }
+}
+
+impl ConnectionIdGenerator for MarkedConnectionIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let random = RandomConnectionIdGenerator::new(ID_RANDOM).generate_cid();
+        let mac = self.mac(&random);
+        ConnectionId::new(&[&random[..], &mac].concat())
+    }
+
+    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
+        let (random, mac) = id.split_at_checked(ID_RANDOM).ok_or(InvalidCid)?;
+        let mac: [u8; ID_MAC] = mac.try_into().map_err(|_| InvalidCid)?;
+        // As integers, which takes the same time wherever they differ.
+        (u64::from_ne_bytes(mac) == u64::from_ne_bytes(self.mac(random)))
+            .then_some(())
+            .ok_or(InvalidCid)
+    }
+
+    fn cid_len(&self) -> usize {
+        ID_RANDOM + ID_MAC
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use h3::error::Code;
+use h3::quic::SendStream as _;
 use quinn::Runtime;
 use tokio::sync::watch;
 
@@ -14,7 +16,8 @@ use super::ServerState;
 use super::activity::Activity;
 use super::clients::ClientPlace;
 use super::exchange::{Arrival, SessionContext};
-use crate::error::ConnectionLost;
+use crate::error::{ConnectionLost, H3_EXCESSIVE_LOAD};
+use crate::quic::var_int;
 use crate::{quic, time};
 use playrate_quinn::telemetry::Totals;
 use playrate_quinn::{ConnectionController, WireOverhead};
@@ -39,6 +42,14 @@ pub struct Session {
     _place: ClientPlace,
 }
 
+/// Parts of a session that its server provides.
+#[derive(Debug)]
+pub(super) struct SessionSetup {
+    pub(super) place: ClientPlace,
+    pub(super) shared: Arc<ServerState>,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
@@ -53,11 +64,13 @@ impl Session {
     pub(super) async fn new(
         quinn: quinn::Connection,
         control: Arc<ConnectionController>,
-        shared: Arc<ServerState>,
-        stop: watch::Receiver<bool>,
-        activity: Activity,
-        place: ClientPlace,
+        setup: SessionSetup,
     ) -> Result<Self, ConnectionLost> {
+        let SessionSetup {
+            mut place,
+            shared,
+            stop,
+        } = setup;
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
@@ -70,6 +83,12 @@ impl Session {
             .build(adapter)
             .await
             .map_err(|error| ConnectionLost::of(&quinn, &error))?;
+        let activity = Activity::new(Arc::clone(&shared.runtime));
+        if let Err(refusal) = place.establish(&activity, &control, shared.runtime.now()) {
+            control.lift_window();
+            quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
+            return Err(ConnectionLost::Refused { refusal });
+        }
         Ok(Self {
             h3,
             context: SessionContext {
@@ -121,7 +140,7 @@ impl Session {
             {
                 return self.ended(&error);
             }
-            let resolver = tokio::select! {
+            let mut resolver = tokio::select! {
                 biased;
                 // First, so that no request is accepted that came after the shutdown had begun, of which other
                 // connections may be informed by then. An error says that the server is gone; the endpoint closes
@@ -132,23 +151,28 @@ impl Session {
                     Ok(None) => return Ok(None),
                     Err(error) => return self.ended(&error),
                 },
-                () = left(&self.activity, &*self.context.shared.runtime, self.linger_until), if self.going_away => {
+                () = drained(&self.activity, &*self.context.shared.runtime, self.linger_until), if self.going_away => {
                     return Ok(None);
                 }
                 () = self.activity.expired(self.context.shared.options.idle_limit), if !self.going_away => {
+                    // A request that the client sent before it received the GOAWAY is rejected meanwhile, so that the
+                    // client knows that it may be sent again. Set first, as this future may be given up while it sends
+                    // the GOAWAY.
+                    let linger = GOAWAY_LIMIT.min(self.context.quinn.rtt() * 3);
+                    self.linger_until = Some(self.context.shared.runtime.now() + linger);
                     if let Err(error) = self.go_away().await {
                         return self.ended(&error);
                     }
-                    // A request that the client sent before it received the GOAWAY is rejected meanwhile, so that the
-                    // client knows that it may be sent again.
-                    let linger = GOAWAY_LIMIT.min(self.context.quinn.rtt() * 3);
-                    self.linger_until = Some(self.context.shared.runtime.now() + linger);
                     continue;
                 }
             };
-            if !self.going_away {
-                let (context, count) = (self.context.clone(), self.activity.begin());
-                return Ok(Some(Arrival::new(resolver, context, count)));
+            if self.going_away {
+                continue;
+            }
+            match self.activity.begin() {
+                Some(count) => return Ok(Some(Arrival::new(resolver, self.context.clone(), count))),
+                // The session has made room meanwhile; the client may send the request again on another connection.
+                None => resolver.frame_stream.reset(Code::H3_REQUEST_REJECTED.value()),
             }
         }
     }
@@ -168,8 +192,8 @@ impl Session {
 }
 
 /// Waits until no exchange is in progress, and until `linger_until`.
-async fn left(activity: &Activity, runtime: &dyn Runtime, linger_until: Option<Instant>) {
-    activity.none().await;
+async fn drained(activity: &Activity, runtime: &dyn Runtime, linger_until: Option<Instant>) {
+    activity.without_exchanges().await;
     if let Some(end) = linger_until {
         time::sleep(runtime, end.saturating_duration_since(runtime.now())).await;
     }

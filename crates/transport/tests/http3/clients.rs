@@ -6,10 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::HeaderMap;
-use playrate_transport::{Connection, ConnectionLost, Target};
+use playrate_transport::{
+    Client, ClientOptions, Connection, ConnectionController, ConnectionLost, Identity, Server, ServerOptions,
+    Target, Trust,
+};
+use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
 
-use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rig, with_length};
+use crate::common::{Rig, big_rig, fetch, ok_rig, payload, runtime};
 use crate::raw;
 
 /// Passes packets on to a server from a socket that reads no answer: to the server they look like packets with a forged
@@ -47,9 +51,17 @@ impl Drop for Forger {
     }
 }
 
-/// Begins handshakes with forged addresses until the server wants addresses to be proved. The handshakes are in
-/// progress at the server for 10 s from now.
-async fn begin_forged_handshakes(rig: &Rig) {
+/// A server that lets handshakes with forged addresses be in progress for longer than a test takes.
+fn attacked_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
+    ok_rig(|options| {
+        options.request_timeout = Duration::from_secs(60);
+        change(options);
+    })
+}
+
+/// Begins handshakes with forged addresses until the server validates addresses first. They are in progress at the
+/// server for its request timeout from now. Returns the number of Retry packets that were sent for it.
+async fn begin_forged_handshakes(rig: &Rig) -> u64 {
     let forger = Forger::start(rig.server.local_addr().unwrap()).await;
     let target = Target::at("localhost", forger.address);
     let attempts: Vec<_> = (0..80)
@@ -58,7 +70,7 @@ async fn begin_forged_handshakes(rig: &Rig) {
             tokio::spawn(async move { client.connect(&target).await })
         })
         .collect();
-    rig.eventually("clients have to prove their address", || {
+    rig.eventually("clients have to validate their address", || {
         (rig.server.clients().retried > 0).then_some(())
     })
     .await;
@@ -66,6 +78,19 @@ async fn begin_forged_handshakes(rig: &Rig) {
     for attempt in attempts {
         attempt.abort();
     }
+    // Packets that wait in the server's socket still count.
+    let (before, same) = (AtomicU64::new(0), AtomicU64::new(0));
+    let settled = || {
+        let now = rig.server.clients().retried;
+        let is_same = before.swap(now, Relaxed) == now;
+        let times = if is_same {
+            same.fetch_add(1, Relaxed)
+        } else {
+            same.swap(0, Relaxed)
+        };
+        (is_same && times >= 30).then_some(now)
+    };
+    rig.eventually("no more forged packets arrive", settled).await
 }
 
 /// Reason for which the server closes `connection`.
@@ -80,49 +105,38 @@ async fn ended(rig: &Rig, connection: &Connection) -> ConnectionLost {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_with_forged_addresses_lock_no_client_out() {
-    let rig = ok_rig(|options| options.max_connections = 8);
-    begin_forged_handshakes(&rig).await;
-    let retried = rig.server.clients().retried;
-    let connections: Vec<Connection> = futures_util::future::join_all((0..8).map(|_| rig.connect())).await;
-    for connection in &connections {
-        assert_eq!(fetch(connection, "/").await.unwrap(), b"ok");
+    let rig = attacked_rig(|options| options.max_connections = 8);
+    let retried = begin_forged_handshakes(&rig).await;
+    let mut connections = Vec::new();
+    for _ in 0..8 {
+        let connection = rig.connect().await;
+        assert_eq!(fetch(&connection, "/").await.unwrap(), b"ok");
+        connections.push(connection);
     }
     let totals = rig.server.clients();
-    assert_eq!(totals.refused, 0);
-    assert!(
-        totals.retried >= retried + 8,
-        "each of the eight proved its address: {totals:?}"
+    assert_eq!((totals.refused, totals.evicted), (0, 0));
+    assert_eq!(
+        totals.retried,
+        retried + 8,
+        "each of the eight validated its address"
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_does_not_wait_for_handshakes() {
-    let rig = ok_rig(|options| options.request_timeout = Duration::from_secs(60));
+    let rig = attacked_rig(|_| {});
     begin_forged_handshakes(&rig).await;
     assert!(rig.server.shutdown(Duration::from_secs(30)).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_returning_client_need_not_prove_its_address_again() {
-    let rig = ok_rig(|_| {});
+async fn a_returning_client_need_not_validate_its_address_again() {
+    let rig = attacked_rig(|_| {});
     // Before the flood, so that it gets tokens without a Retry.
     let returning = raw::endpoint(&rig);
     let first = raw::connect(&returning, &rig).await;
     raw::response(&first).await;
-    begin_forged_handshakes(&rig).await;
-    // Packets that wait in the server's socket still count.
-    let (before, same) = (AtomicU64::new(0), AtomicU64::new(0));
-    let settled = || {
-        let now = rig.server.clients().retried;
-        let is_same = before.swap(now, Relaxed) == now;
-        let times = if is_same {
-            same.fetch_add(1, Relaxed)
-        } else {
-            same.swap(0, Relaxed)
-        };
-        (is_same && times >= 30).then_some(now)
-    };
-    let retried = rig.eventually("no more forged packets arrive", settled).await;
+    let retried = begin_forged_handshakes(&rig).await;
     let second = raw::connect(&returning, &rig).await;
     assert_eq!(rig.server.clients().retried, retried);
     let unknown = raw::connect(&raw::endpoint(&rig), &rig).await;
@@ -135,7 +149,11 @@ async fn a_returning_client_need_not_prove_its_address_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_over_the_limit_is_refused_while_all_others_are_busy() {
     let big = payload(3_000_000);
-    let rig = big_rig(|options| options.max_connections = 1, big.clone());
+    let only_one = |options: &mut ServerOptions| {
+        options.max_connections = 1;
+        options.evict_after = Duration::ZERO;
+    };
+    let rig = big_rig(only_one, big.clone());
     let first = rig.connect_narrow().await;
     let (_, mut body) = first.get("/big", HeaderMap::new()).await.unwrap();
     let mut got = body.chunk().await.unwrap().unwrap().to_vec();
@@ -149,8 +167,13 @@ async fn a_connection_over_the_limit_is_refused_while_all_others_are_busy() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_connection_makes_room_for_another_one() {
-    let rig = ok_rig(|options| options.max_connections = 1);
+    let rig = ok_rig(|options| {
+        options.max_connections = 1;
+        options.evict_after = Duration::ZERO;
+    });
     let idle = rig.connect().await;
+    assert_eq!(fetch(&idle, "/").await.unwrap(), b"ok");
+    // The exchange ends at the server once the client has acknowledged its end.
     let second = rig
         .eventually_async("an idle connection makes room", async || {
             rig.client(|_| {}).connect(&rig.target()).await.ok()
@@ -163,36 +186,68 @@ async fn an_idle_connection_makes_room_for_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_without_requests_is_closed_in_order_and_one_with_an_exchange_is_not() {
-    let release = Arc::new(tokio::sync::Notify::new());
-    let rig = rig(|options| options.idle_limit = Some(Duration::from_millis(300)), {
-        let release = Arc::clone(&release);
-        move |exchange| {
-            let release = Arc::clone(&release);
-            Box::pin(async move {
-                release.notified().await;
-                exchange.respond(with_length(2), "ok".into()).await
-            })
-        }
-    });
-    let busy = rig.connect().await;
-    let busy_quinn = busy.quinn().clone();
-    let fetching = tokio::spawn(async move { fetch(&busy, "/").await });
+async fn a_request_that_waits_while_its_session_is_evicted_is_rejected() {
+    let runtime = runtime();
+    let identity = Identity::development(&[]).unwrap();
+    let mut options = ServerOptions::new(identity.clone());
+    options.max_connections = 1;
+    options.evict_after = Duration::ZERO;
+    let address = "127.0.0.1:0".parse().unwrap();
+    let server = Server::bind(address, Arc::clone(&runtime), options).unwrap();
+    let target = Target::at("localhost", server.local_addr().unwrap());
+    let connect = async || {
+        let client = Client::bind(
+            Arc::clone(&runtime),
+            ClientOptions::new(Trust::Pin(identity.pin())),
+        )
+        .unwrap();
+        let establish = async || {
+            let incoming = server.accept().await.unwrap();
+            let control = ConnectionController::new("cubic".parse().unwrap());
+            incoming.establish(control).await.unwrap()
+        };
+        let (connection, session) = tokio::join!(client.connect(&target), establish());
+        (connection.unwrap(), session)
+    };
+    let (first, mut session) = connect().await;
+    let (mut send, mut receive) = first.quinn().open_bi().await.unwrap();
+    send.write_all(raw::REQUEST).await.unwrap();
+    send.finish().unwrap();
+    assert_eq!(send.stopped().await, Ok(None), "the server has all of it");
+    let (_second, _other) = connect().await;
+    let arrival = session.accept().await.unwrap();
+    assert!(arrival.is_none(), "no request is accepted");
+    let error = receive.read_to_end(1_000).await.unwrap_err();
+    let rejected = VarInt::from_u32(0x10b);
+    assert!(
+        matches!(error, ReadToEndError::Read(ReadError::Reset(code)) if code == rejected),
+        "{error:?}"
+    );
+    assert_eq!(server.clients().evicted, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_without_requests_is_closed_in_order() {
     // Kept open by keep-alives of both ends, were it not for the limit.
-    let idle = rig.connect().await;
+    let rig = ok_rig(|options| options.idle_limit = Some(Duration::from_secs(1)));
+    let idle = rig
+        .eventually_async("a client connects within the limit", async || {
+            rig.client(|_| {}).connect(&rig.target()).await.ok()
+        })
+        .await;
     let lost = ended(&rig, &idle).await;
     assert!(lost.is_orderly(), "{lost}");
-    // A second connection as idle as the first one: the busy one has outlasted two limits then.
-    ended(&rig, &rig.connect().await).await;
-    assert!(busy_quinn.close_reason().is_none());
-    release.notify_one();
-    assert_eq!(fetching.await.unwrap().unwrap(), b"ok");
+    assert_eq!(rig.server.clients().evicted, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_of_one_address_over_its_limit_are_refused_until_one_closes() {
     let rig = ok_rig(|options| options.max_connections_per_address = 2);
     let (first, second) = (rig.connect().await, rig.connect().await);
+    // A client is connected before the server is.
+    for connection in [&first, &second] {
+        assert_eq!(fetch(connection, "/").await.unwrap(), b"ok");
+    }
     let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
     assert_eq!(rig.server.clients().refused, 1);

@@ -1,5 +1,6 @@
 //! Ends of connections and servers.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,17 +134,23 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
     let rig = server_runtime.block_on(async { big_rig(|_| {}, payload(30_000_000)) });
     let (target, pin) = (rig.target(), rig.identity.pin());
     let (connection, _body) = paused_runtime.block_on(async move {
-        let mut options = ClientOptions::new(Trust::Pin(pin));
-        options.transport.idle_timeout = Duration::from_secs(3);
-        let client = Client::bind(runtime(), options).unwrap();
+        let client = Client::bind(runtime(), ClientOptions::new(Trust::Pin(pin))).unwrap();
         let connection = client.connect(&target).await.unwrap();
         let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
         body.chunk().await.unwrap().unwrap();
         (connection, body)
     });
     server_runtime.block_on(async {
-        // The window fills.
-        time::sleep(&*rig.runtime, Duration::from_millis(100)).await;
+        // The window is full then, and the probes that follow are acknowledged as little.
+        let control = rig.controls.lock().unwrap()[0].clone();
+        let (before, looks) = (Cell::new(0), Cell::new(0));
+        rig.eventually("what is delivered stands still", || {
+            let delivered = control.monitor().latest()?.delivered.as_u64();
+            let is_same = before.replace(delivered) == delivered;
+            looks.set(if is_same { looks.get() + 1 } else { 0 });
+            (looks.get() >= 30).then_some(())
+        })
+        .await;
         assert!(!rig.server.shutdown(Duration::ZERO).await);
     });
     // So that nothing answers the client any more.

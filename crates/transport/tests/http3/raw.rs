@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use crate::common::{Rig, ok_rig};
 
 /// A HEADERS frame (RFC 9114 §7.2.2) with `GET https://localhost/`, in QPACK's static table (RFC 9204 appendix A).
-const REQUEST: &[u8] = b"\x01\x10\x00\x00\xd1\xd7\xc1\x50\x09localhost";
+pub(crate) const REQUEST: &[u8] = b"\x01\x10\x00\x00\xd1\xd7\xc1\x50\x09localhost";
 const DATA_FRAME: u8 = 0;
 const HEADERS_FRAME: u8 = 1;
 

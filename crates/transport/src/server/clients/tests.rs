@@ -2,6 +2,17 @@ use futures_util::FutureExt;
 use quinn::{Runtime, TokioRuntime};
 
 use super::*;
+use crate::tls::Identity;
+
+const EVICT_AFTER: Duration = Duration::from_secs(20);
+
+fn clients(max: usize, max_per_network: usize) -> Arc<Clients> {
+    let mut options = ServerOptions::new(Identity::development(&[]).unwrap());
+    options.max_connections = max;
+    options.max_connections_per_address = max_per_network;
+    assert_eq!(options.evict_after, EVICT_AFTER);
+    Clients::new(&options)
+}
 
 /// The `number`-th of many addresses, all in different networks.
 fn peer(number: u16) -> SocketAddr {
@@ -20,9 +31,25 @@ fn place(decision: Decision) -> ClientPlace {
     }
 }
 
+/// A connection of a client at `peer`, which was admitted at `now`.
+fn connect(
+    clients: &Arc<Clients>,
+    peer: SocketAddr,
+    now: Instant,
+) -> Result<(ClientPlace, Activity), Refusal> {
+    let mut place = place(clients.decide(peer, true, now));
+    let activity = Activity::new(Arc::new(TokioRuntime));
+    place.establish(&activity, &control(), now)?;
+    Ok((place, activity))
+}
+
+fn is_evicted((_, activity): &(ClientPlace, Activity)) -> bool {
+    activity.expired(None).now_or_never().is_some()
+}
+
 #[test]
 fn forged_addresses_get_a_retry_once_enough_handshakes_are_in_progress() {
-    let (clients, now) = (Clients::new(1_000, 1_000), TokioRuntime.now());
+    let (clients, now) = (clients(1_000, 1_000), TokioRuntime.now());
     let mut handshakes: Vec<_> = (0..64)
         .map(|number| place(clients.decide(peer(number), false, now)))
         .collect();
@@ -36,36 +63,63 @@ fn forged_addresses_get_a_retry_once_enough_handshakes_are_in_progress() {
 }
 
 #[test]
-fn handshakes_of_forged_addresses_take_no_place_from_clients_that_proved_theirs() {
-    let (clients, now) = (Clients::new(2, 2), TokioRuntime.now());
+fn handshakes_take_no_place_and_are_forgotten_at_their_end() {
+    let (clients, now) = (clients(1, 1), TokioRuntime.now());
     let forged: Vec<_> = (0..64)
         .map(|number| place(clients.decide(peer(number), false, now)))
         .collect();
-    let proved = [0, 1].map(|number| place(clients.decide(peer(number), true, now)));
-    assert!(matches!(clients.decide(peer(2), true, now), Decision::Refused));
-    assert_eq!(clients.totals().refused, 1);
-    drop((forged, proved));
+    let validated: Vec<_> = (0..16)
+        .map(|_| place(clients.decide(peer(0), true, now)))
+        .collect();
+    let connection = connect(&clients, peer(1), now).unwrap();
+    assert_eq!(clients.totals().refused, 0);
+    drop((forged, validated, connection));
     let state = clients.state();
     assert_eq!(
-        (state.unproved, state.proved.len(), state.by_network.len()),
+        (
+            state.unvalidated,
+            state.validated.total(),
+            state.connections.len()
+        ),
         (0, 0, 0)
     );
+    assert!(state.by_network.0.is_empty());
+}
+
+#[test]
+fn one_network_does_not_occupy_the_handshakes_with_validated_addresses() {
+    let (clients, now) = (clients(1_000, 1_000), TokioRuntime.now());
+    let begin = |network| clients.decide(peer(network), true, now);
+    // 16 of its own, and 64 that count as if the address were not validated.
+    let mut handshakes: Vec<_> = (0..16 + 64).map(|_| place(begin(0))).collect();
+    assert!(matches!(begin(0), Decision::Refused));
+    assert!(matches!(clients.decide(peer(1), false, now), Decision::Retry));
+    for network in 1..16 {
+        handshakes.extend((0..16).map(|_| place(begin(network))));
+    }
+    assert!(
+        matches!(begin(16), Decision::Refused),
+        "256 handshakes are in progress"
+    );
+    assert_eq!(clients.totals().refused, 2);
+    handshakes.pop();
+    assert!(matches!(begin(16), Decision::Accepted(_)));
 }
 
 #[test]
 fn handshakes_that_end_together_do_not_exceed_the_limit() {
-    let (clients, now) = (Clients::new(1, 1), TokioRuntime.now());
+    let (clients, now) = (clients(1, 1), TokioRuntime.now());
     let [mut first, mut second] = [0, 1].map(|number| place(clients.decide(peer(number), false, now)));
     let activity = Activity::new(Arc::new(TokioRuntime));
-    assert_eq!(first.establish(peer(0), &activity, &control(), now), Ok(()));
+    assert_eq!(first.establish(&activity, &control(), now), Ok(()));
     assert_eq!(
-        second.establish(peer(1), &activity, &control(), now),
+        second.establish(&activity, &control(), now),
         Err(Refusal::Connections)
     );
     drop(first);
-    assert_eq!(second.establish(peer(1), &activity, &control(), now), Ok(()));
+    assert_eq!(second.establish(&activity, &control(), now), Ok(()));
     drop(second);
-    assert_eq!(clients.state().unproved, 0);
+    assert_eq!(clients.state().unvalidated, 0);
 }
 
 #[rstest::rstest]
@@ -75,28 +129,18 @@ fn handshakes_that_end_together_do_not_exceed_the_limit() {
 #[case::the_same_ipv6_network("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", false)]
 #[case::another_ipv6_network("2001:db8:1:2::1", "2001:db8:1:3::1", true)]
 fn an_address_has_a_limit_of_its_own(#[case] first: IpAddr, #[case] second: IpAddr, #[case] admitted: bool) {
-    let (clients, now) = (Clients::new(100, 1), TokioRuntime.now());
-    let decide = |ip, is_proved| clients.decide((ip, 1).into(), is_proved, now);
-    let _first = place(decide(first, true));
-    assert_eq!(matches!(decide(second, true), Decision::Accepted(_)), admitted);
-    assert_eq!(matches!(decide(second, false), Decision::Accepted(_)), admitted);
+    let (clients, now) = (clients(100, 1), TokioRuntime.now());
+    let _first = connect(&clients, (first, 1).into(), now).unwrap();
+    let decide = |is_validated| clients.decide((second, 1).into(), is_validated, now);
+    assert_eq!(matches!(decide(true), Decision::Accepted(_)), admitted);
+    assert_eq!(matches!(decide(false), Decision::Accepted(_)), admitted);
     assert_eq!(clients.totals().retried, u64::from(!admitted));
 }
 
 #[test]
 fn the_connection_that_was_idle_for_the_longest_makes_room() {
-    let clients = Clients::new(3, 100);
-    let sessions: Vec<_> = (0..3)
-        .map(|number| {
-            let mut place = place(clients.decide(peer(number), true, TokioRuntime.now()));
-            let activity = Activity::new(Arc::new(TokioRuntime));
-            place
-                .establish(peer(number), &activity, &control(), TokioRuntime.now())
-                .unwrap();
-            (place, activity)
-        })
-        .collect();
-    let is_evicted = |number: usize| sessions[number].1.expired(None).now_or_never().is_some();
+    let clients = clients(3, 100);
+    let sessions = [0, 1, 2].map(|number| connect(&clients, peer(number), TokioRuntime.now()).unwrap());
     // The oldest is busy, and the second ended an exchange just now.
     let busy = sessions[0].1.begin();
     drop(sessions[1].1.begin());
@@ -104,31 +148,77 @@ fn the_connection_that_was_idle_for_the_longest_makes_room() {
     let third = sessions[2].1.idle_since().unwrap();
     assert!(ended > third && sessions[0].1.idle_since().is_none());
 
-    let too_soon = third + MIN_IDLE - Duration::from_nanos(1);
+    let too_soon = third + EVICT_AFTER - Duration::from_nanos(1);
     assert!(matches!(
         clients.decide(peer(9), true, too_soon),
         Decision::Refused
     ));
-    let forged = clients.decide(peer(9), false, ended + MIN_IDLE);
+    let now = ended + EVICT_AFTER;
+    assert!(matches!(clients.decide(peer(9), false, now), Decision::Retry));
+    drop(place(clients.decide(peer(9), true, now)));
     assert!(
-        matches!(forged, Decision::Retry),
-        "a forged address evicts no session"
+        !sessions.iter().any(is_evicted),
+        "a client evicts no session before its handshake is done"
     );
-    assert!([0, 1, 2].map(is_evicted).iter().all(|evicted| !evicted));
 
-    let first_new = place(clients.decide(peer(9), true, ended + MIN_IDLE));
-    assert_eq!([0, 1, 2].map(is_evicted), [false, false, true]);
-    let second_new = place(clients.decide(peer(10), true, ended + MIN_IDLE));
-    assert_eq!([0, 1, 2].map(is_evicted), [false, true, true]);
-    let last = clients.decide(peer(11), true, ended + MIN_IDLE * 100);
-    assert!(
-        matches!(last, Decision::Refused),
-        "all others are busy or in their handshakes"
+    let first_new = connect(&clients, peer(9), now).unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|number| is_evicted(&sessions[number])),
+        [false, false, true]
     );
+    let second_new = connect(&clients, peer(10), now).unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|number| is_evicted(&sessions[number])),
+        [false, true, true]
+    );
+    let exchanges = [&first_new, &second_new].map(|(_, activity)| activity.begin().unwrap());
+    let refused = clients.decide(peer(11), true, now + EVICT_AFTER * 100);
+    assert!(matches!(refused, Decision::Refused), "all others are busy");
     assert_eq!(clients.totals().evicted, 2);
     // An evicted connection that ends later gives no place back a second time.
-    drop((busy, sessions));
-    assert_eq!(clients.state().proved.len(), 2);
+    drop((busy, sessions, exchanges));
+    assert_eq!(clients.state().connections.len(), 2);
     drop((first_new, second_new));
-    assert!(clients.state().by_network.is_empty());
+    assert!(clients.state().by_network.0.is_empty());
+}
+
+#[test]
+fn a_network_displaces_only_itself_or_one_with_more_connections() {
+    let clients = clients(4, 100);
+    // The honest client's connection is the one that has been idle for the longest.
+    let honest = connect(&clients, peer(0), TokioRuntime.now()).unwrap();
+    let many = [1, 1, 1].map(|network| connect(&clients, peer(network), TokioRuntime.now()).unwrap());
+    let now = TokioRuntime.now() + EVICT_AFTER;
+    let _own = connect(&clients, peer(1), now).unwrap();
+    assert!(!is_evicted(&honest) && is_evicted(&many[0]));
+    let _new = connect(&clients, peer(2), now).unwrap();
+    assert!(is_evicted(&honest), "one connection is more than none");
+    let _second = connect(&clients, peer(2), now).unwrap();
+    assert!(is_evicted(&many[1]), "three are more than one");
+    assert_eq!((clients.totals().evicted, clients.totals().refused), (3, 0));
+}
+
+#[test]
+fn busy_connections_of_one_network_displace_no_other_client() {
+    let clients = clients(4, 100);
+    let honest = connect(&clients, peer(0), TokioRuntime.now()).unwrap();
+    let many = [1, 1, 1].map(|network| connect(&clients, peer(network), TokioRuntime.now()).unwrap());
+    let _busy = many.each_ref().map(|(_, activity)| activity.begin().unwrap());
+    let now = TokioRuntime.now() + EVICT_AFTER;
+    assert!(matches!(clients.decide(peer(1), true, now), Decision::Refused));
+    assert!(!is_evicted(&honest));
+}
+
+#[test]
+fn a_network_at_its_limit_displaces_its_own_idle_connection() {
+    let clients = clients(100, 2);
+    let other = connect(&clients, peer(0), TokioRuntime.now()).unwrap();
+    let own = [1, 1].map(|network| connect(&clients, peer(network), TokioRuntime.now()).unwrap());
+    let now = TokioRuntime.now() + EVICT_AFTER;
+    let _new = connect(&clients, peer(1), now).unwrap();
+    assert!(is_evicted(&own[0]) && !is_evicted(&own[1]) && !is_evicted(&other));
+    assert_eq!((clients.totals().evicted, clients.totals().refused), (1, 0));
+    let _busy = own[1].1.begin().unwrap();
+    let _new = connect(&clients, peer(2), now).unwrap();
+    assert_eq!(clients.totals().evicted, 1, "another network has room");
 }
