@@ -4,8 +4,9 @@
 //! sessions away before the existing ones suffer, with a status that says when to come again.
 //!
 //! A session is a connection on which media was requested and served; it lasts as long as the connection. An
-//! admitted session is served to its end, whatever the load. All other requests (pages, manifests) are
-//! answered in any case.
+//! admitted session is served to its end, whatever the load; only one without a request in progress may be ended by
+//! the transport, whose limits are [`ServerOptions`](playrate_transport::ServerOptions)'s. All other requests (pages,
+//! manifests) are answered in any case.
 //!
 //! This module reads no clock: [`Admission::observe`], called every [`TICK`], passes measurements in.
 

@@ -12,6 +12,7 @@ mod metrics;
 mod qlog;
 mod serve;
 mod signals;
+mod state;
 mod tcp;
 
 use std::ffi::OsString;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +24,7 @@ use super::metrics::{self, Dashboard, Metrics};
 use super::qlog::Qlog;
 use super::signals::{Signal, Signals};
 use super::tcp::{self, ListenError, TcpServer};
-use super::{Failure, descriptors, load, logging, print};
+use super::{Failure, descriptors, load, logging, print, state};
 use tokio::net::TcpListener;
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
@@ -82,18 +83,24 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "SIZE")]
     playout_buffer: Option<Bytes>,
 
+    /// Directory of this server alone, for a key with which it recognizes its clients after a restart
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+
     /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
     /// one over HTTP/3, or is refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
 
-    /// Maximum time that an HTTP/3 connection may go without a request in progress; then it is closed
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
-    idle_limit: Duration,
+    /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; then it is
+    /// closed
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    idle_limit: IdleLimit,
 
-    /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; further ones are refused
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    max_connections_per_address: usize,
+    /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; a further one takes the place of
+    /// an idle one of them, or is refused
+    #[arg(long, value_name = "N", default_value = "256")]
+    max_connections_per_address: NonZeroUsize,
 
     #[command(flatten)]
     load: load::AdmissionOptions,
@@ -124,6 +131,25 @@ pub(super) struct ServeOptions {
     log_format: logging::LogFormat,
 }
 
+/// A limit of idle time, or none.
+#[derive(Clone, Copy, Debug)]
+struct IdleLimit(Option<Duration>);
+
+impl FromStr for IdleLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        match duration::parse(text) {
+            Ok(Duration::ZERO) => Err("must be above zero, or `none` for no limit".to_owned()),
+            Ok(limit) => Ok(Self(Some(limit))),
+            Err(error) => Err(format!("{error}, or `none` for no limit")),
+        }
+    }
+}
+
 /// Clap's identifier of the option `--long`.
 pub(super) fn id(long: &str) -> Option<String> {
     let command = <ServeOptions as clap::Args>::augment_args(clap::Command::new("serve"));
@@ -135,7 +161,13 @@ pub(super) fn id(long: &str) -> Option<String> {
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.log_format);
     descriptors::raise_limit();
-    let prepared = prepare(arguments, arguments.strict)?;
+    let mut prepared = prepare(arguments, arguments.strict)?;
+    if let Some(directory) = &arguments.state
+        && prepared.options.endpoint_key.is_none()
+    {
+        let key = state::create_endpoint_key(directory).map_err(Failure::Input)?;
+        prepared.options.endpoint_key = Some(key);
+    }
     if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
             directory = %arguments.media.display(),
@@ -167,8 +199,11 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     let arms = arms(arguments)?;
     let mut options = ServerOptions::new(identity(arguments)?);
     options.max_connections = arguments.max_connections;
-    options.idle_limit = Some(arguments.idle_limit);
-    options.max_connections_per_address = arguments.max_connections_per_address;
+    options.idle_limit = arguments.idle_limit.0;
+    options.max_connections_per_address = arguments.max_connections_per_address.get();
+    if let Some(directory) = &arguments.state {
+        options.endpoint_key = state::endpoint_key(directory).map_err(Failure::Input)?;
+    }
     options.transport.send_window = arguments.send_window;
     options
         .transport

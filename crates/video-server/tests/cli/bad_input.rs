@@ -41,6 +41,10 @@ fn refused(arguments: &[&str]) -> String {
 #[case::no_connection_at_all(&["--qlog", "/tmp", "--qlog-sample", "0"], &["--qlog-sample"])]
 #[case::sample_of_nothing(&["--qlog-sample", "10"], &["--qlog <DIR>"])]
 #[case::qlog_into_a_file(&["--qlog", "/dev/null", "--listen", "127.0.0.1:0"], &["--qlog /dev/null"])]
+#[case::no_idle_time(&["--idle-limit", "0s"], &["--idle-limit", "0s", "above zero", "`none`"])]
+#[case::idle_time_without_unit(&["--idle-limit", "60"], &["`60`", "100ms", "`none`"])]
+#[case::no_client_at_all(&["--max-connections-per-address", "0"], &["--max-connections-per-address", "zero"])]
+#[case::missing_state(&["--state", "/no/such/state"], &["--state", "/no/such/state"])]
 #[case::unknown_flag(&["--metricks", "127.0.0.1:9000"], &["--metricks", "--metrics"])]
 #[case::foreign_metrics(&["--metrics", "192.0.2.1:9433", "--listen", "127.0.0.1:0"], &["--metrics", "192.0.2.1:9433"])]
 fn a_bad_argument_is_named_with_what_would_do(#[case] arguments: &[&str], #[case] parts: &[&str]) {

@@ -137,6 +137,7 @@ fn the_packaged_example_is_good() {
     let text_of = fs::read_to_string(example)
         .unwrap()
         .replace("/srv/films", &path("media"))
+        .replace("/var/lib/video-server", &path(""))
         .replace("/etc/video-server/", &path(""));
     for (comments, found) in [
         ("#", "cubic+start=hystartpp, certificate"),

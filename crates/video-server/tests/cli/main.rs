@@ -10,6 +10,7 @@ mod process;
 mod qlog;
 mod reload;
 mod serving;
+mod state;
 #[cfg(unix)]
 mod tcp;
 #[cfg(unix)]

@@ -209,11 +209,13 @@ fn what_is_not_there_and_what_cannot_be_done_is_said() {
 }
 
 #[tokio::test]
-async fn refused_clients_are_counted_and_idle_ones_are_closed() {
+async fn refused_clients_are_counted() {
     let media = tempfile::tempdir().unwrap();
-    let limits = ["--max-connections-per-address", "1", "--idle-limit", "2s"];
+    let limits = ["--max-connections-per-address", "1", "--idle-limit", "none"];
     let serving = serving(media.path(), &limits);
-    let idle = serving.connect().await;
+    let held = serving.connect().await;
+    // A client is connected before the server is.
+    fetch(&held, "/film.mp4", HeaderMap::new()).await;
     assert!(serving.try_connect().await.is_err());
     let metrics = request(&serving, "GET /metrics").1;
     for (name, value) in [("refused_connections", 1), ("evicted_connections", 0)] {
@@ -223,8 +225,15 @@ async fn refused_clients_are_counted_and_idle_ones_are_closed() {
             "{metrics}"
         );
     }
-    // The refused client had to prove its address first, as the limit was reached.
+    // The refused client had to validate its address first, as the limit was reached.
     assert_eq!(metric(&metrics, "playrate_retried_handshakes_total "), 1);
-    let reason = ConnectionLost::from(idle.quinn().closed().await);
+    assert!(held.quinn().close_reason().is_none());
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_is_closed_after_the_idle_limit() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &["--idle-limit", "2s"]);
+    let reason = ConnectionLost::from(serving.connect().await.quinn().closed().await);
     assert!(reason.is_orderly(), "{reason}");
 }

@@ -55,24 +55,29 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts `serve` on a free port of 127.0.0.1 with further `arguments`, and waits until it is ready.
     pub(crate) fn start(media: &Path, arguments: &[&str]) -> Self {
-        Self::spawn(program(), media, arguments)
+        Self::start_on("127.0.0.1:0", media, arguments)
+    }
+
+    /// The same on the address and port `listen`.
+    pub(crate) fn start_on(listen: &str, media: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(program(), listen, media, arguments)
     }
 
     /// As [`start`](Self::start), with at most `limit` file descriptors.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_with_descriptors(limit: usize, media: &Path, arguments: &[&str]) -> Self {
-        Self::spawn(limited(&format!("-n {limit}")), media, arguments)
+        Self::spawn(limited(&format!("-n {limit}")), "127.0.0.1:0", media, arguments)
     }
 
     /// As [`start`](Self::start), with `limit` file descriptors that the server itself may raise.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_below_the_hard_limit(limit: usize, media: &Path, arguments: &[&str]) -> Self {
-        Self::spawn(limited(&format!("-S -n {limit}")), media, arguments)
+        Self::spawn(limited(&format!("-S -n {limit}")), "127.0.0.1:0", media, arguments)
     }
 
-    fn spawn(mut program: Command, media: &Path, arguments: &[&str]) -> Self {
+    fn spawn(mut program: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
         let mut child = program
-            .args(["serve", "--listen", "127.0.0.1:0", "--media"])
+            .args(["serve", "--listen", listen, "--media"])
             .arg(media)
             .args(arguments)
             .stdout(Stdio::piped())

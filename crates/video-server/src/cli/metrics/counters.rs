@@ -250,7 +250,7 @@ impl Collector for ServerCollector {
         )?;
         put(
             "retried_handshakes",
-            "Clients over HTTP/3 that had to prove their address (Retry).",
+            "Clients over HTTP/3 that had to validate their address (Retry).",
             None,
             &ConstCounter::new(clients.retried),
         )?;
