@@ -116,7 +116,7 @@ impl Acceptor {
                             %peer,
                             refused,
                             limit,
-                            "refused TCP connections for {purpose}: too many are open"
+                            "refused a TCP connection for {purpose}: too many are open"
                         );
                     }
                 }
