@@ -72,7 +72,12 @@ impl Serving {
     /// As [`start`](Self::start), with `limit` file descriptors that the server itself may raise.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_below_the_hard_limit(limit: usize, media: &Path, arguments: &[&str]) -> Self {
-        Self::spawn(limited(&format!("-S -n {limit}")), "127.0.0.1:0", media, arguments)
+        Self::spawn(
+            limited(&format!("-S -n {limit}")),
+            "127.0.0.1:0",
+            media,
+            arguments,
+        )
     }
 
     fn spawn(mut program: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
