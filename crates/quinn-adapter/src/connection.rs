@@ -106,9 +106,9 @@ impl ConnectionController {
     }
 
     /// Lifts the congestion window, so that the close is sent. Call it right before the connection is closed, as the
-    /// window stays lifted: quinn-proto 0.11 holds a CONNECTION_CLOSE back while data waits behind a full window, reads
-    /// no acknowledgements any more that would make room, and so never sends it
-    /// (`docs/upstream/quinn-close-blocked.md`). Once the connection is closed it sends nothing else.
+    /// window stays lifted. quinn-proto 0.11 holds a `CONNECTION_CLOSE` back while data waits behind a full window, and
+    /// reads no acknowledgement any more that would make room (`docs/upstream/quinn-close-blocked.md`). Once the
+    /// connection is closed it sends nothing else.
     pub fn lift_window(&self) {
         self.unsent.close();
     }

@@ -37,7 +37,7 @@ mod tests {
         let mut limit = LogLimit::default();
         let start = TokioRuntime.now();
         assert_eq!(limit.due(1, start), Some(1));
-        let early = start + LogLimit::INTERVAL - Duration::from_nanos(1);
+        let early = start + LogLimit::INTERVAL.saturating_sub(Duration::from_nanos(1));
         assert_eq!(limit.due(500, early), None);
         assert_eq!(limit.due(501, start + LogLimit::INTERVAL), Some(500));
     }

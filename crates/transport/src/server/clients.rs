@@ -206,7 +206,9 @@ impl Clients {
             Err(_) => (Decision::Retry, state.retried(peer, now)),
         };
         drop(state);
-        Warning::log(warning);
+        if let Some(warning) = warning {
+            warning.log();
+        }
         decision
     }
 
@@ -339,28 +341,24 @@ struct Warning {
 }
 
 impl Warning {
-    fn log(warning: Option<Self>) {
-        let Some(Self {
+    fn log(self) {
+        let Self {
             peer,
             count,
             refusal,
             handshakes,
             connections,
-        }) = warning
-        else {
-            return;
-        };
-        match refusal {
-            Some(refusal) => {
-                tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
-            }
-            None => tracing::warn!(
+        } = self;
+        if let Some(refusal) = refusal {
+            tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
+        } else {
+            tracing::warn!(
                 %peer,
                 retried = count,
                 handshakes,
                 connections,
                 "clients had to validate their address: many handshakes are in progress, or a limit is reached"
-            ),
+            );
         }
     }
 }
@@ -401,7 +399,9 @@ impl ClientPlace {
         if let Err(refusal) = self.clients.make_room(&mut state, network, now) {
             let warning = state.refused(refusal, self.peer, now);
             drop(state);
-            Warning::log(warning);
+            if let Some(warning) = warning {
+                warning.log();
+            }
             return Err(refusal);
         }
         let number = state.next;

@@ -12,6 +12,7 @@ use playrate_transport::{
 };
 use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
 
 use crate::common::{Rig, big_rig, fetch, ok_rig, payload, runtime};
 use crate::raw;
@@ -32,7 +33,7 @@ impl Forger {
             address: from_clients.local_addr().unwrap(),
             stopped: Arc::clone(&stopped),
         };
-        tokio::spawn(async move {
+        runtime().spawn(Box::pin(async move {
             let mut packet = [0; 2_000];
             while let Ok((length, _)) = from_clients.recv_from(&mut packet).await {
                 if stopped.load(Relaxed) {
@@ -40,7 +41,7 @@ impl Forger {
                 }
                 to_server.send_to(&packet[..length], server).await.unwrap();
             }
-        });
+        }));
         forger
     }
 }
@@ -64,20 +65,17 @@ fn attacked_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
 async fn begin_forged_handshakes(rig: &Rig) -> u64 {
     let forger = Forger::start(rig.server.local_addr().unwrap()).await;
     let target = Target::at("localhost", forger.address);
-    let attempts: Vec<_> = (0..80)
-        .map(|_| {
-            let (client, target) = (rig.client(|_| {}), target.clone());
-            tokio::spawn(async move { client.connect(&target).await })
-        })
-        .collect();
+    let mut attempts = JoinSet::new();
+    for _ in 0..80 {
+        let (client, target) = (rig.client(|_| {}), target.clone());
+        attempts.spawn(async move { client.connect(&target).await });
+    }
     rig.eventually("clients have to validate their address", || {
         (rig.server.clients().retried > 0).then_some(())
     })
     .await;
     drop(forger);
-    for attempt in attempts {
-        attempt.abort();
-    }
+    drop(attempts);
     // Packets that wait in the server's socket still count.
     let (before, same) = (AtomicU64::new(0), AtomicU64::new(0));
     let settled = || {

@@ -63,13 +63,13 @@ pub(crate) fn rig_with(
     handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
 ) -> Rig {
     let identity = Identity::development(&[]).unwrap();
-    rig_at("127.0.0.1:0".parse().unwrap(), identity, choices, change, handle)
+    let address = "127.0.0.1:0".parse().unwrap();
+    rig_at((address, identity), choices, change, handle)
 }
 
-/// A server on `address`.
+/// A server on `address` that has `identity`.
 pub(crate) fn rig_at(
-    address: SocketAddr,
-    identity: Identity,
+    (address, identity): (SocketAddr, Identity),
     choices: &[&str],
     change: impl FnOnce(&mut ServerOptions),
     handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,

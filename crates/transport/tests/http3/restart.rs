@@ -14,8 +14,7 @@ fn start(address: SocketAddr, identity: &Identity, key: &EndpointKey) -> (Runtim
     let server_runtime = Runtime::new().unwrap();
     let rig = server_runtime.block_on(async {
         rig_at(
-            address,
-            identity.clone(),
+            (address, identity.clone()),
             &["cubic"],
             |options| options.endpoint_key = Some(key.clone()),
             |exchange| Box::pin(exchange.respond(with_length(2), "ok".into())),

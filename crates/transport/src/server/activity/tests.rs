@@ -75,7 +75,7 @@ fn a_session_without_exchanges_expires_after_the_limit() {
     let (clock, activity) = activity();
     let mut expired = Box::pin(activity.expired(Some(LIMIT)));
     assert!(expired.as_mut().now_or_never().is_none());
-    clock.advance(LIMIT - MOMENT);
+    clock.advance(LIMIT.saturating_sub(MOMENT));
     assert!(expired.as_mut().now_or_never().is_none());
     clock.advance(MOMENT);
     assert!(expired.as_mut().now_or_never().is_some());
@@ -94,7 +94,7 @@ fn the_limit_counts_from_the_end_of_the_last_exchange() {
     assert!(expired.as_mut().now_or_never().is_none());
     drop(second);
     assert!(expired.as_mut().now_or_never().is_none());
-    clock.advance(LIMIT - MOMENT);
+    clock.advance(LIMIT.saturating_sub(MOMENT));
     assert!(expired.as_mut().now_or_never().is_none());
     clock.advance(MOMENT);
     assert!(expired.as_mut().now_or_never().is_some());

@@ -18,7 +18,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use quinn::{Runtime, TokioRuntime};
-use video_server::serve::{ConnectionInfo, Observer, SessionSummary, VideoServer};
+use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer};
 
 use super::arm_totals::ArmTotals;
 use super::connections;
@@ -189,17 +189,7 @@ struct ServerCollector {
 impl Collector for ServerCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let live = self.server.connections();
-        let (phases, players) = (Family::<PhaseLabel, Gauge>::default(), Family::default());
-        for connection in &live {
-            if let Some(sample) = &connection.sample {
-                let phase = sample.snapshot.phase.to_string();
-                phases.get_or_create(&PhaseLabel { phase }).inc();
-            }
-            let state = connection.playback.and_then(connections::name);
-            let state = state.unwrap_or("silent");
-            let player: &Family<PlayerLabel, Gauge> = &players;
-            player.get_or_create(&PlayerLabel { state }).inc();
-        }
+        let (phases, players) = by_state(&live);
         let (totals, load) = (self.server.totals(), self.server.admission().load());
         let clients = self.server.clients();
         let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
@@ -248,24 +238,25 @@ impl Collector for ServerCollector {
             None,
             &ConstCounter::new(load.refused),
         )?;
-        put(
-            "retried_handshakes",
-            "Clients over HTTP/3 that had to validate their address (Retry).",
-            None,
-            &ConstCounter::new(clients.retried),
-        )?;
-        put(
-            "refused_connections",
-            "Connections over HTTP/3 that were refused because of a limit.",
-            None,
-            &ConstCounter::new(clients.refused),
-        )?;
-        put(
-            "evicted_connections",
-            "Idle connections over HTTP/3 that were closed to make room for another client.",
-            None,
-            &ConstCounter::new(clients.evicted),
-        )?;
+        for (name, help, count) in [
+            (
+                "retried_handshakes",
+                "Clients over HTTP/3 that had to validate their address (Retry).",
+                clients.retried,
+            ),
+            (
+                "refused_connections",
+                "Connections over HTTP/3 that were refused because of a limit.",
+                clients.refused,
+            ),
+            (
+                "evicted_connections",
+                "Idle connections over HTTP/3 that were closed to make room for another client.",
+                clients.evicted,
+            ),
+        ] {
+            put(name, help, None, &ConstCounter::new(count))?;
+        }
         put(
             "timer_lag",
             "Lateness that one timer in ten exceeds; 0 unless --max-lag or --max-cpu is given.",
@@ -291,4 +282,20 @@ impl Collector for ServerCollector {
             &ConstCounter::new(totals.bytes.as_u64()),
         )
     }
+}
+
+/// Numbers of connections by phase of their controller and by state of their player.
+fn by_state(live: &[ConnectionState]) -> (Family<PhaseLabel, Gauge>, Family<PlayerLabel, Gauge>) {
+    let (phases, players) = (Family::<PhaseLabel, Gauge>::default(), Family::default());
+    for connection in live {
+        if let Some(sample) = &connection.sample {
+            let phase = sample.snapshot.phase.to_string();
+            phases.get_or_create(&PhaseLabel { phase }).inc();
+        }
+        let state = connection.playback.and_then(connections::name);
+        let state = state.unwrap_or("silent");
+        let player: &Family<PlayerLabel, Gauge> = &players;
+        player.get_or_create(&PlayerLabel { state }).inc();
+    }
+    (phases, players)
 }
