@@ -196,7 +196,7 @@ impl Task {
     }
 
     fn stages(&self) -> Stages {
-        Stages::of(self.args.quick)
+        Stages::of(&self.bed, self.args.quick)
     }
 
     fn sample(&self) -> Vec<World> {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use playrate_cc::registry::{Key, Registry};
@@ -34,6 +35,8 @@ pub(super) const BUILT_IN: &[(&str, &str)] = built_in!["kyutech", "ns2", "minine
 struct TestBedFile {
     about: String,
     scenarios: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    trials: Option<NonZeroU32>,
     fit: RowsTable,
     #[serde(default)]
     judge: Option<RowsTable>,
@@ -43,6 +46,9 @@ struct TestBedFile {
     #[serde(default)]
     found: Option<FoundTable>,
 }
+
+/// Most trials of a controller in the last stage, unless the file says otherwise.
+const TRIALS: u32 = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -182,6 +188,7 @@ fn read(source: &BedSource) -> Result<TestBed, ScenarioError> {
         fit,
         judged,
         found,
+        trials: file.trials.map_or(TRIALS, NonZeroU32::get),
         search: effort(map, &file.search)?,
         quick: effort(map, &file.quick)?,
     };

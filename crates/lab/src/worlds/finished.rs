@@ -301,7 +301,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(declared: &'a Declared, directory: &'a Path, quick: bool) -> Result<Self, CommandError> {
-        let (stages, bed) = (Stages::of(quick), &declared.bed);
+        let bed = &declared.bed;
+        let stages = Stages::of(bed, quick);
         let cases = bed.cases(stages.length(Stage::Last).quick)?;
         let has = |scenario: &str, case: &str| cases.contains(&(scenario.to_owned(), case.to_owned()));
         let limited = all_claims(bed).map(|(claim, judged)| (claim, claim.limited_to(has), judged));
@@ -407,7 +408,7 @@ impl<'a> Reader<'a> {
 
     /// The command that goes on with the search.
     fn resumption(&self) -> String {
-        let quick = if self.stages == Stages::of(true) {
+        let quick = if self.stages.length(Stage::Last).quick {
             " --quick"
         } else {
             ""

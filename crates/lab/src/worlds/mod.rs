@@ -51,6 +51,8 @@ struct TestBed {
     fit: Vec<Claim>,
     /// Claims that are decided afterwards.
     judged: Vec<Claim>,
+    /// Most trials of a controller in the last stage of a search in full.
+    trials: u32,
     search: Effort,
     quick: Effort,
 }

@@ -1,5 +1,7 @@
 //! [`Stages`]: the parts of a search, and [`Length`]: how many trials of which titles each of them makes.
 
+use super::TestBed;
+
 /// Seed of the first trial of the last stage: none of its trials has been seen by the search.
 const UNSEEN_SEED: u64 = 201;
 
@@ -17,30 +19,31 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    const FULL: Self = Self {
-        trials: 3,
-        leaders: 8,
-        judged: 5,
-        last: Length {
-            quick: false,
-            trials: Trials::AtMost(10),
-            seed: Some(UNSEEN_SEED),
-        },
-    };
-
-    const QUICK: Self = Self {
-        trials: 1,
-        leaders: 3,
-        judged: 1,
-        last: Length {
-            quick: true,
-            trials: Trials::Exactly(3),
-            seed: Some(UNSEEN_SEED),
-        },
-    };
-
-    pub(super) const fn of(quick: bool) -> Self {
-        if quick { Self::QUICK } else { Self::FULL }
+    /// The stages of a search of `bed`, in full or `quick`.
+    pub(super) const fn of(bed: &TestBed, quick: bool) -> Self {
+        if quick {
+            Self {
+                trials: 1,
+                leaders: 3,
+                judged: 1,
+                last: Length {
+                    quick: true,
+                    trials: Trials::Exactly(3),
+                    seed: Some(UNSEEN_SEED),
+                },
+            }
+        } else {
+            Self {
+                trials: 3,
+                leaders: 8,
+                judged: 5,
+                last: Length {
+                    quick: false,
+                    trials: Trials::AtMost(bed.trials),
+                    seed: Some(UNSEEN_SEED),
+                },
+            }
+        }
     }
 
     /// Trials and titles of a stage.

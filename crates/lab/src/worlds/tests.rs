@@ -8,7 +8,7 @@ use rstest::rstest;
 
 use super::file::{BUILT_IN, read_text};
 use super::runs::{Instances, Ledger, WorldRun};
-use super::stages::{Length, Trials};
+use super::stages::{Length, Stage, Stages, Trials};
 use super::unknown::World;
 use super::*;
 use crate::result::IDEAL;
@@ -437,4 +437,17 @@ fn trials_are_capped_where_scenarios_have_more_and_fixed_where_a_stage_says_so()
     };
     assert_eq!(seeds(Trials::AtMost(10)), (Some(101), Some(110)));
     assert_eq!(seeds(Trials::AtMost(30)), (Some(101), Some(120)));
+}
+
+#[test]
+fn the_last_stage_has_ten_trials_at_most_or_as_the_file_says() {
+    let last = |text: &str, quick| Stages::of(&bed(text), quick).length(Stage::Last).trials;
+    assert_eq!(last(BED, false), Trials::AtMost(10));
+    let five = format!("trials = 5\n{BED}");
+    assert_eq!(last(&five, false), Trials::AtMost(5));
+    assert_eq!(last(&five, true), Trials::Exactly(3));
+    let said = read_text(&format!("trials = 0\n{BED}"), Path::new("."))
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("line 1, `trials`"), "{said}");
 }
