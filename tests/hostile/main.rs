@@ -1,5 +1,5 @@
-//! The real `video-server` under clients that mean harm, over loopback at a bounded rate. A good client must be served
-//! meanwhile.
+//! The real `video-server` under clients that mean harm, over loopback at a bounded rate, while a good client must be
+//! served as ever.
 
 #![expect(
     clippy::unwrap_used,

@@ -281,8 +281,8 @@ impl Incoming {
     /// Completes the handshake. The connection sends with the controller of `control`.
     ///
     /// # Errors
-    /// The handshake failed or took too long, a limit of connections was reached meanwhile, or the server is being shut
-    /// down in order.
+    /// The handshake failed or took too long, a limit of connections was reached meanwhile, or the server shuts down
+    /// ([`Server::shutdown`]).
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
         let Self { quinn, setup } = self;
         let shared = Arc::clone(&setup.shared);

@@ -229,8 +229,8 @@ pub(super) fn best_choices(bed: &TestBed, outcome: &Outcome) -> World {
 /// Mean score of a choice, true if it is the nominal value, and the choice.
 type Scored = (f64, bool, Option<usize>);
 
-/// Worlds of a stage in which at most one fitted part less holds than in the fitted world. `own` is the stage of that
-/// world's evaluation.
+/// Worlds of a stage in which at most one fitted part less holds than in the fitted world, which was evaluated in the
+/// stage `own` for this.
 fn as_good(outcome: &Outcome, stage: Stage, own: Stage) -> Count {
     let holds = |one: &Evaluation| Score::of(&one.means.fit).holds;
     let best = outcome.evaluation(outcome.fitted, own).map_or(0, holds);

@@ -288,8 +288,8 @@ impl<'a> MpdReader<'a> {
         Ok(spans)
     }
 
-    /// The segments of the `entries` of a `SegmentTimeline` in a period of this `length`, as (start, duration) in
-    /// ticks.
+    /// Start and duration of each segment, in ticks: from the `entries` of a `SegmentTimeline`, in a period of this
+    /// `length` at most.
     fn timeline(
         &mut self,
         entries: &[Node<'a, 'a>],

@@ -112,8 +112,8 @@ impl<'a> Addressing<'a> {
     }
 }
 
-/// Elements of one kind around a representation, the innermost first: attributes that it lacks are taken from those
-/// outside.
+/// Elements of one kind around a representation, the innermost first. An attribute is that of the first element that
+/// has it.
 pub(super) type Chain<'s, 'a> = Vec<&'s Addressing<'a>>;
 
 /// One representation, with the elements around it.

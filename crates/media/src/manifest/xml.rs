@@ -3,7 +3,7 @@
 //! roxmltree 0.21 compares each attribute of an element with all those before it, by name and namespace, and copies the
 //! namespaces in scope for each element that declares one. Its time is linear only where the attributes of an element
 //! and the namespaces in scope are few, and the declarations of namespaces short. It reserves memory for every `<` and
-//! `=`.
+//! every `=` in the text.
 
 use super::line_at;
 use crate::error::MediaError;

@@ -39,8 +39,8 @@ impl Activity {
         }
     }
 
-    /// Counts one more exchange, until the returned value is dropped. `None` if the session is
-    /// [evicted](Self::evict).
+    /// Counts one more exchange, until the returned value is dropped. Returns `None` if the session has to make room
+    /// for another client ([`evict`](Self::evict)).
     pub(super) fn begin(&self) -> Option<CountedExchange> {
         let begun = self.state.send_if_modified(|state| {
             state.exchanges += usize::from(!state.is_evicted);

@@ -224,8 +224,8 @@ impl Clients {
     }
 
     /// Checks for room for one more connection of `network`. Returns the connection that has to make room, if one has
-    /// to, and the time since which it has been idle: for the longest of all that may be displaced, and for
-    /// [`evict_after`](Self::evict_after) at least.
+    /// to, and the time since which it has been idle. It is the one idle for the longest of all that may be displaced,
+    /// and has been for [`evict_after`](Self::evict_after) at least.
     fn room(
         &self,
         state: &ClientsState,

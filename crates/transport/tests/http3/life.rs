@@ -7,21 +7,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, ConnectionLost, ExchangeError, ServerOptions, Trust, time};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::common::{big_rig, fetch, ok_rig, payload, runtime};
 
+/// A runtime for a server, and one for a client that runs only while a thread waits for it.
+fn runtimes() -> (Runtime, Runtime) {
+    let of_server = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let of_client = Builder::new_current_thread().enable_all().build();
+    (of_server.unwrap(), of_client.unwrap())
+}
+
 #[test]
 fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
-    let server_runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    // On this thread alone, so that nothing of it runs once this is over.
-    let client_runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let (server_runtime, client_runtime) = runtimes();
     let rig = server_runtime.block_on(async {
         let idle_timeout = Duration::from_millis(800);
         let change = |options: &mut ServerOptions| options.transport.idle_timeout = idle_timeout;
@@ -121,16 +120,7 @@ async fn shutdown_does_not_wait_longer_than_its_deadline() {
 
 #[test]
 fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
-    let server_runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    // Runs only while this thread waits for it.
-    let paused_runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let (server_runtime, paused_runtime) = runtimes();
     let rig = server_runtime.block_on(async { big_rig(|_| {}, payload(30_000_000)) });
     let (target, pin) = (rig.target(), rig.identity.pin());
     let (connection, _body) = paused_runtime.block_on(async move {

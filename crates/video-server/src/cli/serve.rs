@@ -92,8 +92,8 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
 
-    /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; then it is
-    /// closed
+    /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; after that it
+    /// is closed in order
     #[arg(long, value_name = "TIME", default_value = "60s")]
     idle_limit: IdleLimit,
 

@@ -1,5 +1,5 @@
-//! [`OpenFiles`]: the files that responses read, each open once. [`OpenFile`]: one of them, in the version that a
-//! request opened.
+//! [`OpenFiles`]: the files that responses read, each open once. [`OpenFile`]: one of them, in the version that was
+//! there when a request opened it.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -69,8 +69,8 @@ struct OpenFilesByPath {
 const CROWD: usize = 64;
 
 impl OpenFiles {
-    /// The file at `path` in its present version. Anything but a file (a pipe, a device) is not opened, since that
-    /// might block.
+    /// The file at `path` in its present version. Anything but a file is not opened: to open a pipe or a device may
+    /// block the server.
     pub(super) fn open(&self, path: &Path) -> io::Result<Option<Arc<OpenFile>>> {
         let Some(version) = OpenFile::version_at(path)? else {
             return Ok(None);

@@ -70,15 +70,20 @@ fn activity() -> (TestClock, Activity) {
     (clock.clone(), Activity::new(Arc::new(clock)))
 }
 
+/// Checks that `expired` ends when the limit has passed from now on, and no moment sooner.
+fn assert_expires_after_the_limit(clock: &TestClock, mut expired: Pin<Box<impl Future<Output = ()>>>) {
+    clock.advance(LIMIT.saturating_sub(MOMENT));
+    assert!(expired.as_mut().now_or_never().is_none());
+    clock.advance(MOMENT);
+    assert!(expired.as_mut().now_or_never().is_some());
+}
+
 #[test]
 fn a_session_without_exchanges_expires_after_the_limit() {
     let (clock, activity) = activity();
     let mut expired = Box::pin(activity.expired(Some(LIMIT)));
     assert!(expired.as_mut().now_or_never().is_none());
-    clock.advance(LIMIT.saturating_sub(MOMENT));
-    assert!(expired.as_mut().now_or_never().is_none());
-    clock.advance(MOMENT);
-    assert!(expired.as_mut().now_or_never().is_some());
+    assert_expires_after_the_limit(&clock, expired);
 }
 
 #[test]
@@ -94,10 +99,7 @@ fn the_limit_counts_from_the_end_of_the_last_exchange() {
     assert!(expired.as_mut().now_or_never().is_none());
     drop(second);
     assert!(expired.as_mut().now_or_never().is_none());
-    clock.advance(LIMIT.saturating_sub(MOMENT));
-    assert!(expired.as_mut().now_or_never().is_none());
-    clock.advance(MOMENT);
-    assert!(expired.as_mut().now_or_never().is_some());
+    assert_expires_after_the_limit(&clock, expired);
 }
 
 #[test]

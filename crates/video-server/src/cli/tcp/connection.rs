@@ -37,8 +37,8 @@ const MAX_HEADER_SIZE: u32 = 64 << 10;
 const LINGER: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent requests on one connection, as over HTTP/3.
 const MAX_STREAMS: u32 = 100;
-/// Maximum number of bytes of one response over HTTP/2 that wait in hyper to be sent, a chunk apart. Behind it is the
-/// socket's buffer.
+/// Maximum number of bytes of one response over HTTP/2 that wait in hyper to be sent, a chunk apart. What the socket
+/// buffers comes on top.
 const SEND_BUFFER: usize = 16 << 10;
 
 /// Time limits of a connection.
