@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::FileSource;
-use playrate_netsim::{HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
+use playrate_netsim::{HostConfig, PathConfig, QueueLimit, Reordering, RunLimits, Seed, Simulation};
 use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Target, Trust};
 use playrate_units::{Bitrate, Bytes, Probability};
 use quinn::Runtime;
@@ -80,4 +80,24 @@ fn a_session_repeats_to_the_packet_for_the_same_seed_only() {
     assert_eq!(play("cubic", Seed::new(3), &path).1, digest);
     assert_ne!(play("cubic", Seed::new(4), &path).1, digest);
     assert_ne!(play("reno", Seed::new(3), &path).1, digest);
+}
+
+#[test]
+fn reordered_packets_do_not_count_as_lost() {
+    let path = PathConfig::bottleneck(
+        Bitrate::from_mbps(20),
+        Duration::from_millis(100),
+        QueueLimit::ONE_BDP,
+        Probability::ZERO,
+    );
+    let mut reordering = path.clone();
+    // One packet in twenty is overtaken by some 17 others.
+    let share = "5%".parse().unwrap();
+    reordering.forward.reordering = Some(Reordering::new(share, Duration::from_millis(10)));
+    let mean = |path: &PathConfig| {
+        let (report, _) = play("cubic", Seed::new(1), path);
+        report.network.throughput.mean.unwrap().as_bits_per_second() as f64
+    };
+    let (in_order, reordered) = (mean(&path), mean(&reordering));
+    assert!(reordered > 0.9 * in_order, "{reordered} against {in_order} bit/s");
 }

@@ -5,6 +5,7 @@
 //!     127.0.0.1:4433 rate=6Mbit/s,1Mbit/s@20s rtt=80ms queue=1bdp loss=1% seed=3
 //! ```
 //!
+//! `late=5%,10ms` lets one packet in twenty of the data arrive 10 ms after its turn, so that others overtake it.
 //! The first line printed is the address where clients reach the server now. At the end of stdin it prints
 //! what passed.
 
@@ -12,7 +13,9 @@ use std::error::Error;
 use std::io::{Read as _, stdin};
 use std::time::Duration;
 
-use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Seed};
+use playrate_netsim::{
+    LinkConfig, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
+};
 use playrate_units::{Probability, duration};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,23 +25,31 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("the first argument must be the server's ADDRESS:PORT")?;
     let (mut rate, mut rtt) = (Rate::Unlimited, Duration::from_millis(40));
     let (mut queue, mut loss, mut seed) = (QueueLimit::ONE_BDP, Probability::ZERO, 1);
+    let mut late = None;
     for word in words {
         match word.split_once('=') {
             Some(("rate", text)) => rate = Rate::Schedule(text.parse::<RateSchedule>()?),
             Some(("rtt", text)) => rtt = duration::parse(text)?,
             Some(("queue", text)) => queue = text.parse()?,
             Some(("loss", text)) => loss = text.parse()?,
+            Some(("late", text)) => {
+                let (share, by) = text
+                    .split_once(',')
+                    .ok_or("late= needs a share and a time: late=5%,10ms")?;
+                late = Some(Reordering::new(share.parse()?, duration::parse(by)?));
+            }
             Some(("seed", text)) => seed = text.parse()?,
             _ => {
                 return Err(format!(
-                    "unknown argument `{word}`; expected one of: rate=, rtt=, queue=, loss=, seed="
+                    "unknown argument `{word}`; expected one of: rate=, rtt=, queue=, loss=, late=, seed="
                 )
                 .into());
             }
         }
     }
     // The way of the data is the bottleneck.
-    let forward = LinkConfig::new(rate, rtt.saturating_sub(rtt / 2));
+    let mut forward = LinkConfig::new(rate, rtt.saturating_sub(rtt / 2));
+    forward.reordering = late;
     let path = PathConfig::new(
         forward.with_queue(queue).with_loss(loss),
         LinkConfig::new(Rate::Unlimited, rtt / 2),

@@ -26,7 +26,7 @@ pub use client::{Body, Client, ClientOptions, Connection, Target};
 pub use endpoint::{BindError, SOCKET_BUFFER, udp_socket};
 pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
 pub use log_limit::LogLimit;
-pub use options::{OptionsError, TransportOptions};
+pub use options::{LossDetection, OptionsError, TransportOptions};
 pub use playrate_quinn::{Baseline, ConnectionController, ControllerChoice, QuinnController, telemetry};
 pub use server::{
     Arrival, BodyWriter, ClientTotals, EndpointKey, Exchange, Incoming, Refusal, Server, ServerOptions,

@@ -7,8 +7,43 @@ use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, Va
 
 use playrate_quinn::Baseline;
 
+/// Thresholds beyond which a packet that was overtaken counts as lost (RFC 9002 §6.1).
+///
+/// Larger ones tolerate more reordering, and find a real loss later. They are those of a sender; its peer needs none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossDetection {
+    /// Number of packets sent later of which one is acknowledged (kPacketThreshold), at least 3.
+    pub packet_threshold: u32,
+    /// Time since it was sent, in RTTs (kTimeThreshold), at least 1.
+    pub time_threshold: f32,
+}
+
+impl LossDetection {
+    /// Thresholds that RFC 9002 recommends, close to TCP's three duplicate acknowledgements.
+    pub const RFC_9002: Self = Self {
+        packet_threshold: 3,
+        time_threshold: 1.125,
+    };
+    /// Thresholds for paths that reorder packets by up to 64 packets and half an RTT, which finds a loss after at most
+    /// one and a half RTTs. A burst in slow start goes on for 64 packets longer until its loss is found.
+    pub const TOLERANT: Self = Self {
+        packet_threshold: 64,
+        time_threshold: 1.5,
+    };
+
+    fn is_possible(self) -> bool {
+        self.packet_threshold >= 3 && self.time_threshold >= 1.0 && self.time_threshold.is_finite()
+    }
+}
+
+impl Default for LossDetection {
+    fn default() -> Self {
+        Self::TOLERANT
+    }
+}
+
 /// Transport parameters of one endpoint's connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TransportOptions {
     /// Bytes a peer may send on one stream before they are read here (`initial_max_stream_data`). Up to
@@ -28,6 +63,8 @@ pub struct TransportOptions {
     pub initial_mtu: u16,
     /// Looks for a larger MTU up to this; `None` keeps the initial one.
     pub mtu_discovery: Option<u16>,
+    /// Reordering that is tolerated before a packet counts as lost.
+    pub loss_detection: LossDetection,
     /// Most streams (requests) that a peer may have open at once.
     pub max_requests: u32,
     /// Makes runs reproducible: seeds quinn's random choices and switches HTTP/3 greasing of clients off; servers send
@@ -37,7 +74,7 @@ pub struct TransportOptions {
 }
 
 /// An option with an impossible value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
     /// A window outside the bounds.
@@ -60,6 +97,10 @@ pub enum OptionsError {
         /// The value given, in bytes.
         value: u16,
     },
+    /// A threshold below what RFC 9002 §6.1 allows.
+    #[error("packet threshold must be at least 3 and time threshold at least 1 RTT (got {} and {})",
+        .0.packet_threshold, .0.time_threshold)]
+    LossDetection(LossDetection),
     /// An idle timeout that cannot be written in a transport parameter.
     #[error("the idle timeout must be at most 49 days (got {})", playrate_units::duration::display(*.value))]
     IdleTimeout {
@@ -96,6 +137,7 @@ impl TransportOptions {
             keep_alive: Some(Duration::from_secs(10)),
             initial_mtu: 1_200,
             mtu_discovery: Some(1_452),
+            loss_detection: LossDetection::default(),
             max_requests: 100,
             seed: None,
         }
@@ -128,6 +170,9 @@ impl TransportOptions {
                 Err(OptionsError::Mtu { name, value })
             }
         };
+        if !self.loss_detection.is_possible() {
+            return Err(OptionsError::LossDetection(self.loss_detection));
+        }
         let mut config = TransportConfig::default();
         config
             .stream_receive_window(receive("stream receive window", self.stream_receive_window)?)
@@ -142,6 +187,8 @@ impl TransportOptions {
                 }
             })?))
             .keep_alive_interval(self.keep_alive)
+            .packet_threshold(self.loss_detection.packet_threshold)
+            .time_threshold(self.loss_detection.time_threshold)
             .datagram_receive_buffer_size(None)
             .initial_mtu(mtu("initial MTU", self.initial_mtu)?)
             // As quinn's default, but safe for a large MTU.
@@ -220,6 +267,26 @@ mod tests {
                     ..client()
                 },
                 "at most 49 days",
+            ),
+            (
+                TransportOptions {
+                    loss_detection: LossDetection {
+                        packet_threshold: 2,
+                        ..LossDetection::RFC_9002
+                    },
+                    ..client()
+                },
+                "packet threshold must be at least 3 and time threshold at least 1 RTT (got 2 and 1.125)",
+            ),
+            (
+                TransportOptions {
+                    loss_detection: LossDetection {
+                        time_threshold: f32::NAN,
+                        ..LossDetection::RFC_9002
+                    },
+                    ..client()
+                },
+                "(got 3 and NaN)",
             ),
         ];
         for (options, expected) in cases {

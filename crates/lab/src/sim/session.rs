@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use playrate_netsim::{LinkSeries, Seed};
 use playrate_transport::{
-    Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust, time,
+    Client, ClientOptions, Identity, LossDetection, Pin, Server, ServerOptions, Target, TransportOptions,
+    Trust, time,
 };
 use playrate_units::Bytes;
 use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -119,10 +120,12 @@ impl<'a> FlowEnds<'a> {
         Target::at(SERVER_NAME, self.endpoints.address)
     }
 
-    /// Fixes the MTU, and draws all random choices of the end called `name` from the seed.
+    /// Fixes the MTU and the thresholds of loss detection (to those closest to the papers' TCP), and draws all random
+    /// choices of the end called `name` from the seed.
     fn fix(&self, options: &mut TransportOptions, name: &str) {
         options.initial_mtu = MTU;
         options.mtu_discovery = None;
+        options.loss_detection = LossDetection::RFC_9002;
         options.seed = Some(self.seed.derive(name));
     }
 }

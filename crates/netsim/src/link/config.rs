@@ -22,6 +22,13 @@ pub struct Reordering {
     pub by: Duration,
 }
 
+impl Reordering {
+    /// Delays packets with this probability by this much.
+    pub const fn new(probability: Probability, by: Duration) -> Self {
+        Self { probability, by }
+    }
+}
+
 /// Configuration of one direction of a path. The default is unlimited, immediate and lossless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
