@@ -13,6 +13,10 @@ use crate::tls::{Pin, TlsError};
 pub(crate) const H3_NO_ERROR: u64 = 0x100;
 /// HTTP/3's code for a peer that causes too much load (RFC 9114 §8.1).
 pub(crate) const H3_EXCESSIVE_LOAD: u64 = 0x107;
+/// HTTP/3's code for a request that was not processed (RFC 9114 §8.1).
+const H3_REQUEST_REJECTED: u64 = 0x10b;
+/// HTTP/3's code for a request or response that was cancelled (RFC 9114 §8.1).
+const H3_REQUEST_CANCELLED: u64 = 0x10c;
 
 /// Reasons why an endpoint cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +58,9 @@ pub enum ConnectionLost {
     /// This side closed it.
     #[error("this side closed the connection")]
     ClosedHere,
+    /// The peer accepts no connection now (`CONNECTION_REFUSED`, RFC 9000 §20.1): it is full or shutting down.
+    #[error("the peer refused the connection; it is full or shutting down")]
+    RefusedByPeer,
     /// This side refused the peer because of a limit.
     #[error("this side refused the connection: {refusal}")]
     Refused {
@@ -82,6 +89,17 @@ impl ConnectionLost {
                     ..
                 }
         )
+    }
+
+    /// Returns true if a new connection to the same peer may be better: the path or the peer failed for a time, or the
+    /// peer closed without an error or because of its load.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            // `h3` closes by itself once the peer has gone away.
+            Self::TimedOut | Self::Reset | Self::RefusedByPeer | Self::ClosedHere => true,
+            Self::ClosedByPeer { code, .. } => matches!(*code, 0 | H3_NO_ERROR | H3_EXCESSIVE_LOAD),
+            Self::Refused { .. } | Self::Broken { .. } => false,
+        }
     }
 
     pub(crate) fn broken(reason: &dyn ToString) -> Self {
@@ -138,6 +156,11 @@ impl From<ConnectionError> for ConnectionLost {
                     code: 0,
                     reason: text(&close.reason),
                 }
+            }
+            ConnectionError::ConnectionClosed(close)
+                if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
+            {
+                Self::RefusedByPeer
             }
             other => Self::broken(&other),
         }
@@ -240,6 +263,22 @@ pub enum ExchangeError {
 }
 
 impl ExchangeError {
+    /// Returns true if the request may succeed on a new connection, and not on this one: it was lost for a time
+    /// ([`ConnectionLost::is_temporary`]), or the peer takes no more requests on it.
+    pub fn needs_new_connection(&self) -> bool {
+        match self {
+            Self::Connection(lost) => lost.is_temporary(),
+            Self::Cancelled { code } => *code == H3_REQUEST_REJECTED,
+            Self::GoingAway => true,
+            _ => false,
+        }
+    }
+
+    /// Returns true if the peer gave this exchange up and the connection is as good as before.
+    pub fn was_given_up(&self) -> bool {
+        matches!(self, Self::Cancelled { code } if matches!(*code, H3_REQUEST_CANCELLED | H3_EXCESSIVE_LOAD))
+    }
+
     pub(crate) fn of(connection: &quinn::Connection, error: h3::error::StreamError) -> Self {
         use h3::error::StreamError;
         match error {

@@ -1,4 +1,5 @@
-//! Errors of a session: [`PlayError`]; [`SetupError`], [`TitleError`] and [`PresentationError`] of adaptive ones.
+//! Errors of a session: [`PlayError`], [`ResumeError`]; of adaptive ones [`SetupError`], [`TitleError`] and
+//! [`PresentationError`].
 
 use std::time::Duration;
 
@@ -37,6 +38,36 @@ pub enum PlayError {
     /// No bytes came for this long.
     #[error("no data from the server for {}", display(*.0))]
     Silent(Duration),
+    /// The connection was lost, and trying again did not help.
+    #[error("{lost}; trying again for {} gave: {last}", display(*.tried))]
+    GivenUp {
+        /// The error that interrupted the session.
+        lost: String,
+        /// Time from then on.
+        tried: Duration,
+        /// The last error.
+        last: Box<PlayError>,
+    },
+    /// The file was replaced while a response with it was interrupted.
+    #[error("{path} changed on the server after {received} of it had been received; play it again")]
+    Changed {
+        /// Path of the request.
+        path: String,
+        /// Bytes of the version before.
+        received: Bytes,
+    },
+    /// The server does not give the rest of an interrupted response.
+    #[error(
+        "the connection was lost after {received} of {path}, and the rest cannot be requested: {problem}"
+    )]
+    NotResumable {
+        /// Path of the request.
+        path: String,
+        /// Bytes of the response that were received.
+        received: Bytes,
+        /// What the server lacks.
+        problem: ResumeError,
+    },
     /// The manifest is not valid.
     #[error("the manifest {path} cannot be read: {problem}")]
     Manifest {
@@ -94,6 +125,21 @@ impl From<std::io::Error> for PlayError {
     fn from(error: std::io::Error) -> Self {
         Self::Sink(error)
     }
+}
+
+/// Feature that a server lacks for resuming an interrupted response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The response does not say which version of the file it is.
+    #[error("the server gives no strong ETag")]
+    NoTag,
+    /// The server knows no ranges.
+    #[error("the server sends all of it in place of the requested range")]
+    Whole,
+    /// The range in the response is not the requested one.
+    #[error("the server sends another part than the requested one")]
+    OtherPart,
 }
 
 /// Options of an adaptive player that the title cannot fulfil.

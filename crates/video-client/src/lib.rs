@@ -22,12 +22,12 @@ mod throughput;
 mod transfer;
 mod url;
 
-pub use error::PlayError;
+pub use error::{PlayError, ResumeError};
 pub use frames::FrameSource;
 pub use observer::{Observer, Progress};
 pub use playrate_playout as playout;
 pub use report::QualityReport;
-pub use session::{PlayOptions, Played, Session, SessionOptions};
+pub use session::{PlayOptions, Played, ReconnectOptions, Session, SessionOptions};
 pub use sink::{Discard, Sink};
 pub use throughput::Throughput;
 pub use transfer::Transfer;

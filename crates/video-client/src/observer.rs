@@ -42,6 +42,8 @@ pub struct Progress {
     pub held_time: Duration,
     /// True while the client does not read because its buffers are full.
     pub reading_paused: bool,
+    /// False while there is no connection to the server and the client tries to make another.
+    pub connected: bool,
     /// Number of segments fetched and of all segments, of an adaptive title.
     pub segments: Option<(usize, usize)>,
     /// Name of the representation of the last segment.

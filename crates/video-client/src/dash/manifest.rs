@@ -140,7 +140,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
         let (Some(path), Some(duration)) = (path, piece.duration) else {
             return Ok(None);
         };
-        let length = self.link.length(&path).await?;
+        let length = self.link.length(&path, self.source).await?;
         Ok(length.and_then(|length| length.per(duration)))
     }
 }

@@ -219,6 +219,14 @@ impl TitleSource for DashSource<'_> {
         }
     }
 
+    fn refresh(&self, cmcd: &mut Cmcd) {
+        if cmcd.buffer_length.is_some() {
+            let held = self.playout().held_time();
+            cmcd.buffer_length = Some(held);
+            cmcd.deadline = cmcd.deadline.map(|_| held);
+        }
+    }
+
     fn on_bytes(&mut self, _now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
         if let Some(SegmentBoxes { path, parser, frames }) = &mut self.boxes {
             parser.push(bytes).map_err(|problem| unreadable(path, problem))?;

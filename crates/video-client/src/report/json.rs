@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::cmsd::CmsdJson;
 use super::segments_form::DashJson;
-use super::{Outcome, QualityReport};
+use super::{Interruption, Outcome, QualityReport};
 use crate::playout::{ClockKind, PlaybackReport, PlayoutEvent, SeriesPoint};
 
 const FORMAT: &str = "video-client-play";
@@ -31,7 +31,7 @@ struct ReportJson<'a> {
     title: Option<TitleJson<'a>>,
     player: PlayerJson,
     viewer: ViewerJson<'a>,
-    network: NetworkJson,
+    network: NetworkJson<'a>,
     dash: Option<DashJson<'a>>,
     cmsd: Option<CmsdJson>,
     notes: &'a [String],
@@ -66,7 +66,7 @@ struct ViewerJson<'a> {
 }
 
 #[derive(Serialize)]
-struct NetworkJson {
+struct NetworkJson<'a> {
     connected_s: Option<f64>,
     first_byte_s: Option<f64>,
     ended_s: f64,
@@ -78,6 +78,17 @@ struct NetworkJson {
     throughput_p95_bps: Option<u64>,
     /// Always `null`: only the sender knows it.
     retransmissions: Option<u64>,
+    reconnects: u64,
+    disconnected_s: f64,
+    interruptions: Vec<InterruptionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct InterruptionJson<'a> {
+    began_s: f64,
+    connected_s: Option<f64>,
+    resumed_s: Option<f64>,
+    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -148,12 +159,31 @@ impl<'a> ReportJson<'a> {
                 throughput_p50_bps: rate(network.throughput.p50),
                 throughput_p95_bps: rate(network.throughput.p95),
                 retransmissions: None,
+                reconnects: network.interruptions.reconnects,
+                disconnected_s: seconds(network.interruptions.disconnected),
+                interruptions: network
+                    .interruptions
+                    .first
+                    .iter()
+                    .map(InterruptionJson::new)
+                    .collect(),
             },
             dash: report.dash.as_ref().map(DashJson::new),
             cmsd: CmsdJson::new(&report.cmsd),
             notes: &report.notes,
             events: report.events.iter().map(EventLine::new).collect(),
             series: series.then(|| SeriesJson::new(&report.series)),
+        }
+    }
+}
+
+impl<'a> InterruptionJson<'a> {
+    fn new(interruption: &'a Interruption) -> Self {
+        Self {
+            began_s: seconds(interruption.began),
+            connected_s: interruption.connected.map(seconds),
+            resumed_s: interruption.resumed.map(seconds),
+            reason: &interruption.reason,
         }
     }
 }

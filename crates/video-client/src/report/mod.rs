@@ -12,6 +12,7 @@ use crate::throughput::Throughput;
 
 mod cmsd;
 mod dash;
+mod interruption;
 mod json;
 mod segments_form;
 #[cfg(test)]
@@ -19,6 +20,8 @@ mod tests;
 mod text;
 
 pub use dash::{DashReport, Estimates, SegmentRecord};
+pub(crate) use interruption::InterruptionLog;
+pub use interruption::{Interruption, Interruptions};
 
 /// The report of one session, finished or not.
 #[derive(Clone, Debug)]
@@ -102,6 +105,8 @@ pub struct NetworkReport {
     pub promised: Option<Bytes>,
     /// Distribution of the receiving rate.
     pub throughput: Rates,
+    /// Times without a connection, or without data after it was lost.
+    pub interruptions: Interruptions,
 }
 
 /// Mean and percentiles of a rate.

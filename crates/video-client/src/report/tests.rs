@@ -50,6 +50,16 @@ fn report(outcome: Outcome) -> QualityReport {
             received: Bytes::new(2_500),
             promised: Some(Bytes::new(4_000)),
             throughput: Rates::from(&throughput),
+            interruptions: Interruptions {
+                reconnects: 1,
+                disconnected: ms(150),
+                first: vec![Interruption {
+                    began: ms(200),
+                    connected: Some(ms(350)),
+                    resumed: Some(ms(370)),
+                    reason: "the server was restarted".to_owned(),
+                }],
+            },
         },
         dash: None,
         cmsd: cmsd(),
@@ -172,6 +182,14 @@ fn the_json_says_what_happened() {
     assert_eq!(json["viewer"]["rebuffer_ratio"], serde_json::Value::Null);
     assert_eq!(json["network"]["throughput_mean_bps"], 2_500 * 8 * 1_000 / 490);
     assert_eq!(json["network"]["retransmissions"], serde_json::Value::Null);
+    assert_eq!(json["network"]["reconnects"], 1);
+    assert_eq!(json["network"]["disconnected_s"], 0.15);
+    assert_eq!(
+        json["network"]["interruptions"],
+        serde_json::json!([
+            {"began_s": 0.2, "connected_s": 0.35, "resumed_s": 0.37, "reason": "the server was restarted"}
+        ])
+    );
     assert_eq!(json["player"]["clock"], "catch-up");
     assert_eq!(json["cmsd"]["answers"], 3);
     assert_eq!(json["cmsd"]["etp"]["mean_bps"], 5e6);
@@ -198,6 +216,7 @@ fn the_text_says_what_happened() {
         "5.00 Mbit/s on average, varying by 28 %",
         "43 ms (median of 3; 40 to 60 ms)",
         "not fetched: 1 representation of sound",
+        "1; reconnected 1 time, without a connection for 0.15 s",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }

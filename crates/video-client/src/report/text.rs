@@ -61,11 +61,14 @@ impl QualityReport {
             ("mean bitrate", seen.mean_bitrate.map_or(UNKNOWN.to_owned(), mbps)),
             ("throughput", self.throughput()),
             ("received", self.received()),
-            (
-                "player",
-                format!("{} clock, playout buffer {}", self.clock, self.playout_buffer),
-            ),
         ]);
+        if !network.interruptions.first.is_empty() {
+            rows.push(("interruptions", self.interruptions()));
+        }
+        rows.push((
+            "player",
+            format!("{} clock, playout buffer {}", self.clock, self.playout_buffer),
+        ));
         if network.connected.is_some() {
             rows.push(("retransmissions", "known to the server only".to_owned()));
         }
@@ -119,6 +122,17 @@ impl QualityReport {
             (Some(mean), ..) => format!("{} on average", mbps(mean)),
             (None, ..) => UNKNOWN.to_owned(),
         }
+    }
+
+    fn interruptions(&self) -> String {
+        let seen = &self.network.interruptions;
+        let times = if seen.reconnects == 1 { "" } else { "s" };
+        format!(
+            "{}; reconnected {} time{times}, without a connection for {}",
+            seen.first.len(),
+            seen.reconnects,
+            seconds(seen.disconnected)
+        )
     }
 
     fn received(&self) -> String {

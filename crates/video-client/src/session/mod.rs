@@ -1,10 +1,13 @@
 //! [`Session`]: one title from one file, progressively, over HTTP/3, played by the model.
 //!
-//! The session loop is in `driver`. A `TitleSource` decides what it requests: `progressive` for one file,
+//! The session loop is in `driver` and `link`. A `TitleSource` decides what it requests: `progressive` for one file,
 //! [`crate::dash`] for segments.
 
 mod driver;
+mod link;
 mod progressive;
+mod reconnect;
+mod resume;
 mod source;
 
 use std::time::Duration;
@@ -20,7 +23,9 @@ use crate::playout::{ConfigError, PlayoutConfig};
 use crate::report::QualityReport;
 use crate::sink::Sink;
 
-pub(crate) use driver::{Driver, Link, Request, Route};
+pub(crate) use driver::{Driver, Request, Route};
+pub(crate) use link::Link;
+pub use reconnect::ReconnectOptions;
 pub(crate) use source::{NextStep, TitleSource};
 
 /// Options of a session with any kind of title.
@@ -33,6 +38,8 @@ pub struct SessionOptions {
     pub cmcd: CmcdOptions,
     /// Time between calls of [`Observer::progress`].
     pub progress_interval: Duration,
+    /// Behaviour when the connection is lost. `None`: the session fails then. The first connection is not repeated.
+    pub reconnect: Option<ReconnectOptions>,
 }
 
 impl Default for SessionOptions {
@@ -41,6 +48,7 @@ impl Default for SessionOptions {
             timeout: Duration::from_secs(30),
             cmcd: CmcdOptions::default(),
             progress_interval: Duration::from_millis(100),
+            reconnect: None,
         }
     }
 }

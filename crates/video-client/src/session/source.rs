@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use playrate_media::cmcd::Cmcd;
 use playrate_units::Bytes;
 
 use super::{Link, Request};
@@ -43,6 +44,9 @@ pub(crate) trait TitleSource: Send {
         link: &mut Link<'_, '_, O>,
         sink: &mut S,
     ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
+
+    /// Updates what a request says of the player, which is sent again after an interruption.
+    fn refresh(&self, _cmcd: &mut Cmcd) {}
 
     /// A response of this length, if the server declared one, has begun.
     fn on_response(&mut self, _length: Option<Bytes>) {}

@@ -8,46 +8,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::FileSource;
-use playrate_netsim::{HostConfig, PathConfig, QueueLimit, Reordering, RunLimits, Seed, Simulation};
-use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Target, Trust};
+use playrate_netsim::{PathConfig, QueueLimit, Reordering, Seed};
 use playrate_units::{Bitrate, Bytes, Probability};
-use quinn::Runtime;
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 use video_client::report::QualityReport;
 use video_client::{Discard, PlayOptions, Session};
 use video_server::library::Library;
-use video_server::serve::{Settings, VideoServer};
+use video_server::serve::Settings;
+
+mod interruptions;
+mod rig;
 
 /// Plays the embedded title once; returns what the viewer saw and the digest of everything on the wire.
 fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64) {
-    let sim = Simulation::new(seed);
-    let path = sim.add_path(path.build(seed.child("path")).unwrap());
-    let (server, client) = (
-        sim.add_host(HostConfig::default()).unwrap(),
-        sim.add_host(HostConfig::default()).unwrap(),
-    );
-    sim.connect(server, client, &[path]);
-    let runtime: Arc<dyn Runtime> = sim.runtime();
-
-    let identity = Identity::development(&[]).unwrap();
-    let trust = Trust::Pin(identity.pin());
-    let mut options = ServerOptions::new(identity);
-    options.transport.seed = Some(seed.derive("server"));
-    let transport = Server::new(Arc::clone(&runtime), sim.bind(server, 443).unwrap(), options).unwrap();
-    let address = transport.local_addr().unwrap();
+    let rig = rig::Rig::new(seed, path);
     let title = FileSource::open(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/title-720p.mp4")).unwrap();
     let library = Library::new().with_source("title.mp4", Arc::new(title)).unwrap();
-    let settings = Settings::new(controller.parse().unwrap());
-    let videos = VideoServer::start(transport, Arc::clone(&runtime), library, settings);
-
-    let mut options = ClientOptions::new(trust);
-    options.transport.seed = Some(seed.derive("client"));
-    let client = Client::new(runtime, sim.bind(client, 0).unwrap(), options).unwrap();
+    let videos = rig.start(library, Settings::new(controller.parse().unwrap()), |_| {});
+    let (client, target) = rig.client(|_| {});
     let mut options = PlayOptions::default();
     options.playout = PlayoutConfig::new(Bytes::from_kb(656), Clock::CatchUp(CatchUp::default()));
-    let target = Target::at("localhost", address);
     let session = Session::new(client.clone(), target, "/title.mp4", options);
-    let played = sim.run(RunLimits::until(Duration::from_secs(600)), async {
+    let played = rig.run(async {
         let played = session
             .play(&mut Discard, &mut (), std::future::pending())
             .await
@@ -56,10 +38,9 @@ fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64)
         videos.shutdown(Duration::from_secs(3)).await;
         played
     });
-    let played = played.unwrap();
     played.result.unwrap();
-    assert!(sim.link_stats(path.forward).is_conserved());
-    (played.report, sim.digest())
+    assert!(rig.sim.link_stats(rig.path.forward).is_conserved());
+    (played.report, rig.sim.digest())
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! [`Interruption`] and [`Interruptions`]: times without a connection, or without data on a new one.
+
+use std::time::Duration;
+
+/// A time without data that began when a connection was lost or a response was given up. Times are since the session
+/// began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interruption {
+    /// Time at which the client noticed.
+    pub began: Duration,
+    /// End of the last handshake in it, if there was any.
+    pub connected: Option<Duration>,
+    /// Arrival of the first data after it; `None` if the session ended before.
+    pub resumed: Option<Duration>,
+    /// The error with which it began.
+    pub reason: String,
+}
+
+/// The interruptions of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interruptions {
+    /// Connections made after the first.
+    pub reconnects: u64,
+    /// Sum of the times without a connection, from the loss of one to the end of the handshake of the next.
+    pub disconnected: Duration,
+    /// The interruptions in order, the first [`MAX`](Self::MAX).
+    pub first: Vec<Interruption>,
+}
+
+impl Interruptions {
+    /// Largest number of interruptions kept.
+    pub const MAX: usize = 1_000;
+}
+
+/// Records [`Interruptions`] as they happen.
+#[derive(Debug, Default)]
+pub(crate) struct InterruptionLog {
+    total: Interruptions,
+    present: Option<Interruption>,
+    /// Beginning of the present time without a connection.
+    disconnected_since: Option<Duration>,
+    last_end: Duration,
+}
+
+impl InterruptionLog {
+    /// The present interruption.
+    pub(crate) fn present(&self) -> Option<&Interruption> {
+        self.present.as_ref()
+    }
+
+    /// End of the last interruption; zero before the first.
+    pub(crate) fn last_end(&self) -> Duration {
+        self.last_end
+    }
+
+    /// Returns true while there is no connection.
+    pub(crate) fn is_disconnected(&self) -> bool {
+        self.disconnected_since.is_some()
+    }
+
+    /// An interruption begins, unless it is in progress. Returns it.
+    pub(crate) fn begin(&mut self, now: Duration, reason: &dyn ToString) -> &Interruption {
+        self.present.get_or_insert_with(|| Interruption {
+            began: now,
+            connected: None,
+            resumed: None,
+            reason: reason.to_string(),
+        })
+    }
+
+    /// There is no connection from now on.
+    pub(crate) fn disconnected(&mut self, now: Duration) {
+        self.disconnected_since.get_or_insert(now);
+    }
+
+    /// There is a connection again.
+    pub(crate) fn connected(&mut self, now: Duration) {
+        self.total.reconnects += 1;
+        self.count_disconnected(now);
+        if let Some(present) = &mut self.present {
+            present.connected = Some(now);
+        }
+    }
+
+    /// Data has arrived.
+    pub(crate) fn resumed(&mut self, now: Duration) {
+        if let Some(mut interruption) = self.present.take() {
+            interruption.resumed = Some(now);
+            self.last_end = now;
+            self.keep(interruption);
+        }
+    }
+
+    /// All interruptions of a session that ended at `ended`.
+    pub(crate) fn finish(&mut self, ended: Duration) -> Interruptions {
+        self.count_disconnected(ended);
+        if let Some(interruption) = self.present.take() {
+            self.keep(interruption);
+        }
+        std::mem::take(&mut self.total)
+    }
+
+    fn count_disconnected(&mut self, until: Duration) {
+        if let Some(since) = self.disconnected_since.take() {
+            self.total.disconnected += until.saturating_sub(since);
+        }
+    }
+
+    fn keep(&mut self, interruption: Interruption) {
+        if self.total.first.len() < Interruptions::MAX {
+            self.total.first.push(interruption);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn several_losses_without_data_between_them_are_one_interruption() {
+        let mut log = InterruptionLog::default();
+        for began in [10, 14] {
+            log.begin(secs(began), &"lost");
+            log.disconnected(secs(began));
+            log.connected(secs(began + 2));
+        }
+        log.resumed(secs(17));
+        log.begin(secs(20), &"503");
+        log.resumed(secs(30));
+        let seen = log.finish(secs(40));
+        assert_eq!((seen.reconnects, seen.disconnected), (2, secs(4)));
+        let times: Vec<_> = seen
+            .first
+            .iter()
+            .map(|it| (it.began, it.connected, it.resumed))
+            .collect();
+        let expected = [
+            (secs(10), Some(secs(16)), Some(secs(17))),
+            (secs(20), None, Some(secs(30))),
+        ];
+        assert_eq!(times, expected);
+    }
+
+    #[test]
+    fn an_interruption_that_never_ended_lasts_to_the_end() {
+        let mut log = InterruptionLog::default();
+        log.begin(secs(10), &"lost");
+        log.disconnected(secs(10));
+        assert!(log.is_disconnected() && log.present().is_some());
+        let seen = log.finish(secs(70));
+        assert_eq!((seen.reconnects, seen.disconnected), (0, secs(60)));
+        assert_eq!(seen.first[0].resumed, None);
+    }
+}

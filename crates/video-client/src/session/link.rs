@@ -1,0 +1,450 @@
+//! [`Link`]: the connection of a running session, one request at a time, made anew when it is lost.
+
+use std::time::Duration;
+
+use http::{HeaderMap, Response, StatusCode, header};
+use playrate_transport::{Body, Connection, ExchangeError, time};
+use playrate_units::Bytes;
+
+use super::driver::{Driver, Request, WakeUp};
+use super::reconnect::{Backoff, Remedy, retry_after};
+use super::resume::{Rest, strong_tag};
+use super::{NextStep, TitleSource};
+use crate::error::{PlayError, ResumeError, status_error};
+use crate::observer::Observer;
+use crate::report::Interruption;
+use crate::sink::Sink;
+use crate::transfer::Transfer;
+
+/// Bytes that go to the player and the sink at once, at most. A read may give more when the reader was slow, and the
+/// player must not count bytes as delivered that a slow sink has not been offered.
+const PIECE: usize = 16 << 10;
+
+/// The connection of a running session.
+pub(crate) struct Link<'d, 'a, O> {
+    driver: &'d mut Driver<'a, O>,
+    /// `None` from its loss until there is another.
+    connection: Option<Connection>,
+    /// Round-trip time of the last connection when it was lost.
+    rtt: Duration,
+    /// `None`: an interruption ends the session.
+    backoff: Option<Backoff>,
+}
+
+/// A body and the bytes of it that have been read but not taken.
+struct BodyReader {
+    request: Request,
+    body: Body,
+    pending: bytes::Bytes,
+    /// True if the last chunk was the whole body.
+    at_once: bool,
+    /// Bytes read before, of bodies of which this one is the rest.
+    before: u64,
+    /// Length of the whole, if the server declared it.
+    length: Option<u64>,
+    /// Strong entity tag of the response.
+    tag: Option<http::HeaderValue>,
+}
+
+impl BodyReader {
+    fn new(request: Request, response: &Response<()>, body: Body) -> Self {
+        Self {
+            request,
+            length: body.promised(),
+            body,
+            pending: bytes::Bytes::new(),
+            at_once: false,
+            before: 0,
+            tag: strong_tag(response.headers()),
+        }
+    }
+
+    /// Bytes read so far, those that are pending included.
+    fn received(&self) -> u64 {
+        self.before.saturating_add(self.body.received())
+    }
+}
+
+impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
+    /// The link of a session that has just connected.
+    pub(super) fn new(driver: &'d mut Driver<'a, O>, connection: Connection) -> Self {
+        Self {
+            backoff: driver.options.reconnect.as_ref().map(Backoff::new),
+            driver,
+            rtt: Duration::ZERO,
+            connection: Some(connection),
+        }
+    }
+
+    /// Closes the connection.
+    pub(super) fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
+        }
+    }
+
+    /// Time since the session began.
+    pub(crate) fn now(&self) -> Duration {
+        self.driver.now()
+    }
+
+    pub(super) async fn fetch_all<P: TitleSource, S: Sink>(
+        &mut self,
+        source: &mut P,
+        sink: &mut S,
+    ) -> Result<(), PlayError> {
+        loop {
+            match source.next(self, sink).await? {
+                NextStep::Fetch(request) => self.fetch(*request, source, sink).await?,
+                NextStep::WaitUntil(until) => {
+                    self.driver
+                        .play_on(source, until, std::future::pending::<()>())
+                        .await;
+                }
+                NextStep::Done => break,
+            }
+        }
+        sink.finish().await?;
+        Ok(())
+    }
+
+    /// Passes the body of a response to the source and the sink, at the pace that both allow.
+    async fn fetch<P: TitleSource, S: Sink>(
+        &mut self,
+        request: Request,
+        source: &mut P,
+        sink: &mut S,
+    ) -> Result<(), PlayError> {
+        let requested = self.now();
+        let mut reader = self.open(request, source).await?;
+        let (mut first_byte, mut bytes) = (None, Bytes::ZERO);
+        while let Some(piece) = self.piece(&mut reader, source).await? {
+            let now = self.now();
+            first_byte.get_or_insert(if reader.at_once { requested } else { now });
+            bytes += Bytes::from(piece.len());
+            source.on_bytes(now, &piece)?;
+            sink.write(piece).await?;
+        }
+        source.on_end(Transfer {
+            requested,
+            first_byte: first_byte.unwrap_or(requested),
+            finished: self.now(),
+            bytes,
+        })
+    }
+
+    /// Fetches a body of at most `limit` bytes into memory.
+    pub(crate) async fn fetch_whole<P: TitleSource>(
+        &mut self,
+        request: Request,
+        limit: Bytes,
+        source: &mut P,
+    ) -> Result<bytes::Bytes, PlayError> {
+        let path = request.path.clone();
+        let mut reader = self.open(request, source).await?;
+        let mut whole = Vec::new();
+        while let Some(piece) = self.piece(&mut reader, source).await? {
+            whole.extend_from_slice(&piece);
+            if Bytes::from(whole.len()) > limit {
+                return Err(PlayError::TooLarge { path, limit });
+            }
+        }
+        Ok(whole.into())
+    }
+
+    /// Length of the file at `path`, if the server declares it.
+    pub(crate) async fn length<P: TitleSource>(
+        &mut self,
+        path: &str,
+        source: &mut P,
+    ) -> Result<Option<Bytes>, PlayError> {
+        let response = loop {
+            let connection = self.connection(source).await?;
+            match self.in_time(connection.head(path, HeaderMap::new())).await {
+                Ok(response) => break response,
+                Err(error) => self.recover(error, None, source).await?,
+            }
+        };
+        let now = self.now();
+        self.driver.interruptions.resumed(now);
+        if response.status() != StatusCode::OK {
+            return Err(status_error(&response, path));
+        }
+        let length = response.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+        Ok(length.map(Bytes::new))
+    }
+
+    /// Sends a request and waits for the head of its response.
+    async fn open<P: TitleSource>(
+        &mut self,
+        request: Request,
+        source: &mut P,
+    ) -> Result<BodyReader, PlayError> {
+        let (response, body) = self.send(&request, None, source).await?;
+        let expected = match request.bytes {
+            Some(_) => StatusCode::PARTIAL_CONTENT,
+            None => StatusCode::OK,
+        };
+        if response.status() != expected {
+            return Err(status_error(&response, &request.path));
+        }
+        source.on_response(body.promised().map(Bytes::new));
+        Ok(BodyReader::new(request, &response, body))
+    }
+
+    /// Replaces the body of `reader`, which broke off, by one that begins where it ended.
+    async fn resume<P: TitleSource>(
+        &mut self,
+        reader: &mut BodyReader,
+        source: &mut P,
+    ) -> Result<(), PlayError> {
+        let received = reader.received();
+        if received == 0 {
+            *reader = self.open(reader.request.clone(), source).await?;
+            return Ok(());
+        }
+        let Some(tag) = reader.tag.clone() else {
+            return Err(PlayError::NotResumable {
+                path: reader.request.path.clone(),
+                received: Bytes::new(received),
+                problem: ResumeError::NoTag,
+            });
+        };
+        let whole = reader.request.bytes.as_ref();
+        let rest = Rest {
+            first: whole.map_or(0, |bytes| bytes.start).saturating_add(received),
+            last: whole.map(|bytes| bytes.end.saturating_sub(1)),
+            tag,
+            received: Bytes::new(received),
+        };
+        let (response, body) = self.send(&reader.request, Some(&rest), source).await?;
+        rest.check(&response, &reader.request.path)?;
+        reader.before = received;
+        reader.body = body;
+        reader.at_once = false;
+        Ok(())
+    }
+
+    /// Sends a request, or one for the rest of its response, until there is a response.
+    async fn send<P: TitleSource>(
+        &mut self,
+        request: &Request,
+        rest: Option<&Rest>,
+        source: &mut P,
+    ) -> Result<(Response<()>, Body), PlayError> {
+        let Request { path, bytes, cmcd } = request;
+        let mut cmcd = cmcd.clone();
+        loop {
+            let connection = self.connection(source).await?;
+            if self.driver.interruptions.present().is_some() {
+                source.refresh(&mut cmcd);
+            }
+            let mut headers = HeaderMap::new();
+            let with_cmcd = self.driver.options.cmcd.add(cmcd.clone(), path, &mut headers);
+            let mut range = bytes
+                .as_ref()
+                .map(|range| (range.start, Some(range.end.saturating_sub(1))));
+            if let Some(rest) = rest {
+                headers.insert(header::IF_RANGE, rest.tag.clone());
+                range = Some((rest.first, rest.last));
+            }
+            let exchange = async {
+                match range {
+                    Some((first, last)) => connection.get_range(&with_cmcd, first, last, headers).await,
+                    None => connection.get(&with_cmcd, headers).await,
+                }
+            };
+            let (error, wait) = match self.in_time(exchange).await {
+                // Of a session that has not begun, a refusal is the answer.
+                Ok((response, _))
+                    if response.status() == StatusCode::SERVICE_UNAVAILABLE && self.driver.has_begun() =>
+                {
+                    (status_error(&response, path), retry_after(&response))
+                }
+                Ok((response, body)) => {
+                    if response.status().is_success() {
+                        let now = self.now();
+                        self.driver.cmsd.read(response.headers(), now);
+                    }
+                    return Ok((response, body));
+                }
+                Err(error) => (error, None),
+            };
+            self.recover(error, wait, source).await?;
+        }
+    }
+
+    /// The connection, made anew if it was lost.
+    async fn connection<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
+        loop {
+            if let Some(connection) = &self.connection {
+                return Ok(connection.clone());
+            }
+            let route = self.driver.route;
+            let limit = self
+                .backoff
+                .as_ref()
+                .map_or(Duration::MAX, |it| it.attempt_limit(self.rtt));
+            let began = self.now();
+            let until = began.saturating_add(limit).min(self.deadline());
+            match self.driver.play_on(source, until, route.connect()).await {
+                Some(Ok(connection)) => {
+                    let now = self.now();
+                    self.driver.interruptions.connected(now);
+                    self.connection = Some(connection);
+                }
+                Some(Err(error)) => self.recover(error.into(), None, source).await?,
+                None => {
+                    let error = route.no_answer(until.saturating_sub(began));
+                    self.recover(error.into(), None, source).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits until it is time to go on after `error`, at least for `wait`.
+    ///
+    /// # Errors
+    /// `error`, if going on cannot help or the time for it is over.
+    async fn recover<P: TitleSource>(
+        &mut self,
+        error: PlayError,
+        wait: Option<Duration>,
+        source: &mut P,
+    ) -> Result<(), PlayError> {
+        let now = self.now();
+        let Some(backoff) = &mut self.backoff else {
+            return Err(error);
+        };
+        let interruptions = &mut self.driver.interruptions;
+        let Some(remedy) = Remedy::of(&error) else {
+            return Err(match (&error, interruptions.present()) {
+                (PlayError::Connect(_), Some(present)) => given_up(present, now, error),
+                _ => error,
+            });
+        };
+        tracing::debug!(%error, ?remedy, "interrupted");
+        if interruptions.present().is_none() {
+            backoff.interrupted_after(now.saturating_sub(interruptions.last_end()));
+        }
+        let present = interruptions.begin(now, &error);
+        let delay = backoff.next_delay().max(wait.unwrap_or_default());
+        let until = now.saturating_add(delay);
+        if until >= present.began.saturating_add(backoff.limit()) {
+            return Err(given_up(present, now, error));
+        }
+        if remedy == Remedy::Reconnect
+            && let Some(connection) = self.connection.take()
+        {
+            self.rtt = connection.quinn().rtt();
+            connection.close();
+            interruptions.disconnected(now);
+        }
+        self.driver
+            .play_on(source, until, std::future::pending::<()>())
+            .await;
+        Ok(())
+    }
+
+    /// End of the time for the present interruption; without one there is none.
+    fn deadline(&self) -> Duration {
+        match (&self.backoff, self.driver.interruptions.present()) {
+            (Some(backoff), Some(present)) => present.began.saturating_add(backoff.limit()),
+            _ => Duration::MAX,
+        }
+    }
+
+    /// Longest wait for the server's next bytes from now on.
+    fn patience(&self) -> Duration {
+        let left = self.deadline().saturating_sub(self.now());
+        self.driver.options.timeout.min(left)
+    }
+
+    /// The result of `exchange`, or an error when the timeout has passed.
+    async fn in_time<T>(
+        &mut self,
+        exchange: impl Future<Output = Result<T, ExchangeError>>,
+    ) -> Result<T, PlayError> {
+        let timeout = self.patience();
+        let result = time::timeout(&**self.driver.runtime(), timeout, exchange).await;
+        Ok(result.map_err(|time::Elapsed| PlayError::Silent(timeout))??)
+    }
+
+    /// The next bytes of a body, at most [`PIECE`]; `None` at its end. Waits while the source has paused reading, and
+    /// resumes the body if it breaks off.
+    async fn piece<P: TitleSource>(
+        &mut self,
+        reader: &mut BodyReader,
+        source: &mut P,
+    ) -> Result<Option<bytes::Bytes>, PlayError> {
+        loop {
+            let error = match self.piece_of(reader, source).await {
+                Ok(piece) => {
+                    let now = self.now();
+                    self.driver.interruptions.resumed(now);
+                    return Ok(piece);
+                }
+                Err(error) => error,
+            };
+            // All of it had arrived, only its end had not.
+            let complete = reader.length == Some(reader.received());
+            if complete && self.backoff.is_some() && Remedy::of(&error).is_some() {
+                return Ok(None);
+            }
+            self.recover(error, None, source).await?;
+            self.resume(reader, source).await?;
+        }
+    }
+
+    /// The next bytes of the present body.
+    async fn piece_of<P: TitleSource>(
+        &mut self,
+        reader: &mut BodyReader,
+        source: &mut P,
+    ) -> Result<Option<bytes::Bytes>, PlayError> {
+        let patience = self.patience();
+        let driver = &mut *self.driver;
+        let mut silent_since = driver.now();
+        loop {
+            // Read first: an observer may block, and that is no silence of the server.
+            let now = driver.now();
+            driver.attend(source);
+            let paused = source.reading_paused();
+            let until = if paused {
+                silent_since = now;
+                source.playout().next_deadline().unwrap_or(Duration::MAX)
+            } else {
+                silent_since.saturating_add(patience)
+            };
+            if !paused && now >= until {
+                return Err(PlayError::Silent(patience));
+            }
+            if !paused && !reader.pending.is_empty() {
+                let piece = reader.pending.split_to(reader.pending.len().min(PIECE));
+                driver.count(now, Bytes::from(piece.len()));
+                return Ok(Some(piece));
+            }
+            match driver.wait(&mut reader.body, paused, until).await {
+                WakeUp::Timer => driver.advance(source),
+                WakeUp::Chunk(chunk) => match chunk? {
+                    Some(chunk) => {
+                        reader.at_once =
+                            reader.before == 0 && reader.body.promised() == Some(chunk.len() as u64);
+                        reader.pending = chunk;
+                    }
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+}
+
+/// The error of a session that is given up after `last`.
+fn given_up(interruption: &Interruption, now: Duration, last: PlayError) -> PlayError {
+    PlayError::GivenUp {
+        lost: interruption.reason.clone(),
+        tried: now.saturating_sub(interruption.began),
+        last: Box::new(last),
+    }
+}

@@ -1,0 +1,256 @@
+//! [`ReconnectOptions`]: which errors a session survives, and when it tries again.
+
+use std::time::Duration;
+
+use http::{Response, StatusCode, header};
+use playrate_transport::ConnectError;
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+
+use crate::error::PlayError;
+
+/// Round trips that a handshake may take: with a Retry, and with one packet lost.
+const HANDSHAKE_ROUND_TRIPS: u32 = 8;
+/// Shortest time for which an attempt to connect is not given up: QUIC repeats its first packet after one second at
+/// first (RFC 9002 §6.2.2).
+const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
+
+/// Behaviour of a session whose connection is lost.
+///
+/// It connects again and requests the rest of the interrupted response (`Range` with `If-Range`, RFC 9110 §13.1.5),
+/// while the player plays on from its buffer. The first attempt is made at once, unless the interruption before ended
+/// less than [`longest_delay`](Self::longest_delay) ago; the delay before each further one doubles up to that, less a
+/// random part of up to a half. What is worth another attempt: a connection that timed out, was reset, refused or closed
+/// without an error, a server that is going away or silent, a cancelled response, and 503 in mid-session. Errors of
+/// certificates, HTTP and content end the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReconnectOptions {
+    /// Longest time without a byte, from when the loss is noticed; the session fails then.
+    pub limit: Duration,
+    /// Delay before the second attempt.
+    pub first_delay: Duration,
+    /// Longest delay between two attempts.
+    pub longest_delay: Duration,
+    /// Seed of the delays' random part. Clients of one server need different ones, so that they do not all come back
+    /// at once.
+    pub seed: u64,
+}
+
+impl Default for ReconnectOptions {
+    fn default() -> Self {
+        Self {
+            limit: Duration::from_secs(60),
+            first_delay: Duration::from_millis(100),
+            longest_delay: Duration::from_secs(2),
+            seed: 0,
+        }
+    }
+}
+
+/// Way to go on after an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Send the request on a new connection.
+    Reconnect,
+    /// Send the request again on the same connection.
+    Repeat,
+}
+
+impl Remedy {
+    /// The way to go on after `error`; `None` if it would only happen again.
+    pub(super) fn of(error: &PlayError) -> Option<Self> {
+        match error {
+            PlayError::Connect(ConnectError::NoAnswer { .. }) | PlayError::Silent(_) => Some(Self::Reconnect),
+            PlayError::Connect(ConnectError::Lost(lost)) => lost.is_temporary().then_some(Self::Reconnect),
+            PlayError::Exchange(error) if error.needs_new_connection() => Some(Self::Reconnect),
+            PlayError::Exchange(error) if error.was_given_up() => Some(Self::Repeat),
+            PlayError::Status { status, .. } if *status == StatusCode::SERVICE_UNAVAILABLE => {
+                Some(Self::Repeat)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Delays between attempts.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    options: ReconnectOptions,
+    generator: Pcg32,
+    attempts: u32,
+}
+
+impl Backoff {
+    pub(super) fn new(options: &ReconnectOptions) -> Self {
+        Self {
+            generator: Pcg32::new(options.seed, 0),
+            options: options.clone(),
+            attempts: 0,
+        }
+    }
+
+    /// Longest time without a byte.
+    pub(super) fn limit(&self) -> Duration {
+        self.options.limit
+    }
+
+    /// An interruption begins, so long after the one before.
+    pub(super) fn interrupted_after(&mut self, undisturbed: Duration) {
+        if undisturbed >= self.options.longest_delay {
+            self.attempts = 0;
+        }
+    }
+
+    /// Delay before the next attempt, which is counted.
+    pub(super) fn next_delay(&mut self) -> Duration {
+        let doublings = self.attempts.checked_sub(1);
+        self.attempts = self.attempts.saturating_add(1);
+        let Some(doublings) = doublings else {
+            return Duration::ZERO;
+        };
+        let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        let delay = self.options.first_delay.saturating_mul(factor);
+        let half = delay.min(self.options.longest_delay) / 2;
+        half + half.mul_f64(f64::from(self.generator.next_u32()) / f64::from(u32::MAX))
+    }
+
+    /// Longest time for the attempt that was counted last, on a path of this RTT: longer from attempt to attempt, since
+    /// the path may be another by now.
+    pub(super) fn attempt_limit(&self, rtt: Duration) -> Duration {
+        let first = SHORTEST_ATTEMPT.max(rtt.saturating_mul(HANDSHAKE_ROUND_TRIPS));
+        first.saturating_mul(self.attempts.max(1))
+    }
+}
+
+/// The time that a response of status 503 asks to wait for (`Retry-After` in seconds, RFC 9110 §10.2.3).
+pub(super) fn retry_after(response: &Response<()>) -> Option<Duration> {
+    let field = response.headers().get(header::RETRY_AFTER)?;
+    field.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_transport::{ConnectionLost, ExchangeError};
+    use playrate_units::Bytes;
+
+    fn backoff(seed: u64) -> Backoff {
+        Backoff::new(&ReconnectOptions {
+            seed,
+            ..ReconnectOptions::default()
+        })
+    }
+
+    fn delays(backoff: &mut Backoff) -> Vec<u128> {
+        (0..8).map(|_| backoff.next_delay().as_millis()).collect()
+    }
+
+    #[test]
+    fn the_first_attempt_is_at_once_and_the_delay_doubles_up_to_its_limit() {
+        let seen = delays(&mut backoff(1));
+        assert_eq!(seen[0], 0);
+        for (delay, largest) in seen[1..].iter().zip([100, 200, 400, 800, 1_600, 2_000, 2_000]) {
+            assert!((largest / 2..=largest).contains(delay), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn delays_follow_from_the_seed() {
+        assert_eq!(delays(&mut backoff(7)), delays(&mut backoff(7)));
+        assert_ne!(delays(&mut backoff(7)), delays(&mut backoff(8)));
+    }
+
+    #[test]
+    fn only_after_a_time_without_interruptions_is_the_first_attempt_at_once() {
+        let mut backoff = backoff(1);
+        backoff.next_delay();
+        backoff.interrupted_after(Duration::from_millis(1_999));
+        assert!(backoff.next_delay() >= Duration::from_millis(50));
+        backoff.interrupted_after(Duration::from_secs(2));
+        assert_eq!(backoff.next_delay(), Duration::ZERO);
+    }
+
+    #[test]
+    fn attempts_may_take_longer_on_a_long_path_and_after_failures() {
+        let mut backoff = backoff(1);
+        backoff.next_delay();
+        assert_eq!(backoff.attempt_limit(Duration::from_millis(1)), SHORTEST_ATTEMPT);
+        assert_eq!(
+            backoff.attempt_limit(Duration::from_millis(600)),
+            Duration::from_millis(4_800)
+        );
+        backoff.next_delay();
+        assert_eq!(
+            backoff.attempt_limit(Duration::from_millis(1)),
+            2 * SHORTEST_ATTEMPT
+        );
+    }
+
+    fn lost(lost: ConnectionLost) -> PlayError {
+        ExchangeError::from(lost).into()
+    }
+
+    fn closed(code: u64) -> PlayError {
+        lost(ConnectionLost::ClosedByPeer { code, reason: None })
+    }
+
+    fn status(status: StatusCode) -> PlayError {
+        PlayError::Status {
+            status,
+            path: "/film.mp4".to_owned(),
+            location: None,
+        }
+    }
+
+    #[test]
+    fn errors_of_path_and_server_are_survived_and_others_are_not() {
+        let reconnect = [
+            lost(ConnectionLost::TimedOut),
+            lost(ConnectionLost::Reset),
+            closed(0),
+            closed(0x100),
+            closed(0x107),
+            PlayError::Connect(ConnectionLost::RefusedByPeer.into()),
+            PlayError::Silent(Duration::from_secs(30)),
+            ExchangeError::GoingAway.into(),
+            ExchangeError::Cancelled { code: 0x10b }.into(),
+        ];
+        for error in reconnect {
+            assert_eq!(Remedy::of(&error), Some(Remedy::Reconnect), "{error}");
+        }
+        for error in [
+            ExchangeError::Cancelled { code: 0x10c }.into(),
+            status(StatusCode::SERVICE_UNAVAILABLE),
+        ] {
+            assert_eq!(Remedy::of(&error), Some(Remedy::Repeat), "{error}");
+        }
+        let reason = || "unexpected frame".to_owned();
+        let final_errors = [
+            closed(0x101),
+            lost(ConnectionLost::Broken { reason: reason() }),
+            PlayError::Connect(ConnectError::Untrusted { reason: reason() }),
+            ExchangeError::Malformed { reason: reason() }.into(),
+            status(StatusCode::NOT_FOUND),
+            status(StatusCode::INTERNAL_SERVER_ERROR),
+            PlayError::Changed {
+                path: "/film.mp4".to_owned(),
+                received: Bytes::new(1),
+            },
+            PlayError::Stopped,
+        ];
+        for error in final_errors {
+            assert_eq!(Remedy::of(&error), None, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_time_to_come_again_is_read_in_seconds() {
+        let response = |value: &str| {
+            let response = Response::builder().header(header::RETRY_AFTER, value);
+            retry_after(&response.body(()).unwrap())
+        };
+        assert_eq!(response("12"), Some(Duration::from_secs(12)));
+        assert_eq!(response("Fri, 31 Dec 1999 23:59:59 GMT"), None);
+    }
+}
