@@ -65,7 +65,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
 }
 
 /// A process that ends with its owner.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -77,7 +77,7 @@ impl Drop for Running {
 
 impl Running {
     /// Waits for its end, but not for ever.
-    fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+    pub(crate) fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.0.try_wait().expect("a child can be waited for") {
@@ -101,16 +101,14 @@ pub(crate) struct Server {
 impl Server {
     /// Serves a directory. Its log is JSON.
     pub(crate) fn start(media: &Path, arguments: &[&str]) -> Self {
+        Self::start_on("127.0.0.1:0", media, arguments)
+    }
+
+    /// Serves a directory on the address and port `listen`.
+    pub(crate) fn start_on(listen: &str, media: &Path, arguments: &[&str]) -> Self {
         let log = tempfile::tempfile().expect("a temporary file");
         let mut child = Command::new(program("video-server"))
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--log-format",
-                "json",
-                "--media",
-            ])
+            .args(["serve", "--listen", listen, "--log-format", "json", "--media"])
             .arg(media)
             .args(arguments)
             .env("RUST_LOG", "info,video_server=debug")

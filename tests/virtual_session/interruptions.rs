@@ -198,6 +198,69 @@ fn a_server_that_is_restarted_with_another_key_is_missed_after_the_idle_timeout(
 }
 
 #[test]
+fn a_server_that_shuts_down_in_order_and_is_replaced_is_not_missed() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
+    let first = rig.start(library(&title), settings(), |_| {});
+    let happen = async {
+        sleep(&rig, secs(10)).await;
+        first.shutdown(secs(5)).await;
+        let _second = rig.start(library(&title), settings(), |_| {});
+        sleep(&rig, secs(30)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    let report = &played.report;
+    let [interruption] = interruptions(report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    assert!(
+        (secs(15)..secs(16)).contains(&interruption.began),
+        "{interruption:?}"
+    );
+    assert!(
+        report.network.interruptions.disconnected < secs(3),
+        "{interruption:?}"
+    );
+    assert_eq!(report.playback.underflow_events, 0);
+}
+
+#[test]
+fn a_restarted_server_without_room_is_asked_again_when_it_says() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
+    let key = EndpointKey::generate().unwrap();
+    let start = |settings| {
+        rig.start(library(&title), settings, |options| {
+            options.endpoint_key = Some(key.clone())
+        })
+    };
+    let _first = start(settings());
+    let mut full = settings();
+    full.limits.sessions = Some(0);
+    full.limits.retry_after = secs(3);
+    let happen = async {
+        sleep(&rig, secs(20)).await;
+        let _second = start(full);
+        sleep(&rig, secs(14)).await;
+        let _third = start(settings());
+        sleep(&rig, secs(30)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    let report = &played.report;
+    assert!(
+        report.network.interruptions.reconnects >= 2,
+        "{:?}",
+        report.network.interruptions
+    );
+    let [interruption] = interruptions(report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    assert!(interruption.resumed.unwrap() > secs(34), "{interruption:?}");
+}
+
+#[test]
 fn a_server_that_does_not_come_back_is_given_up_with_a_report_of_what_was_seen() {
     let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(120)));
     let _server = rig.start(library(&title), settings(), |_| {});

@@ -52,7 +52,8 @@ The player is a model: bytes are counted, frames are not decoded. An .mpd or .m3
 played as dash.js 4.0 plays it, its sound left out. Of an .mp4, playback starts when the
 playout buffer is full; the client reads 16 MiB beyond that buffer and then stops
 reading, so that QUIC's flow control stops the server. Once the last byte is in, the
-report covers the title to its end without waiting for it.
+report covers the title to its end without waiting for it. A lost connection is made
+again and the title continued where it broke off, for up to --reconnect-limit.
 
 Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for more) and
 progress go to stderr. docs/video-client.md defines every number and the JSON.
@@ -129,9 +130,16 @@ pub(crate) struct NetworkArguments {
     #[arg(long, value_name = "HOW", default_value = "header")]
     pub(crate) cmcd: CmcdMode,
 
-    /// Fail when the server has sent nothing for this long although the player reads
+    /// Count the connection as lost when the server has sent nothing for this long although the player reads
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     pub(crate) timeout: Duration,
+
+    /// After a loss of the connection, give up when nothing has arrived for this long; 0s: give up at once
+    ///
+    /// Until then the client connects again and again, at first at once and then at growing intervals of up to 2 s,
+    /// and goes on where the title broke off, while the player plays on from its buffer.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
+    pub(crate) reconnect_limit: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -185,12 +193,17 @@ impl TrustArguments {
     }
 }
 
-/// A new session identifier: a UUID of version 4 (RFC 9562 §5.4).
-pub(crate) fn session_id() -> anyhow::Result<String> {
-    let mut bytes = [0; 16];
+/// Random bytes from the system.
+pub(crate) fn random<const COUNT: usize>() -> anyhow::Result<[u8; COUNT]> {
+    let mut bytes = [0; COUNT];
     getrandom::fill(&mut bytes)
         .map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
-    let random = u128::from_be_bytes(bytes);
+    Ok(bytes)
+}
+
+/// A new session identifier: a UUID of version 4 (RFC 9562 §5.4).
+pub(crate) fn session_id() -> anyhow::Result<String> {
+    let random = u128::from_be_bytes(random()?);
     let uuid = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
     let hex = format!("{uuid:032x}");
     let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default().to_owned();

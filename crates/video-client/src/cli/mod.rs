@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::parser::ValueSource;
@@ -12,7 +13,9 @@ use quinn::{Runtime, TokioRuntime};
 use video_client::cmcd::CmcdOptions;
 use video_client::dash::{Abr, DashOptions, DashSession};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig, Rebuffer};
-use video_client::{PlayError, PlayOptions, Played, QualityReport, Session, SessionOptions};
+use video_client::{
+    PlayError, PlayOptions, Played, QualityReport, ReconnectOptions, Session, SessionOptions,
+};
 
 mod args;
 mod output;
@@ -26,6 +29,10 @@ use progress::Bar;
 const FAILED: u8 = 1;
 /// The input was bad; nothing was sent.
 const BAD_INPUT: u8 = 2;
+
+/// Silence after which the client sends something: so long it may take until a viewer's client learns that its server
+/// was restarted.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// Parses the arguments, runs the command and prints its error.
 pub(crate) fn main() -> ExitCode {
@@ -107,6 +114,7 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
     };
     let mut client = ClientOptions::new(play.trust.trust()?);
     client.connect_timeout = client.connect_timeout.min(play.network.timeout);
+    client.transport.keep_alive = Some(KEEP_ALIVE);
     Ok(Prepared {
         player,
         client,
@@ -121,6 +129,12 @@ fn session_options(network: &NetworkArguments) -> anyhow::Result<SessionOptions>
         mode: network.cmcd,
         session: args::session_id()?,
     };
+    if !network.reconnect_limit.is_zero() {
+        let mut reconnect = ReconnectOptions::default();
+        reconnect.limit = network.reconnect_limit;
+        reconnect.seed = u64::from_be_bytes(args::random()?);
+        options.reconnect = Some(reconnect);
+    }
     Ok(options)
 }
 
@@ -194,12 +208,7 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         };
         bar.clear();
         // Lets the close reach the server; the wait for an unreachable server is short.
-        let _ = time::timeout(
-            &*runtime,
-            std::time::Duration::from_millis(500),
-            client.wait_idle(),
-        )
-        .await;
+        let _ = time::timeout(&*runtime, Duration::from_millis(500), client.wait_idle()).await;
         anyhow::Ok(played)
     })?;
     // A writer that hangs on a full pipe must not hold the report back.

@@ -74,10 +74,11 @@ impl Observer for Bar {
 
 fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
     let seen = &progress.playback;
-    let state = match (seen.startup_delay, progress.reading_paused) {
-        (None, _) => "buffering",
-        (Some(_), true) => "buffer full",
-        (Some(_), false) => "playing",
+    let state = match (progress.connected, seen.startup_delay, progress.reading_paused) {
+        (false, ..) => "reconnecting",
+        (true, None, _) => "buffering",
+        (true, Some(_), true) => "buffer full",
+        (true, Some(_), false) => "playing",
     };
     let eta = progress
         .promised

@@ -92,7 +92,7 @@ async fn json_goes_to_stdout_and_the_title_to_a_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_mid_stream_means_a_report_and_exit_code_1() {
     let (_, arguments) = server("title-720p.mp4", Manner::LeavesAfter(2_000_000));
-    let output = run(arguments).await;
+    let output = run(and(arguments, &["--reconnect-limit", "0s"])).await;
     assert_eq!(output.code, Some(1));
     let report = output.text();
     assert!(
@@ -100,6 +100,26 @@ async fn a_server_that_stops_mid_stream_means_a_report_and_exit_code_1() {
         "{report}"
     );
     assert!(output.stderr.starts_with("error: "), "{}", output.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_come_back_means_a_report_with_the_interruption_and_exit_code_1() {
+    let (_, arguments) = server("title-720p.mp4", Manner::LeavesAfter(2_000_000));
+    let output = run(and(arguments, &["--reconnect-limit", "2s", "--json"])).await;
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("trying again for"), "{}", output.stderr);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["outcome"], "failed");
+    assert_eq!(json["network"]["reconnects"], 0);
+    let interruptions = json["network"]["interruptions"].as_array().unwrap();
+    assert_eq!(interruptions.len(), 1);
+    assert!(
+        interruptions[0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("closed the connection")
+    );
+    assert!(json["viewer"]["frames_remaining"].as_u64().unwrap() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

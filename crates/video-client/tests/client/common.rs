@@ -24,7 +24,16 @@ pub(crate) enum Manner {
     LeavesAfter(usize),
     /// Sends so many bytes and then nothing more.
     FallsSilentAfter(usize),
+    /// Cancels every response after so many bytes.
+    CancelsAfter(usize),
+    /// The same, and does not say which version of the file it sends.
+    CancelsUntaggedAfter(usize),
+    /// The same with a tag, and knows no ranges.
+    CancelsWholeAfter(usize),
 }
+
+/// Entity tag of the server's file.
+const TAG: &str = "\"1\"";
 
 /// Directory of the repository's media.
 pub(crate) fn asset(name: &str) -> PathBuf {
@@ -85,25 +94,52 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
         let response = response.status(StatusCode::NOT_FOUND).body(()).unwrap();
         return exchange.respond(response, "no such title".into()).await;
     }
-    let response = response
-        .header(header::CONTENT_LENGTH, file.len())
-        .body(())
-        .unwrap();
-    let mut body = exchange.start(response).await?;
-    let sent = match manner {
-        Manner::LeavesAfter(bytes) | Manner::FallsSilentAfter(bytes) => bytes,
-        Manner::Good | Manner::NotFound => file.len(),
+    let begin = match exchange.request().headers().get(header::RANGE) {
+        Some(range) if !matches!(manner, Manner::CancelsWholeAfter(_)) => {
+            let begin = range
+                .to_str()
+                .unwrap()
+                .trim_start_matches("bytes=")
+                .trim_end_matches('-');
+            assert_eq!(exchange.request().headers()[header::IF_RANGE], TAG);
+            begin.parse().unwrap()
+        }
+        _ => 0,
     };
-    for start in (0..sent).step_by(16 << 10) {
-        body.write(file.slice(start..sent.min(start + (16 << 10))))
-            .await?;
+    let mut response = response.header(header::CONTENT_LENGTH, file.len() - begin);
+    if begin > 0 {
+        let part = format!("bytes {begin}-{}/{}", file.len() - 1, file.len());
+        response = response
+            .status(StatusCode::PARTIAL_CONTENT)
+            .header(header::CONTENT_RANGE, part);
+    }
+    if !matches!(manner, Manner::CancelsUntaggedAfter(_)) {
+        response = response.header(header::ETAG, TAG);
+    }
+    let mut body = exchange.start(response.body(()).unwrap()).await?;
+    let end = match manner {
+        Manner::Good | Manner::NotFound => file.len(),
+        Manner::LeavesAfter(bytes)
+        | Manner::FallsSilentAfter(bytes)
+        | Manner::CancelsAfter(bytes)
+        | Manner::CancelsUntaggedAfter(bytes)
+        | Manner::CancelsWholeAfter(bytes) => file.len().min(begin + bytes),
+    };
+    for start in (begin..end).step_by(16 << 10) {
+        body.write(file.slice(start..end.min(start + (16 << 10)))).await?;
     }
     match manner {
+        _ if end == file.len() => body.finish().await,
         Manner::Good | Manner::NotFound => body.finish().await,
         Manner::LeavesAfter(_) => {
             // Lets what was written arrive, so that the client has something to report.
             tokio::time::sleep(Duration::from_secs(1)).await;
             server.shutdown(Duration::ZERO).await;
+            Ok(())
+        }
+        Manner::CancelsAfter(_) | Manner::CancelsUntaggedAfter(_) | Manner::CancelsWholeAfter(_) => {
+            // As above; then it is dropped before its end.
+            tokio::time::sleep(Duration::from_millis(100)).await;
             Ok(())
         }
         Manner::FallsSilentAfter(_) => {
