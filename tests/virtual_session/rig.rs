@@ -1,6 +1,5 @@
 //! [`Rig`]: a server and a client on two simulated hosts, with a server that can vanish and be started again.
 
-use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -119,18 +118,11 @@ pub(crate) fn reconnecting(limit: Duration) -> SessionOptions {
 }
 
 /// The socket of one of several servers, one after the other, on the same address.
+#[derive(Debug)]
 struct ServerSocket {
     inner: Arc<VirtualSocket>,
     number: usize,
     present: Arc<AtomicUsize>,
-}
-
-impl fmt::Debug for ServerSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerSocket")
-            .field("number", &self.number)
-            .finish()
-    }
 }
 
 impl AsyncUdpSocket for ServerSocket {

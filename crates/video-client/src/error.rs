@@ -45,7 +45,7 @@ pub enum PlayError {
         lost: String,
         /// Time from then on.
         tried: Duration,
-        /// The last error.
+        /// The error of the last attempt.
         last: Box<PlayError>,
     },
     /// The file was replaced while a response with it was interrupted.
@@ -65,7 +65,7 @@ pub enum PlayError {
         path: String,
         /// Bytes of the response that were received.
         received: Bytes,
-        /// What the server lacks.
+        /// Feature that the server lacks.
         problem: ResumeError,
     },
     /// The manifest is not valid.

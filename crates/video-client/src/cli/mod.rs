@@ -30,9 +30,11 @@ const FAILED: u8 = 1;
 /// The input was bad; nothing was sent.
 const BAD_INPUT: u8 = 2;
 
-/// Silence after which the client sends something: so long it may take until a viewer's client learns that its server
+/// Silence after which a client that reconnects sends something: so long it may take until it learns that its server
 /// was restarted.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// Silence of a server, in spite of that, after which such a client takes the connection for lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Parses the arguments, runs the command and prints its error.
 pub(crate) fn main() -> ExitCode {
@@ -114,7 +116,10 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
     };
     let mut client = ClientOptions::new(play.trust.trust()?);
     client.connect_timeout = client.connect_timeout.min(play.network.timeout);
-    client.transport.keep_alive = Some(KEEP_ALIVE);
+    if !play.network.reconnect_limit.is_zero() {
+        client.transport.keep_alive = Some(KEEP_ALIVE);
+        client.transport.idle_timeout = IDLE_TIMEOUT;
+    }
     Ok(Prepared {
         player,
         client,

@@ -45,7 +45,7 @@ pub(crate) struct InterruptionLog {
 }
 
 impl InterruptionLog {
-    /// The present interruption.
+    /// The interruption in progress, if there is one.
     pub(crate) fn present(&self) -> Option<&Interruption> {
         self.present.as_ref()
     }
@@ -75,7 +75,7 @@ impl InterruptionLog {
         self.disconnected_since.get_or_insert(now);
     }
 
-    /// There is a connection again.
+    /// A new connection was made.
     pub(crate) fn connected(&mut self, now: Duration) {
         self.total.reconnects += 1;
         self.count_disconnected(now);
@@ -84,7 +84,7 @@ impl InterruptionLog {
         }
     }
 
-    /// Data has arrived.
+    /// Data has arrived, which ends an interruption.
     pub(crate) fn resumed(&mut self, now: Duration) {
         if let Some(mut interruption) = self.present.take() {
             interruption.resumed = Some(now);

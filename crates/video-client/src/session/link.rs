@@ -33,7 +33,7 @@ pub(crate) struct Link<'d, 'a, O> {
 
 /// A body and the bytes of it that have been read but not taken.
 struct BodyReader {
-    request: Request,
+    request: Box<Request>,
     body: Body,
     pending: bytes::Bytes,
     /// True if the last chunk was the whole body.
@@ -47,7 +47,7 @@ struct BodyReader {
 }
 
 impl BodyReader {
-    fn new(request: Request, response: &Response<()>, body: Body) -> Self {
+    fn new(request: Box<Request>, response: &Response<()>, body: Body) -> Self {
         Self {
             request,
             length: body.promised(),
@@ -76,7 +76,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
     }
 
-    /// Closes the connection.
+    /// Closes the connection, if there is one.
     pub(super) fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
             connection.close();
@@ -95,7 +95,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     ) -> Result<(), PlayError> {
         loop {
             match source.next(self, sink).await? {
-                NextStep::Fetch(request) => self.fetch(*request, source, sink).await?,
+                NextStep::Fetch(request) => self.fetch(request, source, sink).await?,
                 NextStep::WaitUntil(until) => {
                     self.driver
                         .play_on(source, until, std::future::pending::<()>())
@@ -111,7 +111,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     /// Passes the body of a response to the source and the sink, at the pace that both allow.
     async fn fetch<P: TitleSource, S: Sink>(
         &mut self,
-        request: Request,
+        request: Box<Request>,
         source: &mut P,
         sink: &mut S,
     ) -> Result<(), PlayError> {
@@ -141,7 +141,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         source: &mut P,
     ) -> Result<bytes::Bytes, PlayError> {
         let path = request.path.clone();
-        let mut reader = self.open(request, source).await?;
+        let mut reader = self.open(Box::new(request), source).await?;
         let mut whole = Vec::new();
         while let Some(piece) = self.piece(&mut reader, source).await? {
             whole.extend_from_slice(&piece);
@@ -162,7 +162,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             let connection = self.connection(source).await?;
             match self.in_time(connection.head(path, HeaderMap::new())).await {
                 Ok(response) => break response,
-                Err(error) => self.recover(error, None, source).await?,
+                Err(error) => Box::pin(self.recover(error, None, source)).await?,
             }
         };
         let now = self.now();
@@ -178,7 +178,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     /// Sends a request and waits for the head of its response.
     async fn open<P: TitleSource>(
         &mut self,
-        request: Request,
+        request: Box<Request>,
         source: &mut P,
     ) -> Result<BodyReader, PlayError> {
         let (response, body) = self.send(&request, None, source).await?;
@@ -234,14 +234,14 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         source: &mut P,
     ) -> Result<(Response<()>, Body), PlayError> {
         let Request { path, bytes, cmcd } = request;
-        let mut cmcd = cmcd.clone();
         loop {
             let connection = self.connection(source).await?;
+            let mut cmcd = cmcd.clone();
             if self.driver.interruptions.present().is_some() {
                 source.refresh(&mut cmcd);
             }
             let mut headers = HeaderMap::new();
-            let with_cmcd = self.driver.options.cmcd.add(cmcd.clone(), path, &mut headers);
+            let with_cmcd = self.driver.options.cmcd.add(cmcd, path, &mut headers);
             let mut range = bytes
                 .as_ref()
                 .map(|range| (range.start, Some(range.end.saturating_sub(1))));
@@ -271,28 +271,32 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                 }
                 Err(error) => (error, None),
             };
-            self.recover(error, wait, source).await?;
+            Box::pin(self.recover(error, wait, source)).await?;
         }
     }
 
     /// The connection, made anew if it was lost.
     async fn connection<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
+        match &self.connection {
+            Some(connection) => Ok(connection.clone()),
+            // Boxed like all that is rare, since every session would have room for it otherwise.
+            None => Box::pin(self.reconnect(source)).await,
+        }
+    }
+
+    async fn reconnect<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
+        let route = self.driver.route;
         loop {
-            if let Some(connection) = &self.connection {
-                return Ok(connection.clone());
-            }
-            let route = self.driver.route;
-            let limit = self
-                .backoff
-                .as_ref()
-                .map_or(Duration::MAX, |it| it.attempt_limit(self.rtt));
+            let backoff = self.backoff.as_ref();
+            let limit = backoff.map_or(Duration::MAX, |it| it.attempt_limit(self.rtt));
             let began = self.now();
             let until = began.saturating_add(limit).min(self.deadline());
             match self.driver.play_on(source, until, route.connect()).await {
                 Some(Ok(connection)) => {
                     let now = self.now();
                     self.driver.interruptions.connected(now);
-                    self.connection = Some(connection);
+                    self.connection = Some(connection.clone());
+                    return Ok(connection);
                 }
                 Some(Err(error)) => self.recover(error.into(), None, source).await?,
                 None => {
@@ -356,7 +360,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     }
 
     /// Longest wait for the server's next bytes from now on.
-    fn patience(&self) -> Duration {
+    fn wait_limit(&self) -> Duration {
         let left = self.deadline().saturating_sub(self.now());
         self.driver.options.timeout.min(left)
     }
@@ -366,7 +370,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         &mut self,
         exchange: impl Future<Output = Result<T, ExchangeError>>,
     ) -> Result<T, PlayError> {
-        let timeout = self.patience();
+        let timeout = self.wait_limit();
         let result = time::timeout(&**self.driver.runtime(), timeout, exchange).await;
         Ok(result.map_err(|time::Elapsed| PlayError::Silent(timeout))??)
     }
@@ -392,8 +396,8 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             if complete && self.backoff.is_some() && Remedy::of(&error).is_some() {
                 return Ok(None);
             }
-            self.recover(error, None, source).await?;
-            self.resume(reader, source).await?;
+            Box::pin(self.recover(error, None, source)).await?;
+            Box::pin(self.resume(reader, source)).await?;
         }
     }
 
@@ -403,7 +407,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         reader: &mut BodyReader,
         source: &mut P,
     ) -> Result<Option<bytes::Bytes>, PlayError> {
-        let patience = self.patience();
+        let limit = self.wait_limit();
         let driver = &mut *self.driver;
         let mut silent_since = driver.now();
         loop {
@@ -415,10 +419,10 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                 silent_since = now;
                 source.playout().next_deadline().unwrap_or(Duration::MAX)
             } else {
-                silent_since.saturating_add(patience)
+                silent_since.saturating_add(limit)
             };
             if !paused && now >= until {
-                return Err(PlayError::Silent(patience));
+                return Err(PlayError::Silent(limit));
             }
             if !paused && !reader.pending.is_empty() {
                 let piece = reader.pending.split_to(reader.pending.len().min(PIECE));

@@ -20,9 +20,11 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 /// It connects again and requests the rest of the interrupted response (`Range` with `If-Range`, RFC 9110 §13.1.5),
 /// while the player plays on from its buffer. The first attempt is made at once, unless the interruption before ended
 /// less than [`longest_delay`](Self::longest_delay) ago; the delay before each further one doubles up to that, less a
-/// random part of up to a half. What is worth another attempt: a connection that timed out, was reset, refused or closed
-/// without an error, a server that is going away or silent, a cancelled response, and 503 in mid-session. Errors of
-/// certificates, HTTP and content end the session.
+/// random part of up to a half.
+///
+/// Worth another attempt are: a connection that timed out, was reset, refused or closed without an error; a server that
+/// is going away or silent; a cancelled response; 503 in mid-session. Errors of certificates, HTTP and content end the
+/// session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectOptions {
@@ -73,7 +75,7 @@ impl Remedy {
     }
 }
 
-/// Delays between attempts.
+/// Delays before further attempts, and times for them.
 #[derive(Debug)]
 pub(super) struct Backoff {
     options: ReconnectOptions,
@@ -90,7 +92,7 @@ impl Backoff {
         }
     }
 
-    /// Longest time without a byte.
+    /// Longest time that an interruption may last.
     pub(super) fn limit(&self) -> Duration {
         self.options.limit
     }
