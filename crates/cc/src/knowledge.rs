@@ -11,12 +11,20 @@ use playrate_units::{Bitrate, Bytes, Probability};
 ///
 /// Everything starts unknown and may change at any time. A part of a controller that needs what is unknown
 /// behaves as its plain counterpart until it is known.
+///
+/// Players may report false values. So the application takes the facts that raise a window (the
+/// [average rate](Self::average_rate), the [playout buffer](Self::playout_buffer)) from what it knows itself,
+/// and bounds for how long a [state above `Playing`](Playback) lasts. A controller may use the others
+/// ([buffered time](Self::buffered), [deadline](Self::deadline), [reported buffer](Self::reported_buffer))
+/// only to lower its window.
 #[derive(Debug, Default)]
 pub struct VideoKnowledge {
     /// Average rate in bit/s.
     average_rate: MaybeNumber,
     /// Playout buffer in bytes.
     playout_buffer: MaybeNumber,
+    /// Playout buffer according to its player, in bytes.
+    reported_buffer: MaybeNumber,
     /// In units of 1 µs.
     buffered: MaybeNumber,
     /// In units of 1 µs.
@@ -52,11 +60,14 @@ impl Facts {
     pub const PLAYOUT_BUFFER: Self = Self(2);
     /// The buffered playing time: [`VideoKnowledge::buffered`].
     pub const BUFFERED: Self = Self(4);
+    /// The size of the playout buffer, reports included: [`VideoKnowledge::buffer_size`].
+    pub const BUFFER_SIZE: Self = Self(8);
 
-    const NAMES: [(Self, &'static str); 3] = [
+    const NAMES: [(Self, &'static str); 4] = [
         (Self::AVERAGE_RATE, "average-rate"),
         (Self::PLAYOUT_BUFFER, "playout-buffer"),
         (Self::BUFFERED, "buffered"),
+        (Self::BUFFER_SIZE, "buffer-size"),
     ];
 
     /// The union of both sets.
@@ -164,7 +175,7 @@ impl VideoKnowledge {
         Some(rate.scaled(BILLION + u64::from(overhead), BILLION))
     }
 
-    /// Size of the player's playout buffer.
+    /// Size of the player's playout buffer, from a source that is trusted.
     pub fn playout_buffer(&self) -> Option<Bytes> {
         self.playout_buffer.get().map(Bytes::new)
     }
@@ -172,6 +183,22 @@ impl VideoKnowledge {
     /// Sets or forgets the [size of the playout buffer](Self::playout_buffer).
     pub fn set_playout_buffer(&self, size: Option<Bytes>) {
         self.playout_buffer.set(size.map(Bytes::as_u64));
+    }
+
+    /// Size of the playout buffer as its player reports it.
+    pub fn reported_buffer(&self) -> Option<Bytes> {
+        self.reported_buffer.get().map(Bytes::new)
+    }
+
+    /// Sets or forgets the [reported size of the playout buffer](Self::reported_buffer).
+    pub fn set_reported_buffer(&self, size: Option<Bytes>) {
+        self.reported_buffer.set(size.map(Bytes::as_u64));
+    }
+
+    /// Size of the [playout buffer](Self::playout_buffer), or the [reported one](Self::reported_buffer) while
+    /// that is unknown.
+    pub fn buffer_size(&self) -> Option<Bytes> {
+        self.playout_buffer().or_else(|| self.reported_buffer())
     }
 
     /// Playing time that the player holds and has not shown yet.
@@ -215,13 +242,14 @@ impl VideoKnowledge {
     /// Those of `facts` that are unknown.
     pub fn unknown_of(&self, facts: Facts) -> Facts {
         let all = [
-            (&self.average_rate, Facts::AVERAGE_RATE),
-            (&self.playout_buffer, Facts::PLAYOUT_BUFFER),
-            (&self.buffered, Facts::BUFFERED),
+            (self.average_rate.get(), Facts::AVERAGE_RATE),
+            (self.playout_buffer.get(), Facts::PLAYOUT_BUFFER),
+            (self.buffered.get(), Facts::BUFFERED),
+            (self.buffer_size().map(Bytes::as_u64), Facts::BUFFER_SIZE),
         ];
         let unknown = all
             .into_iter()
-            .filter(|(value, fact)| facts.contains(*fact) && value.get().is_none());
+            .filter(|(value, fact)| facts.contains(*fact) && value.is_none());
         unknown.fold(Facts::NONE, |unknown, (_, fact)| unknown.union(fact))
     }
 }
@@ -258,6 +286,21 @@ mod tests {
         assert_eq!(known.buffered(), Some(Duration::from_millis(1_500)));
         known.set_average_rate(None);
         assert_eq!(known.average_rate(), None);
+    }
+
+    #[test]
+    fn a_reported_buffer_counts_only_as_the_size_of_the_buffer() {
+        let known = VideoKnowledge::new();
+        let wanted = Facts::PLAYOUT_BUFFER.union(Facts::BUFFER_SIZE);
+        known.set_reported_buffer(Some(Bytes::new(4_000_000)));
+        assert_eq!(
+            (known.playout_buffer(), known.buffer_size()),
+            (None, Some(Bytes::new(4_000_000)))
+        );
+        assert_eq!(known.unknown_of(wanted), Facts::PLAYOUT_BUFFER);
+        known.set_playout_buffer(Some(Bytes::new(655_872)));
+        assert_eq!(known.buffer_size(), Some(Bytes::new(655_872)), "the trusted size");
+        assert!(known.unknown_of(wanted).is_empty());
     }
 
     #[test]

@@ -16,7 +16,8 @@ const SECONDS_PER_NANO: f64 = 1e-9;
 const BITS_PER_BYTE: f64 = 8.0;
 
 /// Application-informed pacing (Spang et al., "Sammy", SIGCOMM 2023): the rate is bounded by k times the
-/// video's, where k falls linearly from `start` at an empty playout buffer to `full` at a full one.
+/// video's, where k falls linearly from `start` at an empty playout buffer to `full` at a full one. A `full` above
+/// `start` counts as `start`: no report of a player raises the bound.
 ///
 /// The defaults, 3.0 and 1.5, are those of the authors' public demonstration
 /// (<https://sammy.brucespang.com>).
@@ -38,7 +39,7 @@ impl Pace {
     /// stands in for a buffered time that the player does not report.
     fn fill(core: &Core, rate: Bitrate) -> f64 {
         let time = core.known.buffered().or_else(|| core.known.deadline());
-        let (Some(time), Some(size)) = (time, core.known.playout_buffer()) else {
+        let (Some(time), Some(size)) = (time, core.known.buffer_size()) else {
             return 0.0;
         };
         let held = bytes_in(rate, time.as_secs_f64());
@@ -54,7 +55,7 @@ impl Pace {
 
 impl Ceiling for Pace {
     fn needs(&self) -> Needs {
-        let fill = Facts::PLAYOUT_BUFFER.union(Facts::BUFFERED);
+        let fill = Facts::BUFFER_SIZE.union(Facts::BUFFERED);
         Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
     }
 
@@ -94,7 +95,7 @@ const PARAMETERS: &[Parameter] = &[
         "full",
         1.5,
         1.0..=100.0,
-        "times the video's average rate at a full playout buffer",
+        "times the video's average rate at a full playout buffer; at most `start`",
     ),
 ];
 
@@ -108,7 +109,7 @@ pub(crate) fn component() -> Component<AnyCeiling> {
     .made_by(|arguments| {
         AnyCeiling::Pace(Pace {
             start: arguments.number("start"),
-            full: arguments.number("full"),
+            full: arguments.number("full").min(arguments.number("start")),
         })
     })
 }
@@ -153,6 +154,8 @@ mod tests {
         core.known.set_playout_buffer(None);
         core.known.set_buffered(Some(Duration::from_secs(4)));
         assert_eq!(PACE.ceiling(&core), Some(300_000));
+        core.known.set_reported_buffer(Some(Bytes::new(4_000_000)));
+        assert_eq!(PACE.ceiling(&core), Some(150_000), "a report lowers it");
         core.known.set_average_rate(None);
         assert_eq!(PACE.ceiling(&core), None);
     }

@@ -64,7 +64,8 @@ impl Shaper for PlayoutBuffer {
         Needs::knowledge(Facts::PLAYOUT_BUFFER)
     }
 
-    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (6)).
+    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (6)). A reported buffer does not count: it would let a
+    /// player choose its window.
     fn shape(&self, core: &Core) -> u64 {
         let extra = core
             .known
@@ -183,6 +184,7 @@ mod tests {
     fn a_share_of_the_playout_buffer_is_added(#[case] rate: f64, #[case] published: u64) {
         let core = Core::sample(135_000, 100, 120);
         core.known.set_playout_buffer(Some(Bytes::new(672_000)));
+        core.known.set_reported_buffer(Some(Bytes::new(6_000_000)));
         assert_eq!(PlayoutBuffer { rate }.shape(&core), published);
     }
 
@@ -190,6 +192,7 @@ mod tests {
     fn what_is_unknown_shapes_nothing() {
         let core = Core::sample(135_000, 100, 120);
         assert_eq!(LATEST.shape(&core), 135_000);
+        core.known.set_reported_buffer(Some(Bytes::new(672_000)));
         assert_eq!(PlayoutBuffer { rate: 1.0 }.shape(&core), 135_000);
     }
 }

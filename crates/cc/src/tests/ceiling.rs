@@ -17,7 +17,7 @@ fn without_knowledge_there_is_no_ceiling_and_the_snapshot_says_so() {
     paced.known.set_average_rate(Some(Bitrate::from_mbps(2)));
     assert_eq!(
         paced.snapshot().waiting_for,
-        Facts::PLAYOUT_BUFFER.union(Facts::BUFFERED)
+        Facts::BUFFER_SIZE.union(Facts::BUFFERED)
     );
     paced.known.set_playout_buffer(Some(Bytes::new(1_000_000)));
     paced.known.set_buffered(Some(Duration::ZERO));
