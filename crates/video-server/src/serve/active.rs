@@ -59,7 +59,7 @@ impl ActiveConnection {
             delivery_rate: self.throughput.estimate(),
             video_rate: knowledge.average_rate(),
             buffered: knowledge.buffered(),
-            playback: knowledge.playback(),
+            playback: self.playback.reported(),
             player: self.playback.report(),
         }
     }

@@ -8,7 +8,7 @@ use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
 use playrate_media::manifest::Component;
 use playrate_transport::{Arrival, Exchange, ExchangeError};
-use playrate_units::Bitrate;
+use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
 use super::ServerContext;
@@ -126,6 +126,7 @@ async fn answer(
                 };
                 // Counted before it is written: of an aborted chunk the client may have received a part.
                 progress.sent += chunk.len() as u64;
+                connection.playback.delivered(Bytes::from(chunk.len()));
                 writer.write(chunk).await?;
             }
             writer.finish().await?;

@@ -17,9 +17,11 @@
 //! without requests after `idle_limit`, a silent one after the idle timeout.
 
 mod active;
+mod ahead;
 pub mod arms;
 mod connection;
 mod exchange;
+mod fetched;
 mod observe;
 mod playback;
 mod start_queue;

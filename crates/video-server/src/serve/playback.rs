@@ -1,7 +1,9 @@
 //! [`PlaybackTracker`]: derives the state of playback from the requests on a connection, for its controller.
 //!
-//! Reports of a player (CMCD) take precedence over the library: its rates, its buffer levels, and whether it
-//! starts, plays or stalls. Without reports the requested titles and their rates are all that is known.
+//! Reports of players (CMCD) may be false. What would raise the controller's window comes from the library and
+//! the operator, and a report can only lower it: the rate ([`FetchedTitles`]), the size of the buffer
+//! ([`VideoKnowledge::reported_buffer`]). The one exception is urgency: a player that reports that it starts
+//! or stalls is believed while less than [`URGENT`] was delivered ahead of playback ([`DeliveredAhead`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +14,8 @@ use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
+use super::ahead::DeliveredAhead;
+use super::fetched::{FetchedTitles, is_media};
 use super::observe::PlayerReport;
 use crate::http::path::ResourceName;
 
@@ -23,8 +27,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 const MAX_SILENCE: Duration = Duration::from_secs(70);
 /// Number of consecutive reports at the maximum level after which a buffer counts as full.
 const SETTLED: u32 = 3;
+/// Playing time delivered ahead of playback from which on no player needs media urgently, whatever it reports.
+const URGENT: Duration = Duration::from_secs(5);
 
-/// A request for media, with the player's report.
+/// A request for a resource of the library, with the player's report.
 #[derive(Clone, Debug)]
 pub(super) struct MediaRequest {
     /// Title, and number of the set of representations within it that replace each other.
@@ -41,27 +47,30 @@ pub(super) struct MediaRequest {
 pub(super) struct PlaybackTracker {
     knowledge: Arc<VideoKnowledge>,
     runtime: Arc<dyn Runtime>,
-    /// The operator configured the size of the players' buffers.
-    buffer_is_configured: bool,
     state: Mutex<PlaybackState>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PlaybackState {
+    titles: FetchedTitles,
+    ahead: DeliveredAhead,
+    /// Sessions of the players that report.
     sessions: BTreeMap<SessionKey, PlaybackSession>,
+    /// Worst state that the players of live sessions reported last.
+    playback: Option<Playback>,
     report: PlayerReport,
 }
 
 /// Identity of a playback session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SessionKey {
-    /// A player without reports, known by the title that it requests.
+    /// A player that reports no identifier, known by the title that it requests.
     Title(ResourceName),
     /// CMCD's session identifier, `sid`.
     Session(String),
 }
 
-/// Objects that play together in one session: of each one, the last requested.
+/// Objects that play together in one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum MediaObject {
     Set(usize),
@@ -70,7 +79,6 @@ enum MediaObject {
 
 #[derive(Debug)]
 struct PlaybackSession {
-    rates: BTreeMap<MediaObject, Bitrate>,
     /// Buffer levels of the player.
     levels: BTreeMap<MediaObject, Duration>,
     deadline: Option<Duration>,
@@ -84,7 +92,6 @@ struct PlaybackSession {
 impl PlaybackSession {
     fn new(now: Instant) -> Self {
         Self {
-            rates: BTreeMap::new(),
             levels: BTreeMap::new(),
             deadline: None,
             playback: None,
@@ -92,10 +99,6 @@ impl PlaybackSession {
             responses: 0,
             seen: now,
         }
-    }
-
-    fn rate(&self) -> Bitrate {
-        self.rates.values().copied().sum()
     }
 
     fn level(&self) -> Option<Duration> {
@@ -142,11 +145,10 @@ impl PlaybackSession {
         };
     }
 
-    /// Size of the player's buffer in bytes, once it has stopped growing.
-    fn capacity(&self) -> Option<Bytes> {
+    /// Size of the player's buffer as playing time, once it has stopped growing.
+    fn capacity(&self) -> Option<Duration> {
         let (time, reports) = self.highest;
-        let bytes = self.rate() * time;
-        (reports >= SETTLED && bytes > Bytes::ZERO).then_some(bytes)
+        (reports >= SETTLED && !time.is_zero()).then_some(time)
     }
 
     fn is_live(&self, now: Instant) -> bool {
@@ -157,11 +159,17 @@ impl PlaybackSession {
 
 impl PlaybackTracker {
     pub(super) fn new(knowledge: Arc<VideoKnowledge>, runtime: Arc<dyn Runtime>) -> Self {
+        let state = PlaybackState {
+            titles: FetchedTitles::default(),
+            ahead: DeliveredAhead::new(runtime.now()),
+            sessions: BTreeMap::new(),
+            playback: None,
+            report: PlayerReport::default(),
+        };
         Self {
             runtime,
-            buffer_is_configured: knowledge.playout_buffer().is_some(),
             knowledge,
-            state: Mutex::default(),
+            state: Mutex::new(state),
         }
     }
 
@@ -175,6 +183,11 @@ impl PlaybackTracker {
         (report.requests > 0).then_some(report)
     }
 
+    /// Worst state that the players reported last, be it believed or not; `None` without any.
+    pub(super) fn reported(&self) -> Option<Playback> {
+        self.state().playback
+    }
+
     /// Logs the state that the controller of this connection knows.
     pub(super) fn log(&self, connection: u64) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -183,7 +196,7 @@ impl PlaybackTracker {
             rate = self.knowledge.average_rate().map(Bitrate::as_bits_per_second),
             buffered_ms = self.knowledge.buffered().map(milliseconds),
             deadline_ms = self.knowledge.deadline().map(milliseconds),
-            playout_buffer = self.knowledge.playout_buffer().map(Bytes::as_u64),
+            playout_buffer = self.knowledge.buffer_size().map(Bytes::as_u64),
             playback = self.knowledge.playback().map(tracing::field::debug),
             "the controller knows"
         );
@@ -195,93 +208,102 @@ impl PlaybackTracker {
     }
 
     fn begin_at(self: &Arc<Self>, request: &MediaRequest, now: Instant) -> Option<ResponseGuard> {
-        let (key, object) = match &request.cmcd {
-            None => {
-                request.rate?;
-                (
-                    SessionKey::Title(request.title.clone()),
-                    MediaObject::Set(request.set),
-                )
-            }
-            Some(cmcd) => (
-                cmcd.session
-                    .clone()
-                    .map_or_else(|| SessionKey::Title(request.title.clone()), SessionKey::Session),
-                cmcd.object_type
-                    .map_or(MediaObject::Set(request.set), MediaObject::Type),
-            ),
-        };
         let mut state = self.state();
-        let PlaybackState { sessions, report } = &mut *state;
-        if let Some(cmcd) = &request.cmcd {
-            report.add(cmcd, sessions.contains_key(&key));
+        let report = request.cmcd.as_ref();
+        let titles = &mut state.titles;
+        let is_counted = request
+            .rate
+            .is_some_and(|rate| titles.begin(&request.title, request.set, rate, report));
+        let session = report.and_then(|report| state.apply(request, report, now));
+        if !is_counted && session.is_none() {
+            return None;
         }
+        self.publish(&mut state, now);
+        Some(ResponseGuard {
+            tracker: Arc::clone(self),
+            title: is_counted.then(|| request.title.clone()),
+            session,
+        })
+    }
+
+    /// Counts bytes of content that were handed to the transport.
+    pub(super) fn delivered(&self, bytes: Bytes) {
+        self.delivered_at(bytes, self.runtime.now());
+    }
+
+    fn delivered_at(&self, bytes: Bytes, now: Instant) {
+        let mut state = self.state();
+        if let Some(rate) = self.knowledge.average_rate() {
+            state.ahead.add(bytes, rate, now);
+            self.knowledge.set_playback(state.believed(now));
+        }
+    }
+
+    fn end(&self, guard: &ResponseGuard) {
+        let mut state = self.state();
+        let session = guard.session.as_ref();
+        if let Some(session) = session.and_then(|key| state.sessions.get_mut(key)) {
+            session.responses = session.responses.saturating_sub(1);
+        }
+        if guard.title.as_ref().is_some_and(|title| state.titles.end(title)) {
+            self.publish(&mut state, self.runtime.now());
+        }
+    }
+
+    /// Writes the combined state of all titles and live sessions for the controller.
+    fn publish(&self, state: &mut PlaybackState, now: Instant) {
+        // A manifest has no rate; playback goes on at the known one.
+        if let Some(rate) = state.titles.rate() {
+            self.knowledge.set_average_rate(Some(rate));
+        }
+        let live: Vec<_> = state
+            .sessions
+            .values()
+            .filter(|session| session.is_live(now))
+            .collect();
+        self.knowledge
+            .set_buffered(live.iter().filter_map(|session| session.level()).min());
+        self.knowledge
+            .set_deadline(live.iter().filter_map(|session| session.deadline).min());
+        let capacities: Option<Vec<_>> = live.iter().map(|session| session.capacity()).collect();
+        let capacity = capacities.and_then(|capacities| capacities.into_iter().min());
+        if let Some((capacity, rate)) = capacity.zip(self.knowledge.average_rate()) {
+            self.knowledge.set_reported_buffer(Some(rate * capacity));
+        }
+        // The worst state counts.
+        let playback = live.iter().filter_map(|session| session.playback).max();
+        state.playback = playback;
+        self.knowledge.set_playback(state.believed(now));
+    }
+}
+
+impl PlaybackState {
+    /// Applies the report of a request to its session. Returns the session; `None` if there are too many.
+    fn apply(&mut self, request: &MediaRequest, report: &Cmcd, now: Instant) -> Option<SessionKey> {
+        let sessions = &mut self.sessions;
+        let identifier = report.session.clone();
+        let key = identifier.map_or_else(|| SessionKey::Title(request.title.clone()), SessionKey::Session);
+        self.report.add(report, sessions.contains_key(&key));
         remove_ended(sessions, &key, now);
         if sessions.len() >= MAX_SESSIONS && !sessions.contains_key(&key) {
             return None;
         }
+        let object = report.object_type;
+        let object = object.map_or(MediaObject::Set(request.set), MediaObject::Type);
         let session = sessions
             .entry(key.clone())
             .or_insert_with(|| PlaybackSession::new(now));
         session.responses += 1;
         session.seen = now;
-        let reported = request.cmcd.as_ref().and_then(|cmcd| cmcd.bitrate);
-        if let Some(rate) = reported.or(request.rate).filter(|_| has_a_rate(object)) {
-            match object {
-                MediaObject::Type(ObjectType::Muxed) => session.rates.clear(),
-                _ => drop(session.rates.remove(&MediaObject::Type(ObjectType::Muxed))),
-            }
-            session.rates.insert(object, rate);
-        }
-        if let Some(cmcd) = &request.cmcd {
-            session.apply(object, cmcd);
-        }
-        self.publish(sessions, now);
-        Some(ResponseGuard {
-            tracker: Arc::clone(self),
-            key,
-        })
+        session.apply(object, report);
+        Some(key)
     }
 
-    fn end(&self, key: &SessionKey) {
-        let mut state = self.state();
-        let sessions = &mut state.sessions;
-        if let Some(session) = sessions.get_mut(key) {
-            session.responses = session.responses.saturating_sub(1);
-        }
-        // Of several titles without reports, those whose responses have ended are removed; the last one stays.
-        let others = sessions
-            .iter()
-            .any(|(known, session)| known != key && session.responses > 0);
-        let ended = sessions.get(key).is_some_and(|session| session.responses == 0);
-        if others && ended && matches!(key, SessionKey::Title(_)) {
-            sessions.remove(key);
-            self.publish(sessions, self.runtime.now());
-        }
-    }
-
-    /// Writes the combined state of all live sessions for the controller.
-    fn publish(&self, sessions: &BTreeMap<SessionKey, PlaybackSession>, now: Instant) {
-        let live: Vec<_> = sessions.values().filter(|session| session.is_live(now)).collect();
-        let rate: Bitrate = live.iter().map(|session| session.rate()).sum();
-        // A manifest or an initialisation segment has no rate; playback goes on at the known one.
-        if rate > Bitrate::ZERO {
-            self.knowledge.set_average_rate(Some(rate));
-        }
-        self.knowledge
-            .set_buffered(live.iter().filter_map(|session| session.level()).min());
-        self.knowledge
-            .set_deadline(live.iter().filter_map(|session| session.deadline).min());
-        // The worst state counts.
-        self.knowledge
-            .set_playback(live.iter().filter_map(|session| session.playback).max());
-        if !self.buffer_is_configured {
-            let capacities: Option<Vec<_>> = live.iter().map(|session| session.capacity()).collect();
-            if let Some(capacities) = capacities.filter(|capacities| !capacities.is_empty()) {
-                self.knowledge
-                    .set_playout_buffer(Some(capacities.into_iter().sum()));
-            }
-        }
+    /// The reported state of the players, as far as it is believed.
+    fn believed(&self, now: Instant) -> Option<Playback> {
+        let is_urgent = self.ahead.level(now) < URGENT;
+        self.playback
+            .map(|playback| if is_urgent { playback } else { Playback::Playing })
     }
 }
 
@@ -301,10 +323,7 @@ fn remove_ended(sessions: &mut BTreeMap<SessionKey, PlaybackSession>, key: &Sess
 fn has_a_rate(object: MediaObject) -> bool {
     match object {
         MediaObject::Set(_) => true,
-        MediaObject::Type(object) => !matches!(
-            object,
-            ObjectType::Manifest | ObjectType::Initialization | ObjectType::Key
-        ),
+        MediaObject::Type(object) => is_media(object),
     }
 }
 
@@ -312,12 +331,15 @@ fn has_a_rate(object: MediaObject) -> bool {
 #[derive(Debug)]
 pub(super) struct ResponseGuard {
     tracker: Arc<PlaybackTracker>,
-    key: SessionKey,
+    /// Title whose rate counts.
+    title: Option<ResourceName>,
+    /// Session of the player that reports.
+    session: Option<SessionKey>,
 }
 
 impl Drop for ResponseGuard {
     fn drop(&mut self) {
-        self.tracker.end(&self.key);
+        self.tracker.end(self);
     }
 }
 

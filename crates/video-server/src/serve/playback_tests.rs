@@ -1,6 +1,8 @@
 //! Requests of players with and without reports.
 
 use super::*;
+use proptest::prelude::*;
+use proptest::sample::select;
 use quinn::TokioRuntime;
 use std::path::Path;
 
@@ -37,19 +39,23 @@ impl Fixture {
 
     /// A request after `after` seconds with the CMCD `text`, and its whole response.
     fn reports(&self, after: u64, text: &str) {
-        let headers = [("cmcd-request", text)];
-        let headers =
-            headers.map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
+        drop(self.requests(after, text));
+    }
+
+    /// A request after `after` seconds with the CMCD `text`: of a title named after the session, whose video is
+    /// set 0 and whose sound is set 1. The library knows the reported rate, or else 77 kbit/s, and none of
+    /// manifests.
+    fn requests(&self, after: u64, text: &str) -> Option<ResponseGuard> {
+        let cmcd = cmcd(text);
+        let rate = cmcd.bitrate.unwrap_or(Bitrate::from_kbps(77));
         let request = MediaRequest {
-            title: name("film.mpd"),
-            set: 0,
-            rate: Some(Bitrate::from_kbps(77)),
-            cmcd: Cmcd::read(&headers.into_iter().collect(), &"/".parse().unwrap()),
+            title: name(cmcd.session.as_ref().unwrap()),
+            set: usize::from(cmcd.object_type == Some(ObjectType::Audio)),
+            rate: (cmcd.object_type != Some(ObjectType::Manifest)).then_some(rate),
+            cmcd: Some(cmcd),
         };
-        assert!(request.cmcd.is_some());
-        let _ = self
-            .tracker
-            .begin_at(&request, self.began + Duration::from_secs(after));
+        self.tracker
+            .begin_at(&request, self.began + Duration::from_secs(after))
     }
 
     fn kbps(&self) -> Option<u64> {
@@ -61,6 +67,14 @@ impl Fixture {
     fn buffered_ms(&self) -> Option<u128> {
         self.knowledge.buffered().map(|time| time.as_millis())
     }
+}
+
+fn cmcd(text: &str) -> Cmcd {
+    let headers = [(
+        http::HeaderName::from_static("cmcd-request"),
+        text.parse().unwrap(),
+    )];
+    Cmcd::read(&headers.into_iter().collect(), &"/".parse().unwrap()).unwrap()
 }
 
 fn name(text: &str) -> ResourceName {
@@ -125,15 +139,13 @@ fn requests_other_than_media_report_only_a_first_start() {
 }
 
 #[test]
-fn reports_of_the_player_take_precedence_over_the_library() {
+fn the_controller_knows_what_an_honest_player_reports() {
     let fixture = Fixture::new();
     fixture.reports(0, "sid=\"a\",ot=m,su");
     assert_eq!(
         (fixture.kbps(), fixture.knowledge.playback()),
         (None, Some(Playback::Starting))
     );
-    fixture.reports(0, "sid=\"a\",ot=i,br=4820,su");
-    assert_eq!(fixture.kbps(), None, "an initialisation segment has no rate");
     fixture.reports(1, "sid=\"a\",ot=v,br=4820,bl=0,su");
     fixture.reports(1, "sid=\"a\",ot=a,br=128,bl=100,su");
     assert_eq!((fixture.kbps(), fixture.buffered_ms()), (Some(4_948), Some(0)));
@@ -148,7 +160,7 @@ fn reports_of_the_player_take_precedence_over_the_library() {
         (Some(0), Some(Playback::Starved))
     );
     let report = fixture.tracker.report().unwrap();
-    assert_eq!((report.requests, report.viewings, report.stalls), (6, 1, 1));
+    assert_eq!((report.requests, report.viewings, report.stalls), (5, 1, 1));
 }
 
 #[test]
@@ -159,21 +171,27 @@ fn without_a_reported_rate_the_rate_of_the_library_counts() {
 }
 
 #[test]
-fn two_sessions_add_up_until_one_is_silent_for_longer_than_its_buffer_lasts() {
+fn two_sessions_add_up_while_both_are_fetched() {
+    let fixture = Fixture::new();
+    let one = fixture.requests(0, "sid=\"a\",ot=v,br=3000");
+    let two = fixture.requests(0, "sid=\"b\",ot=v,br=1000");
+    assert_eq!(fixture.kbps(), Some(4_000));
+    drop(one);
+    assert_eq!(fixture.kbps(), Some(1_000));
+    drop(two);
+    assert_eq!(fixture.kbps(), Some(1_000), "playback goes on");
+}
+
+#[test]
+fn the_lowest_buffer_counts_until_its_session_is_silent_for_longer_than_it_lasts() {
     let fixture = Fixture::new();
     fixture.reports(0, "sid=\"a\",ot=v,br=3000,bl=20000");
     fixture.reports(0, "sid=\"b\",ot=v,br=1000,bl=4000");
-    assert_eq!(
-        (fixture.kbps(), fixture.buffered_ms()),
-        (Some(4_000), Some(4_000))
-    );
+    assert_eq!(fixture.buffered_ms(), Some(4_000));
     fixture.reports(13, "sid=\"a\",ot=v,br=3000,bl=20000");
-    assert_eq!(fixture.kbps(), Some(4_000), "b has 4 s and is given 10 s");
+    assert_eq!(fixture.buffered_ms(), Some(4_000), "b has 4 s and is given 10 s");
     fixture.reports(15, "sid=\"a\",ot=v,br=3000,bl=20000");
-    assert_eq!(
-        (fixture.kbps(), fixture.buffered_ms()),
-        (Some(3_000), Some(20_000))
-    );
+    assert_eq!(fixture.buffered_ms(), Some(20_000));
 }
 
 #[test]
@@ -181,11 +199,12 @@ fn a_buffer_that_stops_growing_counts_as_full() {
     let fixture = Fixture::new();
     for (at, level) in [4_000, 8_000, 12_000, 12_300, 11_500].into_iter().enumerate() {
         fixture.reports(at as u64, &format!("sid=\"a\",ot=v,br=4000,bl={level}"));
-        assert_eq!(fixture.knowledge.playout_buffer(), None);
+        assert_eq!(fixture.knowledge.reported_buffer(), None);
     }
     fixture.reports(5, "sid=\"a\",ot=v,br=4000,bl=12000");
     // 12.3 s of 4 Mbit/s.
-    assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(6_150_000)));
+    assert_eq!(fixture.knowledge.reported_buffer(), Some(Bytes::new(6_150_000)));
+    assert_eq!(fixture.knowledge.playout_buffer(), None, "no operator has set it");
 }
 
 #[test]
@@ -197,14 +216,14 @@ fn a_buffer_that_drains_does_not_count_as_full() {
         .enumerate()
     {
         fixture.reports(at as u64, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
-        assert_eq!(fixture.knowledge.playout_buffer(), None, "{level}");
+        assert_eq!(fixture.knowledge.reported_buffer(), None, "{level}");
     }
     // The lower of two buffers counts.
     for (at, level) in [(9, 14_400), (10, 14_500), (11, 14_400), (12, 14_500)] {
         fixture.reports(at, &format!("sid=\"a\",ot=a,br=100,bl={}", level + 2_500));
         fixture.reports(at, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
     }
-    assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::new(725_000)));
+    assert_eq!(fixture.knowledge.reported_buffer(), Some(Bytes::new(725_000)));
 }
 
 #[test]
@@ -215,15 +234,146 @@ fn the_configured_buffer_size_is_kept() {
     for at in 0..9 {
         fixture.reports(at, "sid=\"a\",ot=v,br=4000,bl=12000");
     }
-    assert_eq!(fixture.knowledge.playout_buffer(), Some(Bytes::from_kb(656)));
+    assert_eq!(fixture.knowledge.buffer_size(), Some(Bytes::from_kb(656)));
 }
 
 #[test]
 fn the_number_of_sessions_is_bounded() {
     let fixture = Fixture::new();
-    for number in 0..1_000 {
-        fixture.reports(0, &format!("sid=\"{number}\",ot=v,br=1"));
-    }
+    let responses: Vec<_> = (0..1_000)
+        .map(|number| fixture.requests(0, &format!("sid=\"{number}\",ot=v,br=1")))
+        .collect();
     assert_eq!(fixture.tracker.state().sessions.len(), MAX_SESSIONS);
     assert_eq!(fixture.kbps(), Some(MAX_SESSIONS as u64));
+    drop(responses);
+    assert_eq!(fixture.kbps(), Some(1));
+}
+
+#[test]
+fn many_sessions_of_one_title_count_once() {
+    let fixture = Fixture::new();
+    let mut responses = Vec::new();
+    for number in 0..8 {
+        let request = MediaRequest {
+            title: name("film.mp4"),
+            set: 0,
+            rate: Some(Bitrate::from_kbps(4_000)),
+            cmcd: Some(cmcd(&format!("sid=\"{number}\",ot=v,br=4000"))),
+        };
+        responses.push(fixture.tracker.begin(&request));
+        assert_eq!(fixture.kbps(), Some(4_000), "{number}");
+    }
+}
+
+#[test]
+fn a_rate_that_the_library_does_not_know_is_not_believed() {
+    let fixture = Fixture::new();
+    let request = MediaRequest {
+        title: name("film.bin"),
+        set: 0,
+        rate: None,
+        cmcd: Some(cmcd("sid=\"a\",ot=v,br=8000,bl=2000")),
+    };
+    drop(fixture.tracker.begin(&request));
+    assert_eq!((fixture.kbps(), fixture.buffered_ms()), (None, Some(2_000)));
+}
+
+#[test]
+fn a_player_that_was_delivered_seconds_ahead_is_not_believed_to_need_media_urgently() {
+    for urgent in ["su", "bs"] {
+        let fixture = Fixture::new();
+        let playback = |after: u64, kilobytes: u64| {
+            let now = fixture.began + Duration::from_secs(after);
+            fixture.tracker.delivered_at(Bytes::from_kb(kilobytes), now);
+            fixture.knowledge.playback().unwrap()
+        };
+        let report = format!("sid=\"a\",ot=v,br=8000,{urgent}");
+        fixture.reports(0, &report);
+        let reported = fixture.tracker.reported().unwrap();
+        assert!(reported > Playback::Playing);
+        // 4.9 s and then 5 s of 8 Mbit/s, within one response.
+        assert_eq!(playback(0, 4_900), reported);
+        assert_eq!(playback(0, 100), Playback::Playing);
+        fixture.reports(0, &report);
+        assert_eq!(fixture.knowledge.playback(), Some(Playback::Playing));
+        assert_eq!(
+            fixture.tracker.reported(),
+            Some(reported),
+            "dashboards show reports"
+        );
+        assert_eq!(playback(2, 0), reported, "3 s are left");
+        // 100 s at twice the rate.
+        let later = (3..103).map(|after| playback(after, 2_000)).collect::<Vec<_>>();
+        assert_eq!(later.last(), Some(&Playback::Playing));
+    }
+}
+
+/// A report in which everything is random, and mostly false.
+fn any_report() -> impl Strategy<Value = Option<String>> {
+    const TYPES: &[&str] = &["m", "a", "v", "av", "i", "c", "tt", "k", "o"];
+    let number = || prop_oneof![Just(0_u64), 0..20_000_u64, 0..20_000_000_u64];
+    let members = (
+        (0..20_u8, select(TYPES), number(), number()),
+        (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
+    );
+    let report = members.prop_map(|((sid, ot, br, bl), (su, bs, has_rate, has_type))| {
+        let mut members = vec![format!("sid=\"{sid}\",bl={bl},dl={bl}")];
+        for (has, member) in [
+            (su, "su".to_owned()),
+            (bs, "bs".to_owned()),
+            (has_rate, format!("br={br}")),
+            (has_type, format!("ot={ot}")),
+        ] {
+            if has {
+                members.push(member);
+            }
+        }
+        members.join(",")
+    });
+    proptest::option::weighted(0.9, report)
+}
+
+proptest! {
+    // Each request: after so many seconds, with this report, for an object, whose response may stay open.
+    #[test]
+    fn whatever_players_report_no_fact_that_raises_a_window_exceeds_that_of_the_same_requests_without_reports(
+        requests in proptest::collection::vec(
+            (0..20_u64, any_report(), 0..4_u64, 0..3_usize, any::<bool>(), 0..20_000_u64),
+            1..60,
+        ),
+    ) {
+        let (reporting, silent) = (Fixture::new(), Fixture::new());
+        let (mut seconds, mut ahead, mut open) = (0, 0.0_f64, Vec::new());
+        for (after, report, title, set, stays, kilobytes) in requests {
+            seconds += after;
+            ahead = (ahead - after as f64).max(0.0);
+            let now = |fixture: &Fixture| fixture.began + Duration::from_secs(seconds);
+            let request = MediaRequest {
+                title: name(&format!("{title}.mpd")),
+                set,
+                // The library knows nothing of the last title.
+                rate: (title < 3).then(|| Bitrate::from_kbps(1_000 * (title + 1) + set as u64)),
+                cmcd: report.as_deref().map(cmcd),
+            };
+            let unreported = MediaRequest { cmcd: None, ..request.clone() };
+            let responses = (
+                reporting.tracker.begin_at(&request, now(&reporting)),
+                silent.tracker.begin_at(&unreported, now(&silent)),
+            );
+            if stays {
+                open.push(responses);
+            } else {
+                drop(responses);
+            }
+            let (rate, without) = (reporting.knowledge.average_rate(), silent.knowledge.average_rate());
+            prop_assert_eq!(rate.is_some(), without.is_some());
+            prop_assert!(rate <= without, "{:?} above {:?}", rate, without);
+            prop_assert_eq!(reporting.knowledge.playout_buffer(), None);
+            reporting.tracker.delivered_at(Bytes::from_kb(kilobytes), now(&reporting));
+            ahead += rate.map_or(0.0, |rate| kilobytes as f64 * 8e3 / rate.as_bits_per_second() as f64);
+            if ahead > URGENT.as_secs_f64() + 0.001 {
+                prop_assert!(reporting.knowledge.playback() <= Some(Playback::Playing));
+            }
+        }
+    }
 }

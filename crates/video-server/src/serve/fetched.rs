@@ -1,0 +1,197 @@
+//! [`FetchedTitles`]: rate of the media that a connection fetches, as the library knows it.
+
+use std::collections::BTreeMap;
+
+use playrate_media::cmcd::{Cmcd, ObjectType};
+use playrate_units::Bitrate;
+
+use crate::http::path::ResourceName;
+
+/// Maximum number of titles that a connection fetches at once, as far as their rates count.
+const MAX_TITLES: usize = 16;
+
+/// Titles that are being fetched on one connection; of those whose responses have ended, the last one.
+///
+/// Every object of a title counts once, at the rate that the library knows. A player's report can lower this
+/// sum and never raise it, since each part of it is at most what the same request adds without a report.
+#[derive(Debug, Default)]
+pub(super) struct FetchedTitles(BTreeMap<ResourceName, FetchedTitle>);
+
+#[derive(Debug, Default)]
+struct FetchedTitle {
+    /// Objects that play together, by set of representations: of each set, the last requested.
+    objects: BTreeMap<usize, FetchedObject>,
+    responses: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FetchedObject {
+    rate: Bitrate,
+    /// Type of the object according to its player.
+    object_type: Option<ObjectType>,
+}
+
+impl FetchedTitles {
+    /// Begins a response of set `set` of `title`, whose rate in the library is `rate`. Returns false if it is
+    /// not counted because there are too many titles.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
+    pub(super) fn begin(
+        &mut self,
+        title: &ResourceName,
+        set: usize,
+        rate: Bitrate,
+        report: Option<&Cmcd>,
+    ) -> bool {
+        self.0
+            .retain(|known, fetched| known == title || fetched.responses > 0);
+        if self.0.len() >= MAX_TITLES && !self.0.contains_key(title) {
+            return false;
+        }
+        let fetched = self.0.entry(title.clone()).or_default();
+        fetched.responses += 1;
+        let object_type = report.and_then(|report| report.object_type);
+        // A player may know better which objects replace each other: it has the languages, for example.
+        fetched
+            .objects
+            .retain(|_, other| !is_replaced(other.object_type, object_type));
+        let reported = report.and_then(|report| report.bitrate);
+        let object = FetchedObject {
+            rate: lowered(rate, reported),
+            object_type,
+        };
+        fetched.objects.insert(set, object);
+        true
+    }
+
+    /// Ends a response of `title`. Returns true if the title is removed: its responses have ended while those
+    /// of others are in progress.
+    pub(super) fn end(&mut self, title: &ResourceName) -> bool {
+        if let Some(fetched) = self.0.get_mut(title) {
+            fetched.responses = fetched.responses.saturating_sub(1);
+        }
+        let others = self
+            .0
+            .iter()
+            .any(|(known, fetched)| known != title && fetched.responses > 0);
+        let ended = self.0.get(title).is_some_and(|fetched| fetched.responses == 0);
+        if others && ended {
+            self.0.remove(title);
+        }
+        others && ended
+    }
+
+    /// Sum of the rates; `None` if no rate is known.
+    pub(super) fn rate(&self) -> Option<Bitrate> {
+        let objects = self.0.values().flat_map(|fetched| fetched.objects.values());
+        let rate: Bitrate = objects.map(|object| object.rate).sum();
+        Some(rate).filter(|&rate| rate > Bitrate::ZERO)
+    }
+}
+
+/// The library's rate, or a player's if that is lower. A reported rate of zero counts as absent: it would
+/// withhold what the library knows.
+fn lowered(rate: Bitrate, reported: Option<Bitrate>) -> Bitrate {
+    reported
+        .filter(|&reported| reported > Bitrate::ZERO)
+        .map_or(rate, |reported| reported.min(rate))
+}
+
+/// Returns true if an object of the type `other` does not go on playing beside a new one of the type `new`.
+fn is_replaced(other: Option<ObjectType>, new: Option<ObjectType>) -> bool {
+    let is_muxed = |object| object == Some(ObjectType::Muxed);
+    is_muxed(new) || is_muxed(other) || (other == new && new.is_some_and(is_media))
+}
+
+/// Returns true if objects of this type are played, and so have a rate.
+pub(super) fn is_media(object: ObjectType) -> bool {
+    !matches!(
+        object,
+        ObjectType::Manifest | ObjectType::Initialization | ObjectType::Key
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn name(text: &str) -> ResourceName {
+        ResourceName::from_relative(Path::new(text)).unwrap()
+    }
+
+    fn report(object_type: ObjectType, kbps: Option<u64>) -> Cmcd {
+        let mut report = Cmcd::default();
+        report.object_type = Some(object_type);
+        report.bitrate = kbps.map(Bitrate::from_kbps);
+        report
+    }
+
+    /// The rate in kbit/s after a request for a set of `film.mpd` whose rate is 4 Mbit/s, with `report`.
+    fn kbps(titles: &mut FetchedTitles, set: usize, report: Option<&Cmcd>) -> u64 {
+        assert!(titles.begin(&name("film.mpd"), set, Bitrate::from_mbps(4), report));
+        titles.rate().unwrap().as_bits_per_second() / 1_000
+    }
+
+    #[test]
+    fn a_report_lowers_the_rate_and_never_raises_it() {
+        for (reported, expected) in [
+            (None, 4_000),
+            (Some(3_000), 3_000),
+            (Some(4_001), 4_000),
+            (Some(10_000_000), 4_000),
+            (Some(0), 4_000),
+        ] {
+            let report = report(ObjectType::Video, reported);
+            let mut titles = FetchedTitles::default();
+            assert_eq!(kbps(&mut titles, 0, Some(&report)), expected, "{reported:?}");
+        }
+    }
+
+    #[test]
+    fn no_label_of_an_object_adds_to_its_rate_or_withholds_it() {
+        use ObjectType as Type;
+        let mut titles = FetchedTitles::default();
+        for label in [
+            Type::Manifest,
+            Type::Initialization,
+            Type::Video,
+            Type::Audio,
+            Type::Caption,
+            Type::Key,
+            Type::Other,
+            Type::Muxed,
+        ] {
+            assert_eq!(
+                kbps(&mut titles, 0, Some(&report(label, None))),
+                4_000,
+                "{label:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_object_that_replaces_another_according_to_its_player_takes_its_place() {
+        let (english, french) = (
+            report(ObjectType::Audio, Some(128)),
+            report(ObjectType::Audio, Some(96)),
+        );
+        let mut titles = FetchedTitles::default();
+        assert_eq!(
+            kbps(&mut titles, 0, Some(&report(ObjectType::Video, None))),
+            4_000
+        );
+        assert_eq!(kbps(&mut titles, 1, Some(&english)), 4_128);
+        assert_eq!(kbps(&mut titles, 2, Some(&french)), 4_096);
+        assert_eq!(
+            kbps(&mut titles, 3, None),
+            8_096,
+            "without a report, sets play together"
+        );
+        assert_eq!(
+            kbps(&mut titles, 4, Some(&report(ObjectType::Muxed, None))),
+            4_000
+        );
+        assert_eq!(kbps(&mut titles, 1, Some(&english)), 128);
+    }
+}
