@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -196,10 +197,7 @@ impl Server {
         let crypto = identity.server_config()?;
         let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
         base.crypto = crypto;
-        // A server that is shutting down accepts no clients.
-        if !*self.stop.borrow() {
-            self.endpoint.set_server_config(Some(base.clone()));
-        }
+        self.endpoint.set_server_config(Some(base.clone()));
         Ok(())
     }
 
@@ -238,18 +236,19 @@ impl Server {
         }
     }
 
-    /// Shuts down in order: accepts no new connections, abandons handshakes, informs every client that no more requests
-    /// are accepted (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes the remaining connections after `deadline`.
-    /// Returns true if none remained.
+    /// Shuts down in order: refuses new clients (`CONNECTION_REFUSED`), abandons handshakes, informs every client that
+    /// no more requests are accepted (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes the remaining connections
+    /// after `deadline`. Returns true if none remained.
     ///
     /// Sessions take part through [`Session::accept`], so they must go on being accepted from.
     pub async fn shutdown(&self, deadline: Duration) -> bool {
         self.stop.send_replace(true);
-        self.endpoint.set_server_config(None);
         let runtime = &*self.shared.runtime;
-        let drained = time::timeout(runtime, deadline, self.endpoint.wait_idle())
-            .await
-            .is_ok();
+        let drained = tokio::select! {
+            biased;
+            drained = time::timeout(runtime, deadline, self.endpoint.wait_idle()) => drained.is_ok(),
+            never = self.refuse_clients() => match never {},
+        };
         self.shared.clients.lift_windows();
         self.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
         if !drained {
@@ -257,6 +256,16 @@ impl Server {
             let _ = time::timeout(runtime, Duration::from_secs(1), self.endpoint.wait_idle()).await;
         }
         drained
+    }
+
+    /// Refuses all clients that want to connect, so that none of them waits for an answer.
+    async fn refuse_clients(&self) -> Infallible {
+        while let Some(incoming) = self.endpoint.accept().await {
+            tracing::debug!(peer = %incoming.remote_address(), "refused a client: the server is shutting down");
+            incoming.refuse();
+        }
+        // The endpoint is closed, and refuses clients itself.
+        std::future::pending().await
     }
 }
 
@@ -285,6 +294,10 @@ impl Incoming {
     /// ([`Server::shutdown`]).
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
         let Self { quinn, setup } = self;
+        if *setup.stop.borrow() {
+            quinn.refuse();
+            return Err(ConnectionLost::ClosedHere);
+        }
         let shared = Arc::clone(&setup.shared);
         let transport = shared.options.transport.to_quinn();
         let mut transport = transport.map_err(|error| ConnectionLost::broken(&error))?;

@@ -69,7 +69,7 @@ async fn an_exchange_with_a_client_that_reads_nothing_is_reset() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn shutdown_lets_a_response_end_and_accepts_no_further_request() {
+async fn shutdown_lets_a_response_end_and_refuses_further_requests_and_clients() {
     let big = payload(3_000_000);
     let rig = big_rig(|_| {}, big.clone());
     // Most of the response is still to come when the shutdown begins.
@@ -89,6 +89,9 @@ async fn shutdown_lets_a_response_end_and_accepts_no_further_request() {
         matches!(error, ExchangeError::GoingAway | ExchangeError::Cancelled { .. }),
         "{error}"
     );
+    // An answer, not the end of a timeout.
+    let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
+    assert!(error.to_string().contains("refused"), "{error}");
     while let Some(chunk) = body.chunk().await.unwrap() {
         got.extend_from_slice(&chunk);
     }
