@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -22,7 +23,8 @@ const EXHAUSTED: Duration = Duration::from_secs(10);
 /// A library and its HTTP settings. HTTP/3, HTTP/2 and HTTP/1.1 share one, so their answers are the same.
 #[derive(Debug)]
 pub struct Site {
-    pub(crate) library: Library,
+    /// Replaced when the media directory has been read again.
+    pub(crate) library: RwLock<Arc<Library>>,
     /// Origins whose pages may read responses.
     pub(crate) cors: Option<Cors>,
     /// Clock for `Date` fields; without it none is sent.
@@ -123,9 +125,14 @@ impl ResourceBody {
 }
 
 impl Site {
-    /// The library of this site.
-    pub fn library(&self) -> &Library {
-        &self.library
+    /// The library from which requests are answered now.
+    pub fn library(&self) -> Arc<Library> {
+        Arc::clone(&self.library.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Answers further requests from `library`. Responses in progress are not affected.
+    pub(crate) fn set_library(&self, library: Library) {
+        *self.library.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(library);
     }
 
     /// Answers a request. The content of the request is ignored.
@@ -174,7 +181,7 @@ impl Site {
         };
         let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
         let name = stripped.unwrap_or(name);
-        match self.library.open(&name) {
+        match self.library().open(&name) {
             Ok(Some(resource)) => {
                 let answer = represent(method, request.headers(), &resource.info, now);
                 (answer, Some((name, resource)))

@@ -29,7 +29,7 @@ pub(super) fn announcement(
     let _ = writeln!(
         text,
         "Serving {} and {} of {} over HTTP/3{}",
-        counted(library.titles().count() + library.packaged().len(), "title"),
+        counted(library.title_count(), "title"),
         counted(library.other_files(), "other file"),
         options.media.display(),
         if options.no_tcp {

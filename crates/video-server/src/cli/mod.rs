@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
 mod announce;
+mod certificate;
 mod config;
 mod controllers;
 mod descriptors;
@@ -10,10 +11,12 @@ mod load;
 mod logging;
 mod metrics;
 mod qlog;
+mod rescan;
 mod serve;
 mod signals;
 mod state;
 mod tcp;
+mod watch;
 
 use std::ffi::OsString;
 use std::fmt;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use playrate_transport::{
-    BindError, ControllerChoice, EndpointError, Identity, Server, ServerOptions, TransportOptions,
+    BindError, ControllerChoice, EndpointError, Server, ServerOptions, TransportOptions,
 };
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
@@ -20,8 +20,10 @@ use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
 use super::announce::{announcement, counted};
+use super::certificate::{self, identity};
 use super::metrics::{self, Dashboard, Metrics};
 use super::qlog::Qlog;
+use super::rescan::Rescans;
 use super::signals::{Signal, Signals};
 use super::tcp::{self, ListenError, TcpServer};
 use super::{Failure, descriptors, load, logging, print, state};
@@ -49,10 +51,14 @@ pub(super) struct ServeOptions {
     #[arg(long)]
     pub(super) no_tcp: bool,
 
-    /// Do not start if a title in the directory cannot be played, or a manifest cannot be used; otherwise these are
-    /// logged, and served as any other file
+    /// Do not start if a title in the directory cannot be played, or a manifest cannot be used, and keep the previous
+    /// titles if one comes later; otherwise these are logged, and served as any other file
     #[arg(long)]
     strict: bool,
+
+    /// Do not watch the directory for changes: it is read again on SIGHUP only
+    #[arg(long)]
+    no_watch: bool,
 
     /// Origins whose pages may read responses (CORS), separated by commas; * for all
     #[arg(long, value_name = "ORIGINS")]
@@ -77,7 +83,7 @@ pub(super) struct ServeOptions {
 
     /// PEM private key of the certificate
     #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
 
     /// Size of the players' buffers, such as 656kB, for controllers that use it
     #[arg(long, value_name = "SIZE")]
@@ -222,7 +228,7 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
     let Prepared { library, arms, .. } = prepare(arguments, true)?;
     let mut found = format!(
         "{} and {} in {}, {}",
-        counted(library.titles().count() + library.packaged().len(), "title"),
+        counted(library.title_count(), "title"),
         counted(library.other_files(), "other file"),
         arguments.media.display(),
         arguments.controller
@@ -260,37 +266,6 @@ fn arms(arguments: &ServeOptions) -> Result<Option<Arms>, Failure> {
             arguments.media.display()
         ))),
     }
-}
-
-/// Reads certificate and key again, for connections from now on. An unusable certificate changes nothing.
-fn reload(arguments: &ServeOptions, server: &VideoServer, tcp: Option<&TcpServer>) {
-    if arguments.cert.is_none() {
-        tracing::warn!("SIGHUP: no --cert to read again; the certificate was generated for this run");
-        return;
-    }
-    let renewed = identity(arguments).and_then(|identity| {
-        server.set_identity(&identity).map_err(Failure::input)?;
-        tcp.map_or(Ok(()), |tcp| tcp.set_identity(&identity))
-            .map_err(Failure::input)?;
-        Ok(identity.pin())
-    });
-    match renewed {
-        Ok(pin) => tracing::info!(%pin, "SIGHUP: new connections get the new certificate"),
-        Err(error) => tracing::error!(%error, "SIGHUP: the previous certificate stays in use"),
-    }
-}
-
-fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
-    if let (Some(certificate), Some(key)) = (&arguments.cert, &arguments.key) {
-        return Identity::from_pem_files(certificate, key)
-            .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
-            .map_err(Failure::Input);
-    }
-    let names: Vec<_> = specific(arguments.listen)
-        .map(|ip| ip.to_string())
-        .into_iter()
-        .collect();
-    Identity::development(&names).map_err(Failure::run)
 }
 
 /// Configured address, if a client can connect to it.
@@ -339,10 +314,16 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     let monitored = dashboard.as_ref().map(Dashboard::address);
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
 
+    let watching = (arguments.strict, !arguments.no_watch);
+    let rescans = Rescans::start(&arguments.media, watching, server.clone()).map_err(Failure::run)?;
+
     let signal = loop {
         match signals.next().await {
             Signal::End(name) => break name,
-            Signal::Reload => reload(arguments, &server, tcp.as_ref()),
+            Signal::Reload => {
+                certificate::reload(arguments, &server, tcp.as_ref());
+                rescans.request();
+            }
         }
     };
     let deadline = duration::display(arguments.drain_timeout);

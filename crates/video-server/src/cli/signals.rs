@@ -5,7 +5,7 @@
 pub(super) enum Signal {
     /// Terminate; the name of the signal.
     End(&'static str),
-    /// Read the certificate again.
+    /// Read the certificate and the media directory again.
     Reload,
 }
 

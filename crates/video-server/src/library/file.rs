@@ -144,6 +144,11 @@ impl OpenFile {
         }
     }
 
+    /// Entity tag of the file at `path`, which is not opened; `None` if there is none.
+    pub(super) fn etag_at(path: &Path) -> io::Result<Option<EntityTag>> {
+        Ok(Self::version_at(path)?.map(|version| version.etag()))
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.version.length
     }

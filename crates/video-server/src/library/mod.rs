@@ -1,18 +1,20 @@
 //! [`Library`]: the titles and files of a server.
 //!
-//! A directory is read once at the start: every `.mp4` and `.m4v` in it is opened and its index read, so that
+//! A directory is read at the start: every `.mp4` and `.m4v` in it is opened and its index read, so that
 //! its average rate is known from then on, and a bad one is logged at once. Of the index only a
-//! [`TitleSummary`] is kept; the frames of a thousand films would not fit.
+//! [`TitleSummary`] is kept; the frames of a thousand films would not fit. [`Library::rescan`] reads the directory
+//! again, and of its titles those that have changed.
 //!
 //! A file is looked up anew for each request, so files added to the directory later are served at once; responses of
 //! one version of it share a descriptor. DASH and HLS manifests are read as well: they tell which files are segments
 //! of which representation, and so the rate of a response. An unusable manifest is logged; its files are served like
 //! any others, without a rate, and so is a title that cannot be read: it may be a copy in progress.
 //!
-//! Titles are not indexed while serving: a title that is new, or has changed since the start, is served as it
-//! is, and its rate is unknown until the next start (the log says so). A file that changes *while a response
+//! Titles are not indexed while a request is answered: a title that is new, or has changed since the directory was
+//! read, is served as it is, and its rate is unknown (the log says so). A file that changes *while a response
 //! reads it* ends that response early: titles are to be replaced by renaming complete files over them.
 
+mod changes;
 mod error;
 mod file;
 mod packaged;
@@ -29,6 +31,7 @@ use bytes::Bytes;
 use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount};
 
+pub use changes::LibraryChanges;
 pub use error::{BadTitle, LibraryError};
 use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
@@ -78,7 +81,7 @@ impl TitleSummary {
 }
 
 /// A title and the version of it that was indexed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Indexed {
     summary: TitleSummary,
     etag: EntityTag,
@@ -90,7 +93,8 @@ struct Indexed {
 pub struct Library {
     /// With all symbolic links resolved.
     directory: Option<PathBuf>,
-    open_files: OpenFiles,
+    /// Shared with the libraries that it was read again from, so that a version of a file has one descriptor.
+    open_files: Arc<OpenFiles>,
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
     packaged: PackagedIndex,
@@ -113,19 +117,11 @@ impl Library {
     /// It cannot be read as a directory, holds more than the limits, or holds titles and manifests of which none
     /// can be used; the error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
-        let library = scan::scan(directory)?;
-        for bad in &library.bad_titles {
-            tracing::warn!(
-                error = %bad.error,
-                "a title that cannot be played: its file is served unchanged, its rate is unknown"
-            );
+        let library = scan::scan(directory, &Self::default(), &mut |_| ())?;
+        if library.indexed.is_empty() && library.packaged.titles.is_empty() {
+            return library.strictly();
         }
-        for error in &library.packaged.bad {
-            tracing::warn!(
-                error,
-                "a manifest that cannot be used: its files are served, their rates are unknown"
-            );
-        }
+        library.changes_since(&Self::default()).warn();
         Ok(library)
     }
 
@@ -135,13 +131,30 @@ impl Library {
     /// # Errors
     /// As [`scan`](Self::scan), or if a single title or manifest is bad.
     pub fn scan_strictly(directory: &Path) -> Result<Self, LibraryError> {
-        let library = scan::scan(directory)?;
-        if library.bad_titles.is_empty() && library.packaged.bad.is_empty() {
-            return Ok(library);
+        scan::scan(directory, &Self::default(), &mut |_| ())?.strictly()
+    }
+
+    /// Reads `directory` as it is now. Titles that have not changed keep their summaries, without being read, and
+    /// titles from other sources stay. `visit` is called with the path of each directory before it is listed.
+    /// Nothing is logged of bad titles and manifests; see [`changes_since`](Self::changes_since).
+    ///
+    /// # Errors
+    /// It cannot be read as a directory, or holds more than the limits.
+    pub fn rescan(&self, directory: &Path, visit: &mut dyn FnMut(&Path)) -> Result<Self, LibraryError> {
+        scan::scan(directory, self, visit)
+    }
+
+    /// The same library if all of its titles can be played and all of its manifests be used.
+    ///
+    /// # Errors
+    /// Names those that cannot, with their faults.
+    pub fn strictly(self) -> Result<Self, LibraryError> {
+        if self.bad_titles.is_empty() && self.packaged.bad.is_empty() {
+            return Ok(self);
         }
         Err(LibraryError::BadTitles {
-            titles: library.bad_titles,
-            manifests: library.packaged.bad,
+            titles: self.bad_titles,
+            manifests: self.packaged.bad,
         })
     }
 
@@ -200,6 +213,11 @@ impl Library {
         &self.bad_titles
     }
 
+    /// Number of titles, files and packaged ones.
+    pub fn title_count(&self) -> usize {
+        self.indexed.len() + self.packaged.titles.len()
+    }
+
     /// Number of files that were not titles when the directory was read.
     pub fn other_files(&self) -> usize {
         self.other_files
@@ -233,7 +251,10 @@ impl Library {
         let rate = self.indexed.get(name).and_then(|indexed| {
             let same = indexed.etag == etag;
             if !same {
-                tracing::warn!(title = %name, "changed since it was indexed: its rate is unknown until a restart");
+                tracing::warn!(
+                    title = %name,
+                    "changed since it was indexed: its rate is unknown until the directory is read again"
+                );
             }
             same.then_some(indexed.summary.average_rate)
         });

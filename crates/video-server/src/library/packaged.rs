@@ -13,7 +13,7 @@ use playrate_units::{Bitrate, Bytes};
 use crate::http::path::ResourceName;
 
 /// A title in representations, as one manifest names them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackagedTitle {
     /// The manifest that players are given.

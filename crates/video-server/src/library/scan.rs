@@ -1,16 +1,17 @@
-//! Reads a media directory at the start.
+//! Reads a media directory, for the first time or again.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Segment, Title};
 
-use super::file::{OpenFile, OpenFiles};
+use super::file::OpenFile;
 use super::packaged::{self, Cut};
-use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary};
+use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary, is_absence};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -21,7 +22,13 @@ const ENTRIES: usize = 1_000_000;
 /// Maximum number of indexed titles. A summary takes about 300 bytes, and reading an index some milliseconds.
 const TITLES: usize = 100_000;
 
-pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
+/// Reads `directory`; what has not changed since `previous` was read is taken from there. `visit` gets each directory
+/// before it is listed.
+pub(super) fn scan(
+    directory: &Path,
+    previous: &Library,
+    visit: &mut dyn FnMut(&Path),
+) -> Result<Library, LibraryError> {
     let unreadable = |error| LibraryError::Unreadable {
         path: directory.to_owned(),
         error,
@@ -32,11 +39,12 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
     }
     let mut walk = Walk {
         root: &root,
+        visit,
         entries: 0,
         found: Vec::new(),
     };
     walk.below(&root, DEPTH, false)?;
-    let mut indexed = BTreeMap::new();
+    let mut indexed = previous.titles_of_sources();
     let mut bad = Vec::new();
     let mut other_files = 0;
     let mut manifests = Vec::new();
@@ -66,6 +74,11 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
                 what: "titles",
             });
         }
+        // What a manifest may name is read again: its segments are kept for the files of manifests alone.
+        if !packaged && let Some(unchanged) = previous.unchanged(&name, &path) {
+            indexed.insert(name, unchanged);
+            continue;
+        }
         match index(&path) {
             Ok((title, segments)) => {
                 if packaged {
@@ -81,28 +94,41 @@ pub(super) fn scan(directory: &Path) -> Result<Library, LibraryError> {
         }
     }
     let packaged = packaged::read(&root, manifests, &cuts);
-    let has_none = indexed.is_empty() && packaged.titles.is_empty();
-    if has_none && !(bad.is_empty() && packaged.bad.is_empty()) {
-        return Err(LibraryError::BadTitles {
-            titles: bad,
-            manifests: packaged.bad,
-        });
-    }
     Ok(Library {
         directory: Some(root),
-        open_files: OpenFiles::default(),
+        open_files: Arc::clone(&previous.open_files),
         indexed,
-        sources: BTreeMap::new(),
+        sources: previous.sources.clone(),
         packaged,
         bad_titles: bad,
         other_files,
     })
 }
 
+impl Library {
+    /// Entries of the titles that are not files.
+    fn titles_of_sources(&self) -> BTreeMap<ResourceName, Indexed> {
+        let of_sources = self
+            .indexed
+            .iter()
+            .filter(|(name, _)| self.sources.contains_key(*name));
+        of_sources
+            .map(|(name, indexed)| (name.clone(), indexed.clone()))
+            .collect()
+    }
+
+    /// Entry of the title `name`, if the file at `path` is the version that was indexed.
+    fn unchanged(&self, name: &ResourceName, path: &Path) -> Option<Indexed> {
+        let known = self.indexed.get(name)?;
+        let etag = OpenFile::etag_at(path).ok()??;
+        (etag == known.etag).then(|| known.clone())
+    }
+}
+
 fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
     // The version is taken before the index is read: if the file changes in between, the two differ later on.
-    let version = OpenFile::open(path).map_err(|error| MediaError::from(error).in_file(path))?;
-    let etag = version.map(|file| file.etag()).ok_or_else(|| {
+    let version = OpenFile::etag_at(path).map_err(|error| MediaError::from(error).in_file(path))?;
+    let etag = version.ok_or_else(|| {
         let gone = io::Error::from(io::ErrorKind::NotFound);
         MediaError::from(gone).in_file(path)
     })?;
@@ -145,6 +171,7 @@ struct Found {
 
 struct Walk<'a> {
     root: &'a Path,
+    visit: &'a mut dyn FnMut(&Path),
     entries: usize,
     found: Vec<Found>,
 }
@@ -161,7 +188,11 @@ impl Walk<'_> {
                 path: path.clone(),
                 error,
             };
-            let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
+            let kind = match fs::symlink_metadata(&path) {
+                // It was removed or renamed meanwhile.
+                Err(error) if is_absence(&error) => continue,
+                found => found.map_err(unreadable)?.file_type(),
+            };
             if kind.is_dir() {
                 directories.push(path);
             } else if kind.is_file() || (kind.is_symlink() && self.leads_to_a_file(&path)) {
@@ -187,7 +218,12 @@ impl Walk<'_> {
             error,
         };
         let mut paths = Vec::new();
-        for entry in fs::read_dir(directory).map_err(unreadable)? {
+        (self.visit)(directory);
+        let entries = match fs::read_dir(directory) {
+            Err(error) if is_absence(&error) && directory != self.root => return Ok(paths),
+            entries => entries.map_err(unreadable)?,
+        };
+        for entry in entries {
             self.entries += 1;
             if self.entries > ENTRIES {
                 return Err(self.too_large(ENTRIES, "files and directories"));

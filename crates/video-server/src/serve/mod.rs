@@ -31,7 +31,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use playrate_transport::{ClientTotals, ControllerChoice, EndpointError, Identity, Server, time};
@@ -159,7 +159,7 @@ impl VideoServer {
     pub fn start(transport: Server, runtime: Arc<dyn Runtime>, library: Library, settings: Settings) -> Self {
         let (alive, tasks) = mpsc::channel(1);
         let site = Site {
-            library,
+            library: RwLock::new(Arc::new(library)),
             cors: settings.cors.clone(),
             wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
@@ -197,9 +197,14 @@ impl VideoServer {
         self.transport.local_addr()
     }
 
-    /// The library that it serves.
-    pub fn library(&self) -> &Library {
+    /// The library that it serves now.
+    pub fn library(&self) -> Arc<Library> {
         self.context.site.library()
+    }
+
+    /// Serves `library` from now on. Responses in progress are not affected.
+    pub fn set_library(&self, library: Library) {
+        self.context.site.set_library(library);
     }
 
     /// The site, for serving it over other versions of HTTP.

@@ -9,6 +9,7 @@ mod metrics;
 mod process;
 mod qlog;
 mod reload;
+mod rescan;
 mod serving;
 mod state;
 #[cfg(unix)]

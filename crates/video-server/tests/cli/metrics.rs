@@ -26,7 +26,7 @@ fn address(serving: &Serving) -> SocketAddr {
 }
 
 /// One request over HTTP/1.1: the head of the response and its body.
-fn request(serving: &Serving, line: &str) -> (String, String) {
+pub(crate) fn request(serving: &Serving, line: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address(serving)).unwrap();
     write!(
         stream,
@@ -45,7 +45,7 @@ fn connections(serving: &Serving) -> Value {
 }
 
 /// The value of a line of `/metrics` that begins with `name`.
-fn metric(metrics: &str, name: &str) -> u64 {
+pub(crate) fn metric(metrics: &str, name: &str) -> u64 {
     let line = metrics.lines().find(|line| line.starts_with(name));
     let line = line.unwrap_or_else(|| panic!("{name} is missing in {metrics}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()

@@ -216,13 +216,13 @@ impl Collector for ServerCollector {
         )?;
         put(
             "unplayable_titles",
-            "Titles of the media directory that could not be read at the start.",
+            "Titles of the media directory that cannot be played.",
             None,
             &gauge(self.server.library().bad_titles().len()),
         )?;
         put(
             "unusable_manifests",
-            "Manifests of the media directory that could not be used at the start.",
+            "Manifests of the media directory that cannot be used.",
             None,
             &gauge(self.server.library().bad_manifests().len()),
         )?;

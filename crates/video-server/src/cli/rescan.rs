@@ -1,0 +1,157 @@
+//! Reads the media directory again: on SIGHUP, and when it has changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use quinn::{Runtime, TokioRuntime};
+use video_server::library::{Library, LibraryError};
+use video_server::serve::VideoServer;
+
+use super::watch::Watch;
+
+/// Time without a change after which the directory is read again: a copy in progress changes its file all the time.
+const QUIET: Duration = Duration::from_secs(1);
+/// Longest time for which changes that go on put off the reading.
+const LONGEST_DELAY: Duration = Duration::from_secs(30);
+/// Least time between two readings, as a multiple of the time that the last one took.
+const REST: u32 = 10;
+
+/// Reason to read the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The operator asks for it.
+    Request,
+    /// Something in it has changed.
+    Change,
+}
+
+/// Thread that reads the media directory again. It runs until the process ends.
+#[derive(Debug)]
+pub(super) struct Rescans {
+    sender: Sender<Reason>,
+}
+
+impl Rescans {
+    /// Starts the thread for `directory`, which `server` serves. If `strict`, a reading with a bad title or manifest
+    /// changes nothing. If `watched`, every change in the directory causes a reading.
+    ///
+    /// # Errors
+    /// There is no further thread.
+    pub(super) fn start(
+        directory: &Path,
+        (strict, watched): (bool, bool),
+        server: VideoServer,
+    ) -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let watch = watched.then(|| Watch::start(sender.clone())).transpose();
+        let watch = watch.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot watch the media directory: it is read again on SIGHUP only");
+            None
+        });
+        let rescanner = Rescanner {
+            directory: directory.to_owned(),
+            strict,
+            server,
+            watch,
+            rest_until: TokioRuntime.now(),
+        };
+        let thread = std::thread::Builder::new().name("media-library".to_owned());
+        thread.spawn(move || rescanner.run(&receiver))?;
+        Ok(Self { sender })
+    }
+
+    /// Has the directory read at once.
+    pub(super) fn request(&self) {
+        // The receiver lives as long as the process.
+        let _ = self.sender.send(Reason::Request);
+    }
+}
+
+struct Rescanner {
+    directory: PathBuf,
+    strict: bool,
+    server: VideoServer,
+    watch: Option<Watch>,
+    /// Earliest time of the next reading that nobody asked for.
+    rest_until: Instant,
+}
+
+impl Rescanner {
+    fn run(mut self, reasons: &Receiver<Reason>) {
+        if self.watch.is_some() {
+            // Watches every directory, and finds what has changed since the start.
+            self.read(Reason::Change);
+        }
+        while let Ok(first) = reasons.recv() {
+            let reason = self.settle(first, reasons);
+            self.read(reason);
+        }
+    }
+
+    /// Waits after a change until no other one follows, or somebody asks.
+    fn settle(&self, first: Reason, reasons: &Receiver<Reason>) -> Reason {
+        let began = TokioRuntime.now();
+        let earliest = self.rest_until.max(began + QUIET);
+        let latest = self.rest_until.max(began + LONGEST_DELAY);
+        let (mut reason, mut due) = (first, earliest);
+        while reason == Reason::Change {
+            match reasons.recv_timeout(due.saturating_duration_since(TokioRuntime.now())) {
+                Ok(Reason::Change) => due = latest.min(due.max(TokioRuntime.now() + QUIET)),
+                Ok(Reason::Request) => reason = Reason::Request,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        reason
+    }
+
+    /// Reads the directory and has the server use what it finds.
+    fn read(&mut self, reason: Reason) {
+        let began = TokioRuntime.now();
+        let earlier = self.server.library();
+        let found = earlier
+            .rescan(&self.directory, &mut |directory| {
+                if let Some(watch) = &mut self.watch {
+                    watch.add(directory);
+                }
+            })
+            .and_then(|library| self.check(library));
+        match found {
+            Ok(library) => {
+                report(&library, &earlier, reason);
+                self.server.set_library(library);
+            }
+            Err(error) => {
+                tracing::error!(%error, "the media directory was read again: the previous titles stay in use");
+            }
+        }
+        let ended = TokioRuntime.now();
+        self.rest_until = ended + ended.saturating_duration_since(began) * REST;
+    }
+
+    fn check(&self, library: Library) -> Result<Library, LibraryError> {
+        if self.strict {
+            library.strictly()
+        } else {
+            Ok(library)
+        }
+    }
+}
+
+/// Logs the differences between two readings.
+fn report(library: &Library, earlier: &Library, reason: Reason) {
+    let changes = library.changes_since(earlier);
+    changes.warn();
+    if changes.is_empty() && reason == Reason::Change {
+        return;
+    }
+    tracing::info!(
+        titles = library.title_count(),
+        added = changes.added,
+        changed = changes.changed,
+        removed = changes.removed,
+        unplayable_titles = library.bad_titles().len(),
+        unusable_manifests = library.bad_manifests().len(),
+        "the media directory was read again"
+    );
+}

@@ -1,0 +1,214 @@
+//! [`LibraryChanges`]: differences between two readings of a media directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::{BadTitle, EntityTag, Library, PackagedTitle};
+use crate::http::path::ResourceName;
+
+/// Differences between a library and an earlier one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LibraryChanges<'a> {
+    /// Number of titles that the earlier one did not have.
+    pub added: usize,
+    /// Number of titles whose files, or whose manifests' representations, are others now.
+    pub changed: usize,
+    /// Number of titles that only the earlier one has.
+    pub removed: usize,
+    /// Titles that cannot be played and were not among those before.
+    pub bad_titles: Vec<&'a BadTitle>,
+    /// Messages about manifests that cannot be used, without those from before.
+    pub bad_manifests: Vec<&'a str>,
+    /// Number of bad titles and manifests that are gone or good now.
+    pub repaired: usize,
+}
+
+impl Library {
+    /// Differences between this library and `earlier`.
+    pub fn changes_since<'a>(&'a self, earlier: &Self) -> LibraryChanges<'a> {
+        let (before, now) = (versions(earlier), versions(self));
+        let is_new = |name: &&&ResourceName| !before.contains_key(*name);
+        let is_changed = |(name, version): &(&&ResourceName, &Version<'_>)| {
+            before.get(*name).is_some_and(|before| before != *version)
+        };
+        let (bad_before, bad_now) = (bad_paths(earlier), bad_paths(self));
+        let (manifests_before, manifests_now) = (bad_manifests(earlier), bad_manifests(self));
+        LibraryChanges {
+            added: now.keys().filter(is_new).count(),
+            changed: now.iter().filter(is_changed).count(),
+            removed: before.keys().filter(|name| !now.contains_key(*name)).count(),
+            bad_titles: {
+                let is_new = |bad: &&BadTitle| !bad_before.contains(&*bad.path);
+                self.bad_titles.iter().filter(is_new).collect()
+            },
+            bad_manifests: {
+                let is_new = |bad: &&str| !manifests_before.contains(*bad);
+                manifests_now.iter().copied().filter(is_new).collect()
+            },
+            repaired: bad_before.difference(&bad_now).count()
+                + manifests_before.difference(&manifests_now).count(),
+        }
+    }
+}
+
+impl LibraryChanges<'_> {
+    /// Returns true if titles and faults are the same.
+    pub fn is_empty(&self) -> bool {
+        self.added + self.changed + self.removed + self.repaired == 0
+            && self.bad_titles.is_empty()
+            && self.bad_manifests.is_empty()
+    }
+
+    /// Logs the new faults.
+    pub fn warn(&self) {
+        for bad in &self.bad_titles {
+            tracing::warn!(
+                error = %bad.error,
+                "a title that cannot be played: its file is served unchanged, its rate is unknown"
+            );
+        }
+        for error in &self.bad_manifests {
+            tracing::warn!(
+                error,
+                "a manifest that cannot be used: its files are served, their rates are unknown"
+            );
+        }
+    }
+}
+
+/// Part of a title that differs between two versions of it.
+#[derive(PartialEq)]
+enum Version<'a> {
+    File(&'a EntityTag),
+    Packaged(&'a PackagedTitle),
+}
+
+/// Versions of all titles. A manifest has the name of no title that is a file.
+fn versions(library: &Library) -> BTreeMap<&ResourceName, Version<'_>> {
+    let files = library.indexed.iter();
+    let files = files.map(|(name, indexed)| (name, Version::File(&indexed.etag)));
+    let packaged = library.packaged.titles.iter();
+    let packaged = packaged.map(|title| (&title.manifest, Version::Packaged(title)));
+    files.chain(packaged).collect()
+}
+
+fn bad_paths(library: &Library) -> BTreeSet<&Path> {
+    library.bad_titles.iter().map(|bad| &*bad.path).collect()
+}
+
+fn bad_manifests(library: &Library) -> BTreeSet<&str> {
+    library.packaged.bad.iter().map(String::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use playrate_media::MemorySource;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn fixture() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/fixtures/fragmented.mp4")
+    }
+
+    fn directory() -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::copy(fixture(), directory.path().join("film.mp4")).unwrap();
+        directory
+    }
+
+    fn again(library: &Library, directory: &TempDir) -> Library {
+        library.rescan(directory.path(), &mut |_| ()).unwrap()
+    }
+
+    fn counts(changes: &LibraryChanges<'_>) -> [usize; 6] {
+        let (titles, manifests) = (changes.bad_titles.len(), changes.bad_manifests.len());
+        let LibraryChanges {
+            added,
+            changed,
+            removed,
+            repaired,
+            ..
+        } = *changes;
+        [added, changed, removed, titles, manifests, repaired]
+    }
+
+    #[test]
+    fn a_title_that_has_not_changed_is_not_read_again() {
+        let directory = directory();
+        let path = directory.path().join("film.mp4");
+        let library = Library::scan(directory.path()).unwrap();
+        // The same version, as far as its properties tell.
+        let metadata = fs::metadata(&path).unwrap();
+        fs::write(&path, vec![0; usize::try_from(metadata.len()).unwrap()]).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(metadata.modified().unwrap()).unwrap();
+        let same = again(&library, &directory);
+        assert!(same.changes_since(&library).is_empty());
+        assert_eq!(same.title_count(), 1);
+        // What the file holds now shows as soon as it looks new.
+        fs::write(&path, "x").unwrap();
+        let read = again(&same, &directory);
+        assert_eq!(counts(&read.changes_since(&same)), [0, 0, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn every_kind_of_change_is_counted_once() {
+        let directory = directory();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("bad.mp4"), "x").unwrap();
+        fs::write(path("bad.m3u8"), "x").unwrap();
+        let first = Library::scan(directory.path()).unwrap();
+        fs::rename(path("film.mp4"), path("renamed.mp4")).unwrap();
+        let second = again(&first, &directory);
+        assert_eq!(counts(&second.changes_since(&first)), [1, 0, 1, 0, 0, 0]);
+        fs::remove_file(path("bad.m3u8")).unwrap();
+        fs::copy(fixture(), path("bad.mp4")).unwrap();
+        let third = again(&second, &directory);
+        assert_eq!(counts(&third.changes_since(&second)), [1, 0, 0, 0, 0, 2]);
+        fs::copy(fixture(), path("new")).unwrap();
+        fs::rename(path("new"), path("bad.mp4")).unwrap();
+        fs::write(path("worse.mp4"), "x").unwrap();
+        fs::write(path("worse.mpd"), "x").unwrap();
+        let fourth = again(&third, &directory);
+        assert_eq!(counts(&fourth.changes_since(&third)), [0, 1, 0, 1, 1, 0]);
+        assert!(fourth.strictly().is_err());
+    }
+
+    #[test]
+    fn a_packaged_title_changes_with_its_segments() {
+        let directory = directory();
+        let playlist =
+            "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\na.m4s\n#EXTINF:3,\nb.m4s\n#EXT-X-ENDLIST\n";
+        fs::write(directory.path().join("list.m3u8"), playlist).unwrap();
+        fs::write(directory.path().join("a.m4s"), [0; 1_000]).unwrap();
+        let before = Library::scan(directory.path()).unwrap();
+        fs::write(directory.path().join("b.m4s"), [0; 5_000]).unwrap();
+        let after = again(&before, &directory);
+        assert_eq!(counts(&after.changes_since(&before)), [0, 1, 0, 0, 0, 0]);
+        assert_eq!(after.packaged()[0].representations[0].missing, 0);
+    }
+
+    #[test]
+    fn titles_from_memory_stay_and_every_directory_is_visited() {
+        let directory = directory();
+        fs::create_dir_all(directory.path().join("a/b")).unwrap();
+        let source = MemorySource::new(fs::read(fixture()).unwrap()).unwrap();
+        let library = Library::scan(directory.path()).unwrap();
+        let library = library.with_source("built-in.mp4", Arc::new(source)).unwrap();
+        fs::remove_file(directory.path().join("film.mp4")).unwrap();
+        let mut visited = Vec::new();
+        let visit = &mut |directory: &Path| visited.push(directory.to_owned());
+        let after = library.rescan(directory.path(), visit).unwrap();
+        let names: Vec<_> = after.titles().map(|(name, _)| name.as_str().to_owned()).collect();
+        assert_eq!(names, ["built-in.mp4"]);
+        let root = directory.path().canonicalize().unwrap();
+        assert_eq!(visited, [root.clone(), root.join("a"), root.join("a/b")]);
+        assert!(after.open(after.titles().next().unwrap().0).unwrap().is_some());
+    }
+}

@@ -1,0 +1,174 @@
+//! Titles come, change and go while the server runs.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use http::HeaderMap;
+use playrate_transport::Connection;
+use tempfile::TempDir;
+
+use crate::metrics::{metric, request};
+use crate::process::{Serving, assert_contains, fixture, sleep};
+
+const FILM: &str = "progressive-moov-first.mp4";
+const OTHER_FILM: &str = "fragmented-dash.mp4";
+
+/// A media directory with a title.
+fn directory() -> TempDir {
+    let media = tempfile::tempdir().unwrap();
+    put(FILM, &media.path().join("film.mp4"));
+    media
+}
+
+/// Renames a copy of the fixture `name` to `path`, so that it is there whole.
+fn put(name: &str, path: &Path) {
+    let copy = path.with_file_name(".copy");
+    fs::copy(fixture(name), &copy).unwrap();
+    fs::rename(copy, path).unwrap();
+}
+
+fn serve(media: &TempDir, more: &[&str]) -> Serving {
+    Serving::start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat())
+}
+
+/// The rate of `path` in kbit/s, if the server knows one: CMSD tells it.
+async fn rate(connection: &Connection, path: &str) -> Option<u64> {
+    let mut fields = HeaderMap::new();
+    fields.insert("cmcd-request", "bl=1000".parse().unwrap());
+    let (response, _) = connection.get_range(path, 0, Some(0), fields).await.unwrap();
+    let about = response.headers().get("cmsd-static")?.to_str().unwrap();
+    let rate = about.split(',').find_map(|pair| pair.strip_prefix("br="))?;
+    Some(rate.parse().unwrap())
+}
+
+/// Waits until `look` is true, at most 20 s.
+async fn until(what: &str, look: impl AsyncFn() -> bool) {
+    for _ in 0..200 {
+        if look().await {
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("never: {what}");
+}
+
+/// Numbers of unplayable titles and unusable manifests.
+fn bad(serving: &Serving) -> (u64, u64) {
+    let metrics = request(serving, "GET /metrics").1;
+    (
+        metric(&metrics, "playrate_unplayable_titles"),
+        metric(&metrics, "playrate_unusable_manifests"),
+    )
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
+    let media = directory();
+    let long = media.path().join("long.bin");
+    fs::write(&long, vec![7; 8 << 20]).unwrap();
+    let serving = serve(&media, &[]);
+    let connection = serving.connect().await;
+    let first = rate(&connection, "/film.mp4").await.unwrap();
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    body.chunk().await.unwrap().unwrap();
+
+    fs::remove_file(long).unwrap();
+    fs::create_dir_all(media.path().join("new/films")).unwrap();
+    put(OTHER_FILM, &media.path().join("new/films/later.mp4"));
+    put(OTHER_FILM, &media.path().join("film.mp4"));
+    until("the titles' rates are known", async || {
+        rate(&connection, "/new/films/later.mp4").await.is_some()
+            && rate(&connection, "/film.mp4")
+                .await
+                .is_some_and(|rate| rate != first)
+    })
+    .await;
+    // The directory is watched since it was found.
+    put(FILM, &media.path().join("new/films/last.mp4"));
+    until("the rate of a title in a new directory is known", async || {
+        rate(&connection, "/new/films/last.mp4").await == Some(first)
+    })
+    .await;
+    fs::remove_file(media.path().join("film.mp4")).unwrap();
+    // Long enough for one more reading.
+    sleep(Duration::from_secs(3)).await;
+    while body.chunk().await.unwrap().is_some() {}
+    assert_eq!(body.received(), 8 << 20, "of a file that is gone");
+    connection.close();
+    sleep(Duration::from_millis(300)).await;
+    let log = serving.stop();
+    let read = ["read again", "added=1 changed=1 removed=0", "removed=1"];
+    assert_contains(&log, &read);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
+    let media = directory();
+    let serving = serve(&media, &[]);
+    let connection = serving.connect().await;
+    let whole = fs::read(fixture(FILM)).unwrap();
+    let (begin, end) = whole.split_at(whole.len() / 2);
+    let mut file = File::create(media.path().join("copy.mp4")).unwrap();
+    file.write_all(begin).unwrap();
+    // The copy pauses for longer than the server waits.
+    until("half of a title is unplayable", async || bad(&serving) == (1, 0)).await;
+    assert_eq!(rate(&connection, "/copy.mp4").await, None);
+    file.write_all(end).unwrap();
+    drop(file);
+    until("the whole of it is playable", async || bad(&serving) == (0, 0)).await;
+    let film = rate(&connection, "/film.mp4").await.unwrap();
+    assert_eq!(rate(&connection, "/copy.mp4").await, Some(film));
+
+    fs::write(media.path().join("film.mpd"), "<MPD>").unwrap();
+    until("half of a manifest is unusable", async || bad(&serving) == (0, 1)).await;
+    fs::remove_file(media.path().join("film.mpd")).unwrap();
+    until("it is gone", async || bad(&serving) == (0, 0)).await;
+    connection.close();
+    sleep(Duration::from_millis(300)).await;
+    assert_eq!(serving.stop().matches("cannot be played").count(), 1);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
+    let media = directory();
+    let serving = serve(&media, &["--no-watch"]);
+    let connection = serving.connect().await;
+    put(OTHER_FILM, &media.path().join("later.mp4"));
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(rate(&connection, "/later.mp4").await, None);
+    serving.signal("HUP");
+    until("the new title is known", async || {
+        rate(&connection, "/later.mp4").await.is_some()
+    })
+    .await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
+    let media = directory();
+    let serving = serve(&media, &["--no-watch", "--strict"]);
+    let connection = serving.connect().await;
+    put(OTHER_FILM, &media.path().join("good.mp4"));
+    fs::write(media.path().join("broken.mp4"), "x").unwrap();
+    serving.signal("HUP");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(rate(&connection, "/good.mp4").await, None);
+    assert!(rate(&connection, "/film.mp4").await.is_some());
+    assert_eq!(bad(&serving), (0, 0));
+    fs::remove_file(media.path().join("broken.mp4")).unwrap();
+    serving.signal("HUP");
+    until("the new title is known", async || {
+        rate(&connection, "/good.mp4").await.is_some()
+    })
+    .await;
+    connection.close();
+    sleep(Duration::from_millis(300)).await;
+    let log = serving.stop();
+    assert_contains(&log, &["broken.mp4", "the previous titles stay in use"]);
+}
