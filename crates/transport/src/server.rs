@@ -26,14 +26,14 @@
 //! ```
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use quinn::{AsyncUdpSocket, Runtime};
 use tokio::sync::watch;
 
-use crate::endpoint::{BindError, udp_socket};
+use crate::endpoint::udp_socket;
 use crate::error::{ConnectionLost, EndpointError, H3_NO_ERROR};
 use crate::options::TransportOptions;
 use crate::quic::var_int;
@@ -49,11 +49,13 @@ mod activity;
 mod clients;
 mod exchange;
 mod keys;
+mod routing;
 mod session;
 
 pub use clients::{ClientTotals, Refusal};
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
+pub use routing::{Datagram, DatagramRouter, Succession};
 pub use session::Session;
 
 /// Options of a server's connections.
@@ -65,6 +67,8 @@ pub struct ServerOptions {
     /// Secret that outlives the process: a server that is started again with the same one resets the connections that
     /// it lost, and accepts the tokens that it gave out. `None`: keys for this endpoint alone.
     pub endpoint_key: Option<EndpointKey>,
+    /// Place of this process among those that have the same endpoint key and socket.
+    pub succession: Succession,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
     /// Longest time that a handshake, and then a request, may take to arrive.
@@ -95,6 +99,7 @@ impl ServerOptions {
         Self {
             identity,
             endpoint_key: None,
+            succession: Succession::default(),
             transport: TransportOptions::server(),
             request_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(300),
@@ -126,6 +131,7 @@ impl ServerState {
 #[derive(Clone, Debug)]
 pub struct Server {
     endpoint: quinn::Endpoint,
+    router: Option<Arc<DatagramRouter>>,
     shared: Arc<ServerState>,
     stop: Arc<watch::Sender<bool>>,
 }
@@ -134,15 +140,19 @@ impl Server {
     /// A server on `socket`: a UDP socket, or one in a simulation.
     pub fn new(
         runtime: Arc<dyn Runtime>,
-        socket: Arc<dyn AsyncUdpSocket>,
+        mut socket: Arc<dyn AsyncUdpSocket>,
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
+        let mut router = None;
         let mut base = quinn::ServerConfig::with_crypto(options.identity.server_config()?);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
         let mut endpoint = options.transport.to_endpoint()?;
         if let Some(key) = &options.endpoint_key {
             let keys = EndpointKeys::derive(key).map_err(|_| EndpointError::Key)?;
-            keys.install(&mut endpoint, &mut base);
+            let connection_ids = keys.install(options.succession.process, &mut endpoint, &mut base);
+            let dividing = DatagramRouter::new(socket, connection_ids, options.succession.older.clone());
+            router = Some(Arc::clone(&dividing));
+            socket = dividing;
         }
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             endpoint,
@@ -152,6 +162,7 @@ impl Server {
         )?;
         Ok(Self {
             endpoint,
+            router,
             shared: Arc::new(ServerState {
                 runtime,
                 clients: Clients::new(&options),
@@ -168,10 +179,22 @@ impl Server {
         runtime: Arc<dyn Runtime>,
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
-        let socket = runtime
-            .wrap_udp_socket(udp_socket(address)?)
-            .map_err(|source| BindError::Other { address, source })?;
+        Self::on_socket(udp_socket(address)?, runtime, options)
+    }
+
+    /// A server on a bound UDP `socket`.
+    pub fn on_socket(
+        socket: UdpSocket,
+        runtime: Arc<dyn Runtime>,
+        options: ServerOptions,
+    ) -> Result<Self, EndpointError> {
+        let socket = runtime.wrap_udp_socket(socket)?;
         Self::new(ReceivingRuntime::wrap(runtime), socket, options)
+    }
+
+    /// Routes of its datagrams to and from other processes on the same socket; `None` without an endpoint key.
+    pub fn router(&self) -> Option<&Arc<DatagramRouter>> {
+        self.router.as_ref()
     }
 
     /// Address and port that it listens on.
@@ -182,6 +205,11 @@ impl Server {
     /// Connections open now, those that are being set up or taken down included.
     pub fn open_connections(&self) -> usize {
         self.endpoint.open_connections()
+    }
+
+    /// Waits until no connection is open.
+    pub async fn idle(&self) {
+        self.endpoint.wait_idle().await;
     }
 
     /// Totals of the decisions on clients up to now.

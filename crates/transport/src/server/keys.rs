@@ -14,8 +14,8 @@ use ring::{hkdf, hmac};
 /// Least time between two stateless resets: 1,000 in a second. quinn's 20 ms would have the clients of a busy server
 /// wait for seconds. A reset is smaller than the packet that it answers, so it amplifies nothing.
 const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
-/// Random bytes at the beginning of a connection ID.
-const ID_RANDOM: usize = 8;
+/// Bytes at the beginning of a connection ID that the HMAC covers: the number of the process, and random ones.
+const ID_MARKED: usize = 8;
 /// Bytes of the HMAC that follow them.
 const ID_MAC: usize = 8;
 
@@ -76,30 +76,54 @@ impl EndpointKeys {
         })
     }
 
-    /// Uses the keys for an endpoint and its connections.
-    pub(super) fn install(self, endpoint: &mut EndpointConfig, server: &mut quinn::ServerConfig) {
-        let connection_ids = self.connection_ids;
+    /// The generator of connection IDs for the process of this number.
+    pub(super) fn connection_ids(&self, process: u8) -> MarkedConnectionIds {
+        MarkedConnectionIds {
+            process,
+            key: self.connection_ids.clone(),
+        }
+    }
+
+    /// Uses the keys for an endpoint and its connections, whose IDs begin with `process`. Returns their generator.
+    pub(super) fn install(
+        self,
+        process: u8,
+        endpoint: &mut EndpointConfig,
+        server: &mut quinn::ServerConfig,
+    ) -> MarkedConnectionIds {
+        let connection_ids = self.connection_ids(process);
+        let generator = connection_ids.clone();
         endpoint
             .reset_key(Arc::new(self.reset))
-            .cid_generator(move || Box::new(MarkedConnectionIds(connection_ids.clone())))
+            .cid_generator(move || Box::new(generator.clone()))
             .min_reset_interval(MIN_RESET_INTERVAL);
         server.token_key(self.token);
+        connection_ids
     }
 }
 
-/// Connection IDs that only the server makes: random bytes and an HMAC-SHA256 over them, cut to as many bytes.
+/// Connection IDs that only the server makes: the number of its process, random bytes, and an HMAC-SHA256 over these,
+/// cut to as many bytes.
 ///
 /// A packet with a valid ID of no connection is answered with that ID's reset token, so no peer may find out an ID that
 /// it was not given, and none is issued twice. quinn's own generator has 24 random bits and a hash that is not
 /// cryptographic, which does for keys that change with every process. These IDs are 8 bytes longer than its, which each
 /// packet from a client carries.
-#[derive(Debug)]
-struct MarkedConnectionIds(hmac::Key);
+#[derive(Clone, Debug)]
+pub(super) struct MarkedConnectionIds {
+    process: u8,
+    key: hmac::Key,
+}
 
 impl MarkedConnectionIds {
-    fn mac(&self, random: &[u8]) -> [u8; ID_MAC] {
+    /// First byte of the IDs, which says which process of the server issued them.
+    pub(super) fn process(&self) -> u8 {
+        self.process
+    }
+
+    fn mac(&self, marked: &[u8]) -> [u8; ID_MAC] {
         let mut mac = [0; ID_MAC];
-        for (to, from) in mac.iter_mut().zip(hmac::sign(&self.0, random).as_ref()) {
+        for (to, from) in mac.iter_mut().zip(hmac::sign(&self.key, marked).as_ref()) {
             *to = *from;
         }
         mac
@@ -108,22 +132,23 @@ impl MarkedConnectionIds {
 
 impl ConnectionIdGenerator for MarkedConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
-        let random = RandomConnectionIdGenerator::new(ID_RANDOM).generate_cid();
-        let mac = self.mac(&random);
-        ConnectionId::new(&[&random[..], &mac].concat())
+        let random = RandomConnectionIdGenerator::new(ID_MARKED - 1).generate_cid();
+        let marked = [&[self.process], &random[..]].concat();
+        let mac = self.mac(&marked);
+        ConnectionId::new(&[&marked[..], &mac].concat())
     }
 
     fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
-        let (random, mac) = id.split_at_checked(ID_RANDOM).ok_or(InvalidCid)?;
+        let (marked, mac) = id.split_at_checked(ID_MARKED).ok_or(InvalidCid)?;
         let mac: [u8; ID_MAC] = mac.try_into().map_err(|_| InvalidCid)?;
         // As integers, which takes the same time wherever they differ.
-        (u64::from_ne_bytes(mac) == u64::from_ne_bytes(self.mac(random)))
+        (u64::from_ne_bytes(mac) == u64::from_ne_bytes(self.mac(marked)))
             .then_some(())
             .ok_or(InvalidCid)
     }
 
     fn cid_len(&self) -> usize {
-        ID_RANDOM + ID_MAC
+        ID_MARKED + ID_MAC
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {

@@ -1,7 +1,7 @@
 //! A server on a free port that answers with a closure, and a client for it.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response};
 use playrate_transport::{
     Arrival, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
-    ExchangeError, Identity, Server, ServerOptions, Target, Trust, time,
+    ExchangeError, Identity, Server, ServerOptions, Target, Trust, time, udp_socket,
 };
 use playrate_units::Bytes as Size;
 use quinn::Runtime;
@@ -74,10 +74,23 @@ pub(crate) fn rig_at(
     change: impl FnOnce(&mut ServerOptions),
     handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
 ) -> Rig {
+    rig_on(udp_socket(address).unwrap(), identity, choices, (change, handle))
+}
+
+/// A server on a bound socket.
+pub(crate) fn rig_on(
+    socket: UdpSocket,
+    identity: Identity,
+    choices: &[&str],
+    (change, handle): (
+        impl FnOnce(&mut ServerOptions),
+        impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
+    ),
+) -> Rig {
     let runtime = runtime();
     let mut options = ServerOptions::new(identity.clone());
     change(&mut options);
-    let server = Server::bind(address, Arc::clone(&runtime), options).unwrap();
+    let server = Server::on_socket(socket, Arc::clone(&runtime), options).unwrap();
     let choices: Vec<ControllerChoice> = choices.iter().map(|choice| choice.parse().unwrap()).collect();
     let (outcomes, controls) = (Outcomes::default(), Arc::<Mutex<Vec<_>>>::default());
     runtime.spawn(Box::pin({

@@ -7,6 +7,12 @@ mod certificate;
 mod config;
 mod controllers;
 mod descriptors;
+#[cfg(target_os = "linux")]
+mod handover;
+#[cfg(not(target_os = "linux"))]
+#[path = "handover/elsewhere.rs"]
+mod handover;
+mod listen;
 mod load;
 mod logging;
 mod metrics;

@@ -1,7 +1,7 @@
 //! The command `video-server serve`.
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use playrate_transport::{
-    BindError, ControllerChoice, EndpointError, Server, ServerOptions, TransportOptions,
-};
+use playrate_transport::{ControllerChoice, ServerOptions, TransportOptions};
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
@@ -21,16 +19,17 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
-use super::metrics::{self, Dashboard, Metrics};
+use super::handover::Handover;
+use super::listen::listen;
+use super::metrics::{Dashboard, Metrics};
 use super::qlog::Qlog;
 use super::rescan::Rescans;
 use super::signals::{Signal, Signals};
-use super::tcp::{self, ListenError, TcpServer};
+use super::tcp::TcpServer;
 use super::{Failure, descriptors, load, logging, print, state};
-use tokio::net::TcpListener;
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
-const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
+pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeOptions {
@@ -89,9 +88,10 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "SIZE")]
     playout_buffer: Option<Bytes>,
 
-    /// Directory of this server alone, for a key with which it recognizes its clients after a restart
+    /// Directory of this server alone, for a key with which it recognizes its clients after a restart. A server that is
+    /// started with the directory and address of a running one takes over its port
     #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    pub(super) state: Option<PathBuf>,
 
     /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
     /// one over HTTP/3, or is refused
@@ -122,7 +122,7 @@ pub(super) struct ServeOptions {
     /// Address of metrics for Prometheus (/metrics) and a page of live connections (/), such as
     /// 127.0.0.1:9433, over HTTP without TLS: keep it private
     #[arg(long, value_name = "ADDR")]
-    metrics: Option<SocketAddr>,
+    pub(super) metrics: Option<SocketAddr>,
 
     /// Directory for qlog files of the HTTP/3 connections' congestion control
     #[arg(long, value_name = "DIR")]
@@ -285,52 +285,93 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     } = prepared;
     let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
-    let (transport, listener) = listen(arguments, &runtime, &options)?;
+    let qlog = qlog(arguments)?;
+    let mut listening = listen(arguments, &runtime, &options)?;
     let mut settings = Settings::new(arguments.controller.clone());
     settings.arms = arms;
     settings.playout_buffer = arguments.playout_buffer;
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.cors);
     let seen = Arc::new(Metrics::default());
-    let monitoring = arguments.metrics.map(metrics::listen).transpose()?;
-    let qlog = qlog(arguments)?;
-    if monitoring.is_some() {
+    if listening.metrics.is_some() {
         settings.observers.push(Arc::clone(&seen) as _);
     }
-    if let Some(qlog) = &qlog {
-        settings.observers.push(Arc::clone(qlog) as _);
-    }
+    settings
+        .observers
+        .extend(qlog.as_ref().map(|qlog| Arc::clone(qlog) as _));
     settings.limits = arguments.load.limits();
     settings.processor_time = load::PROCESSOR_TIME;
-    let server = VideoServer::start(transport, runtime, library, settings);
-    let dashboard = monitoring
+    let offered = listening.offered().map_err(Failure::run)?;
+    let server = VideoServer::start(listening.server, runtime, library, settings);
+    let dashboard = listening
+        .metrics
         .map(|listener| Dashboard::start(listener, seen, server.clone()))
         .transpose()
         .map_err(Failure::run)?;
-    let tcp = listener
+    let tcp = listening
+        .tcp
         .map(|listener| TcpServer::start(listener, &server, &options))
         .transpose()
         .map_err(Failure::input)?;
-    let monitored = dashboard.as_ref().map(Dashboard::address);
-    print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
-
     let watching = (arguments.strict, !arguments.no_watch);
     let rescans = Rescans::start(&arguments.media, watching, server.clone()).map_err(Failure::run)?;
-
-    let signal = loop {
-        match signals.next().await {
-            Signal::End(name) => break name,
-            Signal::Reload => {
-                certificate::reload(arguments, &server, tcp.as_ref());
-                rescans.request();
+    let monitored = dashboard.as_ref().map(Dashboard::address);
+    let mut handover = Handover::new(listening.older);
+    if let (Some(directory), Some(offered)) = (&arguments.state, offered) {
+        let stops = (
+            tcp.as_ref().map(TcpServer::stop),
+            dashboard.as_ref().map(Dashboard::stop),
+        );
+        handover.offer(directory, offered, move || {
+            if let Some(tcp) = &stops.0 {
+                tcp.send_replace(true);
             }
+            if let Some(dashboard) = &stops.1 {
+                dashboard.abort();
+            }
+        });
+    }
+    print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
+
+    let reason = loop {
+        tokio::select! {
+            biased;
+            signal = signals.next() => match signal {
+                Signal::End(name) => break name,
+                Signal::Reload => {
+                    certificate::reload(arguments, &server, tcp.as_ref());
+                    rescans.request();
+                }
+            },
+            () = handover.over(&server, tcp.as_ref()) => break "another process has taken over",
         }
     };
-    let deadline = duration::display(arguments.drain_timeout);
-    tracing::info!(signal, %deadline, "shutting down; a second signal ends it at once");
+    tracing::info!(
+        reason,
+        deadline = %duration::display(arguments.drain_timeout),
+        "shutting down; a second signal ends it at once"
+    );
+    handover.close_tcp();
+    let drained = shut_down(&server, tcp.as_ref(), arguments.drain_timeout, signals).await;
+    if let Some(qlog) = qlog {
+        qlog.finish();
+    }
+    drained
+}
+
+/// Lets responses end within `deadline`, or until a further signal.
+///
+/// # Errors
+/// Some were aborted.
+async fn shut_down(
+    server: &VideoServer,
+    tcp: Option<&TcpServer>,
+    deadline: Duration,
+    mut signals: Signals,
+) -> Result<(), Failure> {
     let shutdown = async |deadline| {
         let tcp = async {
-            match &tcp {
+            match tcp {
                 Some(tcp) => tcp.shutdown(deadline).await,
                 None => 0,
             }
@@ -339,15 +380,12 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     };
     let (report, cut_over_tcp) = tokio::select! {
         biased;
-        report = shutdown(arguments.drain_timeout) => report,
+        report = shutdown(deadline) => report,
         signal = signals.end() => {
             tracing::warn!(signal, "shutting down at once");
             shutdown(Duration::ZERO).await
         }
     };
-    if let Some(qlog) = qlog {
-        qlog.finish();
-    }
     let cut = report.cut.saturating_add(cut_over_tcp);
     tracing::info!(
         drained = report.drained,
@@ -380,54 +418,4 @@ fn qlog(arguments: &ServeOptions) -> Result<Option<Arc<Qlog>>, Failure> {
 #[expect(clippy::disallowed_methods, reason = "this is where the real date comes in")]
 fn wall_clock() -> SystemTime {
     SystemTime::now()
-}
-
-/// Number of attempts to find a port that is free for both UDP and TCP, if any port will do.
-const TRIES: usize = 16;
-
-/// Opens the UDP endpoint and, unless disabled, TCP on the same port.
-fn listen(
-    arguments: &ServeOptions,
-    runtime: &Arc<dyn Runtime>,
-    options: &ServerOptions,
-) -> Result<(Server, Option<TcpListener>), Failure> {
-    let any_port = arguments.listen.is_some_and(|address| address.port() == 0);
-    let mut tries = if any_port { TRIES } else { 1 };
-    loop {
-        let server = listen_on_udp(arguments.listen, runtime, options)?;
-        if arguments.no_tcp {
-            return Ok((server, None));
-        }
-        tries -= 1;
-        match tcp::listen(server.local_addr().map_err(Failure::run)?) {
-            Ok(listener) => return Ok((server, Some(listener))),
-            Err(ListenError::InUse { .. }) if tries > 0 => {}
-            Err(error) => return Err(Failure::Input(anyhow::Error::new(error).context("--listen"))),
-        }
-    }
-}
-
-fn listen_on_udp(
-    wanted: Option<SocketAddr>,
-    runtime: &Arc<dyn Runtime>,
-    options: &ServerOptions,
-) -> Result<Server, Failure> {
-    let bind = |address| Server::bind(address, Arc::clone(runtime), options.clone());
-    let bound = match wanted {
-        Some(address) => bind(address),
-        None => match bind(DEFAULT_LISTEN) {
-            Err(EndpointError::Bind(BindError::Other { source, .. })) => {
-                let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_LISTEN.port());
-                tracing::warn!(error = %source, "no IPv6 on this machine: listening on {address} only");
-                bind(address)
-            }
-            bound => bound,
-        },
-    };
-    bound.map_err(|error| match error {
-        EndpointError::Bind(_) => Failure::Input(anyhow::Error::new(error).context("--listen")),
-        EndpointError::Options(_) => Failure::Input(anyhow::Error::new(error).context("--send-window")),
-        EndpointError::Tls(_) => Failure::input(error),
-        other => Failure::run(other),
-    })
 }

@@ -235,6 +235,11 @@ impl VideoServer {
         self.transport.open_connections()
     }
 
+    /// Waits until no connection is open.
+    pub async fn idle(&self) {
+        self.transport.idle().await;
+    }
+
     /// States of the connections whose handshake is done, the oldest first.
     pub fn connections(&self) -> Vec<ConnectionState> {
         let (now, arms) = (self.context.runtime.now(), self.context.settings.arms.as_ref());

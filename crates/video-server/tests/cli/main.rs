@@ -5,6 +5,8 @@ mod bad_input;
 mod config;
 #[cfg(target_os = "linux")]
 mod descriptors;
+#[cfg(target_os = "linux")]
+mod handover;
 mod metrics;
 mod process;
 mod qlog;

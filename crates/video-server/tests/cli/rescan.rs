@@ -67,15 +67,15 @@ fn bad(serving: &Serving) -> (u64, u64) {
 #[tokio::test]
 async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
     let media = directory();
-    let long = media.path().join("long.bin");
-    fs::write(&long, vec![7; 8 << 20]).unwrap();
+    let removed = media.path().join("long.bin");
+    fs::write(&removed, vec![7; 8 << 20]).unwrap();
     let serving = serve(&media, &[]);
     let connection = serving.connect().await;
     let first = rate(&connection, "/film.mp4").await.unwrap();
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
     body.chunk().await.unwrap().unwrap();
 
-    fs::remove_file(long).unwrap();
+    fs::remove_file(removed).unwrap();
     fs::create_dir_all(media.path().join("new/films")).unwrap();
     put(OTHER_FILM, &media.path().join("new/films/later.mp4"));
     put(OTHER_FILM, &media.path().join("film.mp4"));
@@ -120,8 +120,8 @@ async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
     file.write_all(end).unwrap();
     drop(file);
     until("the whole of it is playable", async || bad(&serving) == (0, 0)).await;
-    let film = rate(&connection, "/film.mp4").await.unwrap();
-    assert_eq!(rate(&connection, "/copy.mp4").await, Some(film));
+    let same = rate(&connection, "/film.mp4").await.unwrap();
+    assert_eq!(rate(&connection, "/copy.mp4").await, Some(same));
 
     fs::write(media.path().join("film.mpd"), "<MPD>").unwrap();
     until("half of a manifest is unusable", async || bad(&serving) == (0, 1)).await;

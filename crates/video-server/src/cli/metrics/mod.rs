@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use video_server::serve::VideoServer;
 
 use super::Failure;
@@ -44,6 +44,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 pub(super) struct Dashboard {
     address: SocketAddr,
     _accepting: JoinSet<()>,
+    stop: AbortHandle,
 }
 
 /// Opens the socket for [`Dashboard::start`].
@@ -80,7 +81,7 @@ impl Dashboard {
             server,
         });
         let mut accepting = JoinSet::new();
-        accepting.spawn(async move {
+        let stop = accepting.spawn(async move {
             let mut acceptor = Acceptor::new(listener, "metrics", CONNECTIONS);
             acceptor
                 .run(|stream, _| serve(stream, Arc::clone(&context)))
@@ -89,7 +90,13 @@ impl Dashboard {
         Ok(Self {
             address,
             _accepting: accepting,
+            stop,
         })
+    }
+
+    /// Ends it, with its connections.
+    pub(super) fn stop(&self) -> AbortHandle {
+        self.stop.clone()
     }
 
     /// Address on which it listens.

@@ -106,6 +106,16 @@ impl TcpServer {
         Ok(())
     }
 
+    /// A switch: once it is true, neither connections nor further requests are accepted.
+    pub(super) fn stop(&self) -> watch::Sender<bool> {
+        self.stop.clone()
+    }
+
+    /// Waits until no connections are accepted, and the last one has ended.
+    pub(super) async fn idle(&self) {
+        self.accepting.lock().await.join_next().await;
+    }
+
     /// Stops accepting connections and requests, waits for responses, and aborts those that have not ended
     /// after `deadline`. Returns the number of aborted responses.
     pub(super) async fn shutdown(&self, deadline: Duration) -> u64 {

@@ -1,0 +1,67 @@
+//! Systems other than Linux, where no process can take over the port of another one.
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+
+use playrate_transport::{DatagramRouter, Succession};
+use video_server::serve::VideoServer;
+
+use super::tcp::TcpServer;
+
+pub(super) enum Predecessor {}
+
+impl Predecessor {
+    #[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
+    pub(super) fn find(_: &Path) -> anyhow::Result<Option<Self>> {
+        Ok(None)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        match *self {}
+    }
+
+    pub(super) fn process_id(&self) -> u32 {
+        match *self {}
+    }
+
+    pub(super) fn take_tcp(&mut self) -> Option<TcpListener> {
+        match *self {}
+    }
+
+    pub(super) fn take_metrics(&mut self, _: SocketAddr) -> Option<TcpListener> {
+        match *self {}
+    }
+
+    pub(super) fn take(self) -> anyhow::Result<(UdpSocket, Succession, Older)> {
+        match self {}
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Older {}
+
+pub(super) struct Offered {
+    pub(super) process: u8,
+    pub(super) address: SocketAddr,
+    pub(super) udp: UdpSocket,
+    pub(super) tcp: Option<TcpListener>,
+    pub(super) metrics: Option<TcpListener>,
+    pub(super) router: Arc<DatagramRouter>,
+}
+
+pub(super) struct Handover;
+
+impl Handover {
+    pub(super) fn new(_: Option<Older>) -> Self {
+        Self
+    }
+
+    pub(super) fn offer(&mut self, _: &Path, _: Offered, _: impl Fn() + Send + 'static) {}
+
+    pub(super) fn close_tcp(&self) {}
+
+    pub(super) async fn over(&mut self, _: &VideoServer, _: Option<&TcpServer>) {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,253 @@
+//! Hands the port over to a further process of the same server, so that a restart interrupts no session.
+//!
+//! A server with `--state DIR` listens on the Unix socket `DIR/handover`. One that is started with the same directory
+//! and address finds it there, and receives the older one's sockets (`SCM_RIGHTS`, unix(7)): new clients are its own
+//! from then on. It forwards the datagrams for connections of the older process over the same Unix connection
+//! ([`DatagramRouter`](playrate_transport::DatagramRouter)); that process answers them through the UDP socket, and ends
+//! with its last connection. Connections over TCP stay where they were accepted.
+//!
+//! In order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
+//! over](Predecessor::take), the older one stops reading its UDP socket and confirms, datagrams follow. If the newer
+//! process ends, the older one reads its socket again and can be taken over anew.
+
+mod offer;
+mod wire;
+
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use playrate_transport::{Datagram, Succession};
+use tokio::sync::{mpsc, watch};
+use video_server::serve::VideoServer;
+
+use offer::Offer;
+pub(super) use offer::Offered;
+use wire::Greeting;
+
+use super::tcp::TcpServer;
+
+/// Name of the Unix socket in the directory of `--state`.
+const SOCKET: &str = "handover";
+/// Longest time that the other process may take for an answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// Line with which the newer process takes over.
+const TAKE: &str = "take\n";
+/// Line with which the older one confirms it.
+const TAKEN: &str = "taken\n";
+/// Number of datagrams that wait between socket and endpoint at most.
+const WAITING_DATAGRAMS: usize = 4_096;
+
+/// A process of this server that still has the port.
+pub(super) struct Predecessor {
+    greeting: Greeting,
+    udp: UdpSocket,
+    tcp: Option<TcpListener>,
+    metrics: Option<TcpListener>,
+    stream: UnixStream,
+}
+
+impl Predecessor {
+    /// Finds the process that offers its sockets in `directory`, if there is one.
+    ///
+    /// # Errors
+    /// It does not answer, or is of a version that this one cannot take over from.
+    pub(super) fn find(directory: &Path) -> anyhow::Result<Option<Self>> {
+        let path = directory.join(SOCKET);
+        let stream = match UnixStream::connect(&path) {
+            Ok(stream) => stream,
+            Err(error) => match error.kind() {
+                // Nothing was offered, or by a process that is gone.
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => return Ok(None),
+                _ => return Err(error).with_context(|| format!("--state: {}", path.display())),
+            },
+        };
+        let found = Self::greeted(stream).with_context(|| {
+            format!(
+                "--state {}: cannot take over from the server that runs with this directory; stop it first",
+                directory.display()
+            )
+        });
+        found.map(Some)
+    }
+
+    fn greeted(stream: UnixStream) -> anyhow::Result<Self> {
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+        let (greeting, sockets) = Greeting::receive(&stream)?;
+        let mut sockets = sockets.into_iter();
+        let mut next = |is_there: bool| {
+            let socket = if is_there { sockets.next() } else { return Ok(None) };
+            socket.map(Some).ok_or_else(|| anyhow!("a socket is missing"))
+        };
+        let udp = next(true)?.map(UdpSocket::from);
+        let tcp = next(greeting.has_tcp)?.map(TcpListener::from);
+        let metrics = next(greeting.has_metrics)?.map(TcpListener::from);
+        Ok(Self {
+            udp: udp.context("the UDP socket is missing")?,
+            greeting,
+            tcp,
+            metrics,
+            stream,
+        })
+    }
+
+    /// Address and port of the server.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.greeting.address
+    }
+
+    /// Number of the operating system for the process.
+    pub(super) fn process_id(&self) -> u32 {
+        self.greeting.process_id
+    }
+
+    /// Its TCP socket, if it listened on one.
+    pub(super) fn take_tcp(&mut self) -> Option<TcpListener> {
+        self.tcp.take()
+    }
+
+    /// Its socket for metrics, if it listened on `address`.
+    pub(super) fn take_metrics(&mut self, address: SocketAddr) -> Option<TcpListener> {
+        let is_same = |socket: &TcpListener| socket.local_addr().is_ok_and(|local| local == address);
+        self.metrics.take_if(|socket| is_same(socket))
+    }
+
+    /// Takes over: it accepts no further clients. Returns its UDP socket, the succession for a server on that, and the
+    /// process, which goes on with its connections.
+    ///
+    /// # Errors
+    /// It does not confirm. It then goes on as before.
+    pub(super) fn take(self) -> anyhow::Result<(UdpSocket, Succession, Older)> {
+        let Self {
+            greeting,
+            udp,
+            stream,
+            ..
+        } = self;
+        (&stream).write_all(TAKE.as_bytes())?;
+        let mut answer = String::new();
+        let mut reader = BufReader::new((&stream).take(TAKEN.len() as u64));
+        reader.read_line(&mut answer)?;
+        if answer != TAKEN {
+            return Err(anyhow!("it ended meanwhile"));
+        }
+        let (older, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
+        let mut succession = Succession::default();
+        succession.process = greeting.process.wrapping_add(1);
+        succession.older = Some(older);
+        Ok((udp, succession, Older::start(stream, datagrams)?))
+    }
+}
+
+/// An older process, which goes on with its connections.
+#[derive(Debug)]
+pub(super) struct Older {
+    ended: watch::Receiver<bool>,
+}
+
+impl Older {
+    /// Forwards `datagrams` to the process, until it ends.
+    fn start(stream: UnixStream, mut datagrams: mpsc::Receiver<Datagram>) -> io::Result<Self> {
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(None)?;
+        let reading = stream.try_clone()?;
+        let thread = std::thread::Builder::new().name("handover-send".to_owned());
+        thread.spawn(move || {
+            let mut writer = BufWriter::new(stream);
+            while let Some(datagram) = datagrams.blocking_recv() {
+                let mut written = wire::write(&mut writer, &datagram);
+                while let (Ok(()), Ok(more)) = (&written, datagrams.try_recv()) {
+                    written = wire::write(&mut writer, &more);
+                }
+                if written.and_then(|()| writer.flush()).is_err() {
+                    // The process has ended. Its connections are lost, and this one's endpoint resets them.
+                    return;
+                }
+            }
+        })?;
+        let (ending, ended) = watch::channel(false);
+        let thread = std::thread::Builder::new().name("handover-end".to_owned());
+        thread.spawn(move || {
+            // It sends nothing more, so this returns when it has ended.
+            let _ = (&reading).read(&mut [0]);
+            tracing::info!("the process that served before has ended");
+            ending.send_replace(true);
+        })?;
+        Ok(Self { ended })
+    }
+
+    /// Waits until the process has ended.
+    pub(super) async fn ended(&mut self) {
+        // An error says that the thread is gone, with the process.
+        let _ = self.ended.wait_for(|&ended| ended).await;
+    }
+}
+
+/// Place of this process between an older and a newer one.
+#[derive(Debug)]
+pub(super) struct Handover {
+    older: Option<Older>,
+    offer: Option<Offer>,
+    /// True once the log says that a newer process has taken over.
+    is_logged: bool,
+}
+
+impl Handover {
+    /// The place after `older`, before any newer process.
+    pub(super) fn new(older: Option<Older>) -> Self {
+        Self {
+            older,
+            offer: None,
+            is_logged: false,
+        }
+    }
+
+    /// Offers what is `offered` to processes that look in `directory`. `stop_accepting` ends the accepting of
+    /// connections over TCP.
+    pub(super) fn offer(
+        &mut self,
+        directory: &Path,
+        offered: Offered,
+        stop_accepting: impl Fn() + Send + 'static,
+    ) {
+        match Offer::start(directory, offered, stop_accepting) {
+            Ok(offer) => self.offer = Some(offer),
+            Err(error) => tracing::warn!(
+                directory = %directory.display(),
+                %error,
+                "no other process can take over the port: a restart will interrupt sessions"
+            ),
+        }
+    }
+
+    /// Closes the TCP socket, of which this holds a second descriptor.
+    pub(super) fn close_tcp(&self) {
+        if let Some(offer) = &self.offer {
+            offer.withdraw_tcp();
+        }
+    }
+
+    /// Waits until a newer process has taken over, and the last connection of this one has ended. Until the older one
+    /// has ended as well, datagrams for it pass through this one.
+    pub(super) async fn over(&mut self, server: &VideoServer, tcp: Option<&TcpServer>) {
+        match &mut self.offer {
+            Some(offer) => offer.taken().await,
+            None => std::future::pending().await,
+        }
+        if !self.is_logged {
+            tracing::info!("another process has taken over the port: this one ends with its last connection");
+            self.is_logged = true;
+        }
+        server.idle().await;
+        if let Some(tcp) = tcp {
+            tcp.idle().await;
+        }
+        if let Some(older) = &mut self.older {
+            older.ended().await;
+        }
+    }
+}

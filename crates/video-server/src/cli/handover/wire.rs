@@ -1,0 +1,245 @@
+//! What two processes of a server send each other over their Unix connection.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use anyhow::{Context as _, anyhow};
+use playrate_transport::Datagram;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde_json::{Value, json};
+
+/// Version of the messages.
+const VERSION: u64 = 1;
+/// Number of sockets in a greeting at most.
+const SOCKETS: usize = 3;
+/// Bytes of a greeting at most.
+const GREETING: usize = 1_000;
+
+/// First message of the older process, as one line of JSON. The UDP socket comes with it, then those for TCP and for
+/// metrics, if there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Greeting {
+    /// Number of the operating system for the process.
+    pub(super) process_id: u32,
+    /// First byte of its connection IDs.
+    pub(super) process: u8,
+    /// Address of its UDP socket.
+    pub(super) address: SocketAddr,
+    pub(super) has_tcp: bool,
+    pub(super) has_metrics: bool,
+}
+
+impl Greeting {
+    /// Sends the greeting with `sockets`.
+    pub(super) fn send(&self, stream: &UnixStream, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let line = json!({
+            "version": VERSION,
+            "process_id": self.process_id,
+            "process": self.process,
+            "address": self.address.to_string(),
+            "tcp": self.has_tcp,
+            "metrics": self.has_metrics,
+        });
+        let line = format!("{line}\n");
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(sockets)) {
+            return Err(io::Error::other("too many sockets"));
+        }
+        let contents = [IoSlice::new(line.as_bytes())];
+        let sent = sendmsg(stream, &contents, &mut control, SendFlags::NOSIGNAL)?;
+        if sent < line.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        Ok(())
+    }
+
+    /// Receives a greeting with its sockets.
+    pub(super) fn receive(stream: &UnixStream) -> anyhow::Result<(Self, Vec<OwnedFd>)> {
+        let mut contents = [0; GREETING];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = recvmsg(
+            stream,
+            &mut [IoSliceMut::new(&mut contents)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+        .context("no answer")?;
+        let mut sockets = Vec::new();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(more) = message {
+                sockets.extend(more);
+            }
+        }
+        let line = contents.get(..received.bytes).unwrap_or_default();
+        let value: Value = serde_json::from_slice(line).context("an answer that is none")?;
+        let greeting = Self::read(&value).ok_or_else(|| anyhow!("it is of another version"))?;
+        Ok((greeting, sockets))
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let number = |key: &str| value.get(key)?.as_u64();
+        let is_true = |key: &str| value.get(key)?.as_bool();
+        (number("version")? == VERSION).then_some(())?;
+        Some(Self {
+            process_id: number("process_id")?.try_into().ok()?,
+            process: number("process")?.try_into().ok()?,
+            address: value.get("address")?.as_str()?.parse().ok()?,
+            has_tcp: is_true("tcp")?,
+            has_metrics: is_true("metrics")?,
+        })
+    }
+}
+
+/// Bytes of an address: kind, IPv6 address.
+const ADDRESS: usize = 17;
+/// Bytes before a datagram's contents: their length, ECN, peer (address, port, flow, scope), local address.
+const HEAD: usize = 4 + 1 + ADDRESS + 2 + 4 + 4 + ADDRESS;
+/// Bytes of a UDP datagram at most.
+const LONGEST: usize = 1 << 16;
+
+/// Writes a datagram.
+pub(super) fn write(to: &mut impl Write, datagram: &Datagram) -> io::Result<()> {
+    let (flow, scope) = match datagram.peer {
+        SocketAddr::V6(peer) => (peer.flowinfo(), peer.scope_id()),
+        SocketAddr::V4(_) => (0, 0),
+    };
+    let length = u32::try_from(datagram.contents.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend_from_slice(&length.to_be_bytes());
+    head.push(datagram.ecn);
+    put(&mut head, Some(datagram.peer.ip()));
+    head.extend_from_slice(&datagram.peer.port().to_be_bytes());
+    head.extend_from_slice(&flow.to_be_bytes());
+    head.extend_from_slice(&scope.to_be_bytes());
+    put(&mut head, datagram.local);
+    to.write_all(&head)?;
+    to.write_all(&datagram.contents)
+}
+
+/// Writes an address: 0 if there is none, otherwise its version and 16 bytes.
+fn put(to: &mut Vec<u8>, address: Option<IpAddr>) {
+    let (kind, octets) = match address {
+        None => (0, Ipv6Addr::UNSPECIFIED),
+        Some(IpAddr::V4(address)) => (4, address.to_ipv6_mapped()),
+        Some(IpAddr::V6(address)) => (6, address),
+    };
+    to.push(kind);
+    to.extend_from_slice(&octets.octets());
+}
+
+/// Reads a datagram.
+///
+/// # Errors
+/// The connection has ended, or what came is no datagram.
+pub(super) fn read(from: &mut impl Read) -> io::Result<Datagram> {
+    let length = u32::from_be_bytes(array(from)?) as usize;
+    if length > LONGEST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let [ecn] = array(from)?;
+    let ip = take(from)?.ok_or(io::ErrorKind::InvalidData)?;
+    let port = u16::from_be_bytes(array(from)?);
+    let (flow, scope) = (u32::from_be_bytes(array(from)?), u32::from_be_bytes(array(from)?));
+    let local = take(from)?;
+    let mut contents = vec![0; length];
+    from.read_exact(&mut contents)?;
+    Ok(Datagram {
+        peer: match ip {
+            IpAddr::V4(_) => SocketAddr::new(ip, port),
+            IpAddr::V6(ip) => SocketAddrV6::new(ip, port, flow, scope).into(),
+        },
+        local,
+        ecn,
+        contents: contents.into(),
+    })
+}
+
+/// Reads an address as [`put`] writes it.
+fn take(from: &mut impl Read) -> io::Result<Option<IpAddr>> {
+    let [kind] = array(from)?;
+    let address = Ipv6Addr::from(array::<16>(from)?);
+    match (kind, address.to_ipv4_mapped()) {
+        (0, _) => Ok(None),
+        (4, Some(address)) => Ok(Some(Ipv4Addr::into(address))),
+        (6, _) => Ok(Some(address.into())),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn a_datagram_arrives_as_it_was_sent() {
+        let datagram = |peer: &str, local: Option<&str>, contents: &'static [u8]| Datagram {
+            peer: peer.parse().unwrap(),
+            local: local.map(|local| local.parse().unwrap()),
+            ecn: 3,
+            contents: contents.into(),
+        };
+        let mut scoped = datagram("[fe80::1]:9", None, b"");
+        scoped.peer = SocketAddrV6::new("fe80::1".parse().unwrap(), 9, 5, 7).into();
+        let sent = [
+            datagram("192.0.2.1:443", Some("192.0.2.2"), b"one"),
+            // An IPv6 socket shows IPv4 like this, and quinn compares addresses.
+            datagram("[::ffff:192.0.2.1]:443", Some("::ffff:192.0.2.2"), &[7; 1_500]),
+            scoped,
+        ];
+        let mut bytes = Vec::new();
+        for datagram in &sent {
+            write(&mut bytes, datagram).unwrap();
+        }
+        let mut rest = &bytes[..];
+        for datagram in sent {
+            assert_eq!(read(&mut rest).unwrap(), datagram);
+        }
+        assert_eq!(read(&mut rest).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        bytes[0] = 1;
+        assert_eq!(
+            read(&mut &bytes[..]).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
+    }
+
+    #[test]
+    fn a_greeting_brings_its_sockets() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let [first, second] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let greeting = Greeting {
+            process_id: 77,
+            process: 255,
+            address: "[::]:4433".parse().unwrap(),
+            has_tcp: true,
+            has_metrics: false,
+        };
+        greeting.send(&here, &[first.as_fd(), second.as_fd()]).unwrap();
+        let (received, sockets) = Greeting::receive(&there).unwrap();
+        assert_eq!(received, greeting);
+        for (socket, original) in sockets.into_iter().zip([first, second]) {
+            let socket = UdpSocket::from(socket);
+            assert_eq!(socket.local_addr().unwrap(), original.local_addr().unwrap());
+        }
+        for line in ["{}\n", "no JSON", "{\"version\":2,\"process\":1}\n"] {
+            (&here).write_all(line.as_bytes()).unwrap();
+            assert!(Greeting::receive(&there).is_err(), "{line}");
+        }
+    }
+}
