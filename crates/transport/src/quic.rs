@@ -1,7 +1,8 @@
 //! QUIC as `h3` requires it, on quinn.
 //!
 //! It replaces `h3-quinn`, which hides the streams. Here
-//! - the bytes that a peer may send in one request are bounded (`h3` buffers a frame whole);
+//! - the bytes that a peer may send in one request or one control frame are bounded (`h3` buffers a frame whole);
+//! - the end of a stream of QPACK ends the connection;
 //! - a response's body does not pass through `h3`, which would have it copied: its [`ResponseStream`] writes DATA
 //!   frames itself, and waits for the client's acknowledgement of all of it;
 //! - a stream can be given a priority;
@@ -26,12 +27,11 @@ use quinn::{ConnectionError, VarInt};
 
 mod receive;
 mod send;
+mod unidirectional;
 
 pub(crate) use receive::{ReadGate, RecvStream, TooManyBytes};
 pub(crate) use send::{ResponseStream, SendStream};
-
-/// Most bytes accepted in the life of a stream that carries control frames. They are tens of bytes each.
-const CONTROL_LIMIT: u64 = 1 << 20;
+use unidirectional::{PeerStreams, UniStream};
 
 /// Entries for the streams of one connection, by the streams' numbers. An entry exists until it is [taken](Self::take)
 /// or its stream is dropped.
@@ -117,6 +117,7 @@ pub(crate) struct Connection {
     limit: u64,
     responses: StreamTable<ResponseStream>,
     rejecting: Arc<AtomicBool>,
+    peer_streams: PeerStreams,
 }
 
 impl Connection {
@@ -129,6 +130,7 @@ impl Connection {
             limit,
             responses: StreamTable::default(),
             rejecting: Arc::default(),
+            peer_streams: PeerStreams::default(),
         }
     }
 
@@ -156,15 +158,19 @@ impl Connection {
 }
 
 impl quic::Connection<Bytes> for Connection {
-    type RecvStream = RecvStream;
+    type RecvStream = UniStream;
     type OpenStreams = StreamOpener;
 
     fn poll_accept_recv(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::RecvStream, ConnectionErrorIncoming>> {
+        if let Poll::Ready(error) = self.peer_streams.poll_error(cx) {
+            quic::OpenStreams::<Bytes>::close(&mut self.opener, error.code(), error.to_string().as_bytes());
+            return Poll::Ready(Err(ConnectionErrorIncoming::Undefined(Arc::new(error))));
+        }
         let stream = ready!(self.accepting_uni.poll(&self.opener.quinn, cx)).map_err(connection_error)?;
-        Poll::Ready(RecvStream::new(stream, CONTROL_LIMIT, Code::H3_NO_ERROR))
+        Poll::Ready(UniStream::new(stream, &self.peer_streams))
     }
 
     fn poll_accept_bidi(

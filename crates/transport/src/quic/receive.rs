@@ -14,7 +14,7 @@ use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
 
 /// Most bytes read at once. quinn would hand out megabytes to a reader that was slow, and extend the sender's flow
 /// control limit by as much before any of it was used.
-const CHUNK: usize = 64 << 10;
+pub(super) const CHUNK: usize = 64 << 10;
 
 /// Lets a reader have what `h3` has buffered before more is taken from QUIC.
 ///

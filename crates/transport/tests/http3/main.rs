@@ -4,6 +4,7 @@
 
 mod clients;
 mod common;
+mod errors;
 mod exchanges;
 mod life;
 mod raw;

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Request};
 use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ConnectionError, VarInt};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use crate::common::{Running, field, get, read};
+
+/// RFC 9114 §8.1.
+const H3_FRAME_UNEXPECTED: VarInt = VarInt::from_u32(0x105);
 
 type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 
@@ -96,6 +100,11 @@ async fn a_client_that_speaks_no_http3_harms_nobody() {
     // A frame of type DATA (RFC 9114 §7.2.1) may not begin a request.
     stream.write_all(&[0x00, 0x04, 1, 2, 3, 4]).await.unwrap();
     let _ = stream.finish();
+    let closed = broken.quinn().closed().await;
+    assert!(
+        matches!(&closed, ConnectionError::ApplicationClosed(close) if close.error_code == H3_FRAME_UNEXPECTED),
+        "{closed}"
+    );
     let summary = running.summaries.nth(0).await;
     assert_ne!(summary.end, video_server::serve::SessionEnd::Orderly);
     let (response, _) = get(&running.connect().await, "/film.mp4", &[]).await;

@@ -1,0 +1,342 @@
+//! Unidirectional streams of the peer: [`UniStream`] for `h3`, [`PeerStreams`] for what `h3` does not look at.
+//!
+//! `h3` 0.0.8 reads once from a control stream for each frame that it takes out, so that many small frames would pile
+//! up in its memory, and keeps a frame of an unknown type there until it is complete. So it gets one frame at a time,
+//! of bounded length. QPACK's streams (RFC 9204 §4.2) it never reads once it knows their type: they are read here, for
+//! their end.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use h3::error::Code;
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+use quinn::ReadError;
+
+use super::receive::CHUNK;
+use super::{stream_id, stream_lost, var_int};
+
+/// Most bytes accepted in one frame of a control stream. Those that `h3` knows have tens of bytes.
+const FRAME_LIMIT: u64 = 64 << 10;
+/// Type of a control stream (RFC 9114 §6.2.1).
+const CONTROL: u64 = 0x00;
+/// Types of the streams of QPACK (RFC 9204 §4.2).
+const QPACK: [u64; 2] = [0x02, 0x03];
+
+/// An error of the peer on a unidirectional stream, which ends the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PeerStreamError {
+    /// A stream that must stay open has ended (RFC 9204 §4.2).
+    #[error("the peer closed a stream of QPACK")]
+    Closed,
+    /// A frame is longer than [`FRAME_LIMIT`].
+    #[error("a control frame of {length} bytes, at most {FRAME_LIMIT}")]
+    TooLong { length: u64 },
+}
+
+impl PeerStreamError {
+    pub(super) fn code(self) -> Code {
+        match self {
+            Self::Closed => Code::H3_CLOSED_CRITICAL_STREAM,
+            Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
+        }
+    }
+}
+
+/// The streams of a connection that `h3` does not look at, and the first error on a unidirectional stream. Clones are
+/// the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PeerStreams(Arc<Mutex<PeerStreamsState>>);
+
+#[derive(Debug, Default)]
+struct PeerStreamsState {
+    qpack: Vec<quinn::RecvStream>,
+    error: Option<PeerStreamError>,
+    waker: Option<Waker>,
+}
+
+impl PeerStreams {
+    fn state(&self) -> MutexGuard<'_, PeerStreamsState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at `stream` from now on.
+    fn add(&self, stream: quinn::RecvStream) {
+        let mut state = self.state();
+        state.qpack.push(stream);
+        state.wake();
+    }
+
+    fn fail(&self, error: PeerStreamError) {
+        let mut state = self.state();
+        state.error.get_or_insert(error);
+        state.wake();
+    }
+
+    /// Waits for an error. Instructions of QPACK are dropped: without a dynamic table, which this side never offers,
+    /// they say nothing.
+    pub(super) fn poll_error(&self, cx: &mut Context<'_>) -> Poll<PeerStreamError> {
+        let mut state = self.state();
+        state.waker = Some(cx.waker().clone());
+        let mut closed = false;
+        state.qpack.retain_mut(|stream| {
+            loop {
+                match pin!(stream.read_chunk(CHUNK, true)).poll(cx) {
+                    Poll::Pending => return true,
+                    Poll::Ready(Ok(Some(_))) => {}
+                    // Whoever polls this learns of the connection's end elsewhere.
+                    Poll::Ready(Err(ReadError::ConnectionLost(_))) => return false,
+                    Poll::Ready(Ok(None) | Err(_)) => {
+                        closed = true;
+                        return false;
+                    }
+                }
+            }
+        });
+        if closed {
+            state.error.get_or_insert(PeerStreamError::Closed);
+        }
+        state.error.map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl PeerStreamsState {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A unidirectional stream of the peer as `h3` uses it.
+pub(crate) struct UniStream {
+    /// `None` once it is among the [`PeerStreams`].
+    stream: Option<quinn::RecvStream>,
+    id: StreamId,
+    parts: Parts,
+    /// What was read of a later frame.
+    unread: Bytes,
+    others: PeerStreams,
+}
+
+impl UniStream {
+    pub(super) fn new(
+        stream: quinn::RecvStream,
+        others: &PeerStreams,
+    ) -> Result<Self, ConnectionErrorIncoming> {
+        Ok(Self {
+            id: stream_id(stream.id())?,
+            stream: Some(stream),
+            parts: Parts::Kind(Integer::default()),
+            unread: Bytes::new(),
+            others: others.clone(),
+        })
+    }
+}
+
+impl Drop for UniStream {
+    fn drop(&mut self) {
+        quic::RecvStream::stop_sending(self, Code::H3_NO_ERROR.value());
+    }
+}
+
+impl quic::RecvStream for UniStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        let Some(stream) = &mut self.stream else {
+            return Poll::Pending;
+        };
+        if self.unread.is_empty() {
+            // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
+            let chunk = ready!(pin!(stream.read_chunk(CHUNK, true)).poll(cx));
+            match chunk {
+                Ok(Some(chunk)) => self.unread = chunk.bytes,
+                Ok(None) => return Poll::Ready(Ok(None)),
+                Err(ReadError::Reset(code)) => {
+                    let error_code = code.into_inner();
+                    return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
+                }
+                Err(ReadError::ConnectionLost(error)) => return Poll::Ready(Err(stream_lost(error))),
+                Err(error) => return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error)))),
+            }
+        }
+        match self.parts.next(&self.unread) {
+            Ok(length) => {
+                let part = self.unread.split_to(length);
+                if let Parts::Qpack = self.parts
+                    && let Some(stream) = self.stream.take()
+                {
+                    self.others.add(stream);
+                }
+                Poll::Ready(Ok(Some(part)))
+            }
+            Err(error) => {
+                // The connection, which `h3` polls, ends with its code.
+                self.others.fail(error);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        if let Some(stream) = &mut self.stream {
+            // An error says that the stream has ended already.
+            let _ = stream.stop(var_int(error_code));
+        }
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.id
+    }
+}
+
+/// The part of a unidirectional stream that its next byte belongs to.
+#[derive(Debug)]
+enum Parts {
+    /// The stream's type.
+    Kind(Integer),
+    /// The type of a frame.
+    FrameKind(Integer),
+    /// The length of a frame's payload.
+    Length(Integer),
+    /// This many bytes of a payload, above zero.
+    Payload(u64),
+    /// Instructions of QPACK.
+    Qpack,
+    /// Anything, of which `h3` reads no more than it needs to refuse it.
+    Other,
+}
+
+impl Parts {
+    /// Number of bytes at the beginning of `bytes` that `h3` may have at once: up to the end of the stream's type, or
+    /// of the frame. At least one, unless `bytes` is empty.
+    ///
+    /// # Errors
+    /// The frame is too long.
+    fn next(&mut self, bytes: &[u8]) -> Result<usize, PeerStreamError> {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match self {
+                Self::Kind(kind) => {
+                    at += 1;
+                    if let Some(kind) = kind.push(byte) {
+                        *self = match kind {
+                            CONTROL => Self::FrameKind(Integer::default()),
+                            kind if QPACK.contains(&kind) => Self::Qpack,
+                            _ => Self::Other,
+                        };
+                        break;
+                    }
+                }
+                Self::FrameKind(kind) => {
+                    at += 1;
+                    if kind.push(byte).is_some() {
+                        *self = Self::Length(Integer::default());
+                    }
+                }
+                Self::Length(length) => {
+                    at += 1;
+                    match length.push(byte) {
+                        None => {}
+                        Some(0) => {
+                            *self = Self::FrameKind(Integer::default());
+                            break;
+                        }
+                        Some(length) if length > FRAME_LIMIT => {
+                            return Err(PeerStreamError::TooLong { length });
+                        }
+                        Some(length) => *self = Self::Payload(length),
+                    }
+                }
+                Self::Payload(left) => {
+                    let there = (bytes.len() - at) as u64;
+                    let taken = there.min(*left);
+                    // At most the length of a slice.
+                    at += taken as usize;
+                    *left -= taken;
+                    if *left == 0 {
+                        *self = Self::FrameKind(Integer::default());
+                        break;
+                    }
+                }
+                Self::Qpack | Self::Other => at = bytes.len(),
+            }
+        }
+        Ok(at)
+    }
+}
+
+/// A variable-length integer (RFC 9000 §16) of which some bytes have been read.
+#[derive(Debug, Default)]
+struct Integer {
+    value: u64,
+    /// Number of bytes that are missing; `None` before the first.
+    missing: Option<u8>,
+}
+
+impl Integer {
+    /// Adds the next byte; returns the value with the last one.
+    fn push(&mut self, byte: u8) -> Option<u64> {
+        let missing = if let Some(missing) = self.missing {
+            self.value = self.value << 8 | u64::from(byte);
+            missing.saturating_sub(1)
+        } else {
+            self.value = u64::from(byte & 0x3F);
+            (1 << (byte >> 6)) - 1
+        };
+        self.missing = Some(missing);
+        (missing == 0).then_some(self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pieces that `h3` gets of `bytes`, which arrive in chunks of `chunk` bytes.
+    fn pieces(bytes: &[u8], chunk: usize) -> Result<Vec<Vec<u8>>, PeerStreamError> {
+        let (mut parts, mut pieces) = (Parts::Kind(Integer::default()), Vec::new());
+        for mut chunk in bytes.chunks(chunk) {
+            while !chunk.is_empty() {
+                let (piece, rest) = chunk.split_at(parts.next(chunk)?);
+                pieces.push(piece.to_vec());
+                chunk = rest;
+            }
+        }
+        Ok(pieces)
+    }
+
+    #[test]
+    fn a_control_stream_is_divided_into_its_frames() {
+        let long = [&[0x80, 0x0F, 0x07, 0x00, 0x40, 0x50][..], &[7; 80]].concat();
+        let frames: [&[u8]; 5] = [
+            &[0x00],
+            &[0x04, 0x00],
+            &[0x21, 0x02, 1, 2],
+            &long,
+            &[0x0D, 0x01, 0],
+        ];
+        let all = frames.concat();
+        assert_eq!(pieces(&all, all.len()).unwrap(), frames);
+        for chunk in 1..all.len() {
+            assert_eq!(pieces(&all, chunk).unwrap().concat(), all, "{chunk}");
+        }
+    }
+
+    #[test]
+    fn only_frames_of_control_streams_are_limited() {
+        let length = FRAME_LIMIT + 1;
+        let mut long = vec![0x00, 0x21];
+        long.extend_from_slice(&(length | 0b11 << 62).to_be_bytes());
+        for chunk in [1, 3, 10] {
+            assert_eq!(pieces(&long, chunk), Err(PeerStreamError::TooLong { length }));
+        }
+        for kind in [0x02, 0x03, 0x21] {
+            long[0] = kind;
+            assert_eq!(pieces(&long, 10).unwrap(), [&long[..1], &long[1..]]);
+        }
+    }
+}
