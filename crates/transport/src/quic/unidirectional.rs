@@ -19,7 +19,7 @@ use super::receive::CHUNK;
 use super::{stream_id, stream_lost, var_int};
 
 /// Most bytes accepted in one frame of a control stream. Those that `h3` knows have tens of bytes.
-const FRAME_LIMIT: u64 = 64 << 10;
+const FRAME_LIMIT: usize = 64 << 10;
 /// Type of a control stream (RFC 9114 §6.2.1).
 const CONTROL: u64 = 0x00;
 /// Types of the streams of QPACK (RFC 9204 §4.2).
@@ -116,7 +116,7 @@ pub(crate) struct UniStream {
     stream: Option<quinn::RecvStream>,
     id: StreamId,
     parts: Parts,
-    /// What was read of a later frame.
+    /// Bytes read of later frames.
     unread: Bytes,
     others: PeerStreams,
 }
@@ -196,15 +196,15 @@ impl quic::RecvStream for UniStream {
 /// The part of a unidirectional stream that its next byte belongs to.
 #[derive(Debug)]
 enum Parts {
-    /// The stream's type.
+    /// The type of the stream, at its beginning.
     Kind(Integer),
-    /// The type of a frame.
+    /// The type of a frame, at its beginning.
     FrameKind(Integer),
-    /// The length of a frame's payload.
+    /// The length of a frame's payload, in front of it.
     Length(Integer),
     /// This many bytes of a payload, above zero.
-    Payload(u64),
-    /// Instructions of QPACK.
+    Payload(usize),
+    /// Instructions of QPACK, which `h3` does not read.
     Qpack,
     /// Anything, of which `h3` reads no more than it needs to refuse it.
     Other,
@@ -245,17 +245,15 @@ impl Parts {
                             *self = Self::FrameKind(Integer::default());
                             break;
                         }
-                        Some(length) if length > FRAME_LIMIT => {
-                            return Err(PeerStreamError::TooLong { length });
-                        }
-                        Some(length) => *self = Self::Payload(length),
+                        Some(length) => match usize::try_from(length) {
+                            Ok(left) if left <= FRAME_LIMIT => *self = Self::Payload(left),
+                            _ => return Err(PeerStreamError::TooLong { length }),
+                        },
                     }
                 }
                 Self::Payload(left) => {
-                    let there = (bytes.len() - at) as u64;
-                    let taken = there.min(*left);
-                    // At most the length of a slice.
-                    at += taken as usize;
+                    let taken = (bytes.len() - at).min(*left);
+                    at += taken;
                     *left -= taken;
                     if *left == 0 {
                         *self = Self::FrameKind(Integer::default());
@@ -328,7 +326,7 @@ mod tests {
 
     #[test]
     fn only_frames_of_control_streams_are_limited() {
-        let length = FRAME_LIMIT + 1;
+        let length = FRAME_LIMIT as u64 + 1;
         let mut long = vec![0x00, 0x21];
         long.extend_from_slice(&(length | 0b11 << 62).to_be_bytes());
         for chunk in [1, 3, 10] {

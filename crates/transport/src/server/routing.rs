@@ -40,7 +40,7 @@ pub struct Datagram {
     pub local: Option<IpAddr>,
     /// Bits of Explicit Congestion Notification in the IP header (RFC 3168 §5), 0 to 3; 0 is Not-ECT.
     pub ecn: u8,
-    /// Its contents.
+    /// Payload of the UDP datagram: one or more QUIC packets.
     pub contents: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! What a client may send beside its requests, and the errors (RFC 9114 §8.1) of what it may not.
+//! Streams and frames that a client may send beside its requests, and the errors (RFC 9114 §8.1) of others.
 
 use quinn::{ConnectionError, SendStream, VarInt};
 use rstest::rstest;
@@ -116,7 +116,8 @@ async fn instructions_of_qpack_without_a_table_and_streams_of_unknown_types_are_
     let (_endpoint, connection, mut streams) = client(&rig, &streams).await;
     // Set Dynamic Table Capacity 0 (RFC 9204 §4.3.1); Stream Cancellation (§4.4.2), more than a window of them.
     streams[1].write_all(&[0x20]).await.unwrap();
-    streams[2].write_all(&[0x40; 3 << 20]).await.unwrap();
+    let cancellations = vec![0x40; 3 << 20];
+    streams[2].write_all(&cancellations).await.unwrap();
     assert!(!raw::response(&connection).await.is_empty());
 }
 

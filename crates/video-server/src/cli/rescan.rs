@@ -73,7 +73,7 @@ struct Rescanner {
     strict: bool,
     server: VideoServer,
     watch: Option<Watch>,
-    /// Earliest time of the next reading that nobody asked for.
+    /// Earliest time of the next reading without a request.
     rest_until: Instant,
 }
 

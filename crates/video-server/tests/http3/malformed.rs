@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::common::{Running, field, get, read};
 
-/// RFC 9114 §8.1.
+/// Connection error of a frame in the wrong place (RFC 9114 §8.1).
 const H3_FRAME_UNEXPECTED: VarInt = VarInt::from_u32(0x105);
 
 type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;

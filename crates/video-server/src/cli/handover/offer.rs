@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use super::wire::{self, Greeting};
 use super::{ANSWER_LIMIT, SOCKET, TAKE, TAKEN, WAITING_DATAGRAMS};
 
-/// What a process offers.
+/// Sockets of a process, and their use by it.
 #[derive(Debug)]
 pub(in crate::cli) struct Offered {
     /// First byte of its connection IDs.
@@ -73,7 +73,7 @@ impl Offer {
     /// Waits until a newer process has taken over.
     pub(in crate::cli) async fn taken(&mut self) {
         if self.taken.wait_for(|&taken| taken).await.is_err() {
-            // The thread has ended, which it logged: nobody takes over.
+            // The thread has ended, which it logged: no process takes over.
             std::future::pending::<()>().await;
         }
     }

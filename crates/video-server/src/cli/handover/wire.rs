@@ -1,4 +1,4 @@
-//! What two processes of a server send each other over their Unix connection.
+//! Messages of two processes of a server over their Unix connection.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -105,7 +105,7 @@ const HEAD: usize = 4 + 1 + ADDRESS + 2 + 4 + 4 + ADDRESS;
 /// Bytes of a UDP datagram at most.
 const LONGEST: usize = 1 << 16;
 
-/// Writes a datagram.
+/// Writes a datagram, its length in front.
 pub(super) fn write(to: &mut impl Write, datagram: &Datagram) -> io::Result<()> {
     let (flow, scope) = match datagram.peer {
         SocketAddr::V6(peer) => (peer.flowinfo(), peer.scope_id()),
@@ -135,7 +135,7 @@ fn put(to: &mut Vec<u8>, address: Option<IpAddr>) {
     to.extend_from_slice(&octets.octets());
 }
 
-/// Reads a datagram.
+/// Reads a datagram that [`write()`] wrote.
 ///
 /// # Errors
 /// The connection has ended, or what came is no datagram.
