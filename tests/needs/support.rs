@@ -106,12 +106,18 @@ impl Server {
 
     /// Serves a directory on the address and port `listen`.
     pub(crate) fn start_on(listen: &str, media: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program("video-server"));
+        command.env("RUST_LOG", "info,video_server=debug");
+        Self::start_program(command, listen, media, arguments)
+    }
+
+    /// Serves a directory on `listen` with a program that may not be this build's.
+    pub(crate) fn start_program(mut command: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
         let log = tempfile::tempfile().expect("a temporary file");
-        let mut child = Command::new(program("video-server"))
+        let mut child = command
             .args(["serve", "--listen", listen, "--log-format", "json", "--media"])
             .arg(media)
             .args(arguments)
-            .env("RUST_LOG", "info,video_server=debug")
             .stdout(Stdio::piped())
             .stderr(log.try_clone().expect("a file can be cloned"))
             .spawn()
@@ -149,23 +155,34 @@ impl Server {
             .expect("a line has a word")
     }
 
+    /// Process ID of the server.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.0.id()
+    }
+
     /// Stops it as an operator would, and returns its log.
-    pub(crate) fn stop(mut self) -> Vec<serde_json::Value> {
-        let id = rustix::process::Pid::from_child(&self.process.0);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("the server runs");
-        let status = self.process.wait(Duration::from_secs(20));
+    pub(crate) fn stop(self) -> Vec<serde_json::Value> {
+        let (status, log) = self.end();
         assert!(
             status.is_some_and(|status| status.success()),
             "the server ended with {status:?}"
         );
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        log.lines().map(parse).collect()
+    }
+
+    /// Stops it as an operator would. Returns its exit status, if it ended in time, and its log.
+    pub(crate) fn end(mut self) -> (Option<ExitStatus>, String) {
+        let id = i32::try_from(self.process()).ok();
+        let id = id
+            .and_then(rustix::process::Pid::from_raw)
+            .expect("a process has a number");
+        // It may have ended already, as its status will tell.
+        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+        let status = self.process.wait(Duration::from_secs(20));
         self.log.seek(SeekFrom::Start(0)).expect("a file can be read");
-        BufReader::new(&self.log)
-            .lines()
-            .map(|line| {
-                let line = line.expect("the log is text");
-                serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
-            })
-            .collect()
+        let log = std::io::read_to_string(&self.log).expect("the log is text");
+        (status, log)
     }
 }
 

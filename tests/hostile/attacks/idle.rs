@@ -1,0 +1,127 @@
+//! Connections that take a place and make no use of it.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+
+use super::Force;
+use crate::wire::{h2, h2_frame};
+
+/// Time between PINGs on a connection.
+const PING_EVERY: Duration = Duration::from_secs(5);
+
+pub(super) async fn quic(force: &Force, number: usize) -> io::Result<()> {
+    force.act().await;
+    let connection = force.quic(number, |_| {}).await?;
+    let _open = force.tally.open();
+    Err(connection.closed().await.into())
+}
+
+pub(super) async fn tcp(force: &Force, number: usize) -> io::Result<()> {
+    force.act().await;
+    let stream = force.victim.tcp(force.source(number)).await?;
+    let _open = force.tally.open();
+    force.drain(stream).await
+}
+
+pub(super) async fn tls(force: &Force, number: usize) -> io::Result<()> {
+    force.act().await;
+    let protocol: &[u8] = if number.is_multiple_of(2) {
+        b"http/1.1"
+    } else {
+        b"h2"
+    };
+    let stream = force.victim.tls_stream(force.source(number), protocol).await?;
+    let _open = force.tally.open();
+    force.drain(stream).await
+}
+
+pub(super) async fn pings(force: &Force, number: usize) -> io::Result<()> {
+    force.act().await;
+    let stream = force.victim.tls_stream(force.source(number), b"h2").await?;
+    let _open = force.tally.open();
+    let (reading, mut writing) = tokio::io::split(stream);
+    let sending = async {
+        writing.write_all(h2::PREFACE).await?;
+        writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
+        loop {
+            writing.write_all(&h2_frame(h2::PING, 0, 0, &[7; 8])).await?;
+            tokio::time::sleep(PING_EVERY).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = force.drain(reading) => ended,
+        failed = sending => failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::attacks::{Attack, Scale};
+    use crate::beside::{assert_served, metric, start};
+    use crate::good::{Over, fetch};
+    use crate::rig::Attacking;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn idle_tcp_connections_leave_service_to_others() {
+        let scale = Scale {
+            connections: 200,
+            addresses: 20,
+            rate: 500.0,
+        };
+        assert_served(Attack::IdleTcp, scale, &[]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn tls_connections_without_a_request_leave_service_to_others() {
+        let scale = Scale {
+            connections: 100,
+            addresses: 20,
+            rate: 100.0,
+        };
+        assert_served(Attack::IdleTls, scale, &[]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn connections_with_pings_alone_leave_service_to_others() {
+        let scale = Scale {
+            connections: 100,
+            addresses: 20,
+            rate: 100.0,
+        };
+        assert_served(Attack::Pings, scale, &[]).await;
+    }
+
+    /// Connections from many addresses that occupy all places and request nothing.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn idle_quic_connections_from_many_addresses_lock_no_client_out() {
+        let rig = start(&["--metrics", "127.0.0.1:0", "--max-connections", "16"]);
+        let scale = Scale {
+            connections: 32,
+            addresses: 16,
+            rate: 20.0,
+        };
+        let attacking = Attacking::begin(&rig.victim, Attack::IdleQuic, scale);
+        while metric(&rig, "playrate_connections") < 16 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        // Idle connections make room after 20 s at the latest.
+        for _ in 0..120 {
+            if fetch(&rig.victim, Over::Quic, Duration::from_secs(5))
+                .await
+                .is_ok()
+            {
+                assert!(metric(&rig, "playrate_evicted_connections_total") > 0);
+                attacking.stop().await.unwrap();
+                assert!(rig.end().in_order());
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        panic!("a good client never got a place");
+    }
+}

@@ -1,0 +1,241 @@
+//! Attacks on a server, each at a scale of its own: a number of connections, of source addresses, and of actions per
+//! second.
+
+mod frames;
+mod idle;
+mod initials;
+mod paths;
+mod quic;
+mod requests;
+mod resets;
+mod slow;
+mod stalled;
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+pub(crate) use paths::SECRET_FILE;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::victim::{Victim, endpoint};
+
+/// Content of a file beside the media directory, which no client may receive.
+pub(crate) const SECRET: &str = "not below the media directory";
+
+/// Pause of an attacker whose connection ended before it connects again.
+const RECONNECT: Duration = Duration::from_secs(1);
+/// Time between the keep-alive packets of an attacker's QUIC connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// A kind of attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "kebab-case")]
+pub(crate) enum Attack {
+    /// First packets of QUIC clients from forged addresses, without a second one
+    Initials,
+    /// QUIC connections without a request
+    IdleQuic,
+    /// TCP connections without a byte
+    IdleTcp,
+    /// TLS connections without a request
+    IdleTls,
+    /// HTTP/2 connections with PINGs alone
+    Pings,
+    /// HTTP/3 connections with 100 responses each, of which none is read
+    StalledHttp3,
+    /// HTTP/2 connections with 100 responses each, of which none is read
+    StalledHttp2,
+    /// Heads of requests, a byte at a time (HTTP/1.1, HTTP/3)
+    SlowHeads,
+    /// Heads of requests without an end (CONTINUATION frames of HTTP/2, fields of HTTP/1.1, a HEADERS frame of HTTP/3)
+    EndlessHeads,
+    /// HTTP/2 requests that are reset at once (CVE-2023-44487)
+    ResetHttp2,
+    /// HTTP/3 requests that are reset at once
+    ResetHttp3,
+    /// Requests for many small ranges, and many requests for one byte (HTTP/3, HTTP/1.1)
+    Ranges,
+    /// Paths that lead out of the directory, over each version of HTTP
+    Paths,
+    /// Content without an end in requests, over each version of HTTP
+    EndlessContent,
+    /// False reports of players (CMCD), each of another session, over HTTP/3
+    FalseCmcd,
+    /// QUIC clients that change their address all the time during a download
+    Migration,
+    /// QUIC clients with the smallest packets and windows of 64 bytes, which read 16 bytes at a time
+    TinyWindows,
+}
+
+/// Size of an attack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    /// Connections at once.
+    pub(crate) connections: usize,
+    /// Source addresses of them.
+    pub(crate) addresses: usize,
+    /// Actions per second of all together: packets, connects, requests, resets, or bytes of slow ones.
+    pub(crate) rate: f64,
+}
+
+/// Counts of an attack.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) actions: AtomicU64,
+    /// Connections open now.
+    pub(crate) open: AtomicU64,
+    pub(crate) most_open: AtomicU64,
+    /// Connections that failed, or that the server ended.
+    pub(crate) ended: AtomicU64,
+    /// Answers with [`SECRET`] in them.
+    pub(crate) leaks: AtomicU64,
+}
+
+/// An attacker's connection, until this is dropped.
+struct Open<'a>(&'a Tally);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Tally {
+    fn open(&self) -> Open<'_> {
+        let open = self.open.fetch_add(1, Relaxed) + 1;
+        self.most_open.fetch_max(open, Relaxed);
+        Open(self)
+    }
+}
+
+/// Address of the attacker of this number, all of this machine.
+fn attacker(number: usize) -> Ipv4Addr {
+    let [.., high, low] = number.to_be_bytes();
+    Ipv4Addr::new(127, 66, high, low)
+}
+
+/// State that the connections of an attack share.
+struct Force {
+    victim: Victim,
+    scale: Scale,
+    tally: Arc<Tally>,
+    /// One for each source address, if the attack has QUIC connections.
+    endpoints: Vec<quinn::Endpoint>,
+    began: Instant,
+    /// Actions that were scheduled.
+    scheduled: AtomicU64,
+}
+
+impl Force {
+    fn source(&self, number: usize) -> Ipv4Addr {
+        attacker(number % self.scale.addresses.max(1))
+    }
+
+    /// Waits until the next action is due, and counts it.
+    async fn act(&self) {
+        let turn = self.scheduled.fetch_add(1, Relaxed);
+        let due = self.began + Duration::from_secs_f64(turn as f64 / self.scale.rate);
+        tokio::time::sleep_until(due).await;
+        tokio::task::yield_now().await;
+        self.tally.actions.fetch_add(1, Relaxed);
+    }
+
+    /// A QUIC connection of the attacker `number`, with its settings changed.
+    async fn quic(
+        &self,
+        number: usize,
+        change: impl FnOnce(&mut quinn::TransportConfig),
+    ) -> io::Result<quinn::Connection> {
+        let endpoint = &self.endpoints[number % self.endpoints.len()];
+        let mut transport = quinn::TransportConfig::default();
+        transport.keep_alive_interval(Some(KEEP_ALIVE));
+        change(&mut transport);
+        let config = self.victim.quic_config(transport)?;
+        self.victim.quic(endpoint, config).await
+    }
+
+    /// Reads until the server has ended its side, and looks for the secret.
+    async fn drain(&self, mut stream: impl AsyncRead + Unpin) -> io::Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let length = stream.read(&mut buffer).await?;
+            if length == 0 {
+                return Ok(());
+            }
+            self.inspect(&buffer[..length]);
+        }
+    }
+
+    /// Counts a leak if these bytes have the secret in them.
+    fn inspect(&self, bytes: &[u8]) {
+        let leaks = bytes
+            .windows(SECRET.len())
+            .any(|window| window == SECRET.as_bytes());
+        self.tally.leaks.fetch_add(leaks.into(), Relaxed);
+    }
+}
+
+impl Attack {
+    /// Attacks until this is dropped.
+    ///
+    /// # Errors
+    /// The attack cannot be made on this machine.
+    pub(crate) async fn run(self, victim: Victim, scale: Scale, tally: Arc<Tally>) -> io::Result<()> {
+        if self == Self::Initials {
+            return initials::flood(&victim, scale, &tally).await;
+        }
+        let addresses = scale.addresses.min(scale.connections).max(1);
+        let force = Arc::new(Force {
+            victim,
+            scale,
+            tally,
+            endpoints: (0..addresses)
+                .map(|number| endpoint(attacker(number)))
+                .collect::<io::Result<_>>()?,
+            began: Instant::now(),
+            scheduled: AtomicU64::new(0),
+        });
+        let mut attackers = JoinSet::new();
+        for number in 0..scale.connections {
+            let force = Arc::clone(&force);
+            attackers.spawn(async move {
+                loop {
+                    // Refusals and ends are what the server is expected to answer with.
+                    let _ = self.connection(&force, number).await;
+                    force.tally.ended.fetch_add(1, Relaxed);
+                    tokio::time::sleep(RECONNECT).await;
+                }
+            });
+        }
+        while attackers.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// One connection of the attack, until it ends.
+    async fn connection(self, force: &Force, number: usize) -> io::Result<()> {
+        match self {
+            Self::Initials => Ok(()),
+            Self::IdleQuic => idle::quic(force, number).await,
+            Self::IdleTcp => idle::tcp(force, number).await,
+            Self::IdleTls => idle::tls(force, number).await,
+            Self::Pings => idle::pings(force, number).await,
+            Self::StalledHttp3 => stalled::http3(force, number).await,
+            Self::StalledHttp2 => stalled::http2(force, number).await,
+            Self::SlowHeads => slow::heads(force, number).await,
+            Self::EndlessHeads => frames::endless_heads(force, number).await,
+            Self::ResetHttp2 => resets::http2(force, number).await,
+            Self::ResetHttp3 => resets::http3(force, number).await,
+            Self::Ranges => requests::ranges(force, number).await,
+            Self::Paths => paths::tricks(force, number).await,
+            Self::EndlessContent => frames::endless_content(force, number).await,
+            Self::FalseCmcd => requests::false_cmcd(force, number).await,
+            Self::Migration => quic::migration(force, number).await,
+            Self::TinyWindows => quic::tiny_windows(force, number).await,
+        }
+    }
+}

