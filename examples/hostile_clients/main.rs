@@ -1,0 +1,71 @@
+//! Attacks on `video-server` over loopback, measured at clients that behave.
+//!
+//! ```sh
+//! cargo build --release --bin video-server
+//! cargo run --example hostile_clients -- measure --server target/release/video-server --json attacks.jsonl
+//! cargo run --example hostile_clients -- soak --server target/release/video-server --out target/soak
+//! ```
+//!
+//! `measure` starts a server for each attack, and alternates between time without and time with the attack. All the
+//! while one good client after the other connects, fetches 100 kB of the title and leaves, over HTTP/3 (the product's
+//! client) and over HTTP/1.1. `soak` has many viewers play the title, compares every byte, and attacks the server in
+//! turns. Attackers have addresses in 127.66.0.0/16, as only Linux has them all on loopback; they run on one thread.
+
+#[path = "../../tests/hostile/attacks/mod.rs"]
+mod attacks;
+mod figure;
+#[path = "../../tests/hostile/good.rs"]
+mod good;
+mod measure;
+#[path = "../../crates/video-client/examples/many_viewers/process.rs"]
+mod process;
+#[path = "../../tests/hostile/rig.rs"]
+mod rig;
+mod scales;
+mod soak;
+#[expect(dead_code, reason = "a server is all that is needed of it")]
+#[path = "../../tests/needs/support.rs"]
+mod support;
+mod thread;
+#[path = "../../tests/hostile/victim.rs"]
+mod victim;
+mod viewers;
+#[path = "../../tests/hostile/wire.rs"]
+mod wire;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Parser;
+
+/// Attacks on `video-server` over loopback, measured at clients that behave
+#[derive(Parser)]
+enum Command {
+    /// Service, memory and processor time without and with attacks
+    Measure(measure::MeasureOptions),
+    /// Many viewers for a long time, with attacks in turns
+    Soak(soak::SoakOptions),
+    /// Draws what `soak` has sampled
+    Figure {
+        /// The CSV file of `soak`
+        samples: PathBuf,
+        /// SVG file to write
+        figure: PathBuf,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    let command = Command::parse();
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    match command {
+        Command::Measure(options) => tokio.block_on(measure::run(&options)),
+        Command::Soak(options) => tokio.block_on(soak::run(&options)),
+        Command::Figure { samples, figure } => {
+            let text = std::fs::read_to_string(&samples).with_context(|| samples.display().to_string())?;
+            let svg = figure::draw(&text).with_context(|| samples.display().to_string())?;
+            std::fs::write(&figure, svg).with_context(|| figure.display().to_string())
+        }
+    }
+}
