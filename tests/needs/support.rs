@@ -112,7 +112,12 @@ impl Server {
     }
 
     /// Serves a directory on `listen` with a program that may not be this build's.
-    pub(crate) fn start_program(mut command: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start_program(
+        mut command: Command,
+        listen: &str,
+        media: &Path,
+        arguments: &[&str],
+    ) -> Self {
         let log = tempfile::tempfile().expect("a temporary file");
         let mut child = command
             .args(["serve", "--listen", listen, "--log-format", "json", "--media"])

@@ -29,7 +29,7 @@ pub use log_limit::LogLimit;
 pub use options::{LossDetection, OptionsError, TransportOptions};
 pub use playrate_quinn::{Baseline, ConnectionController, ControllerChoice, QuinnController, telemetry};
 pub use server::{
-    Arrival, BodyWriter, ClientTotals, Datagram, DatagramRouter, EndpointKey, Exchange, Incoming, Refusal,
-    Server, ServerOptions, Session, Succession,
+    Activity, Arrival, BodyWriter, ClientTotals, CountedExchange, Datagram, DatagramRouter, EndpointKey,
+    Exchange, Incoming, PlaceLimits, Places, Refusal, Server, ServerOptions, Session, Succession,
 };
 pub use tls::{Identity, Pin, TlsError, Trust};

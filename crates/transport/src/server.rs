@@ -49,12 +49,15 @@ mod activity;
 mod clients;
 mod exchange;
 mod keys;
+mod places;
 mod routing;
 mod session;
 
+pub use activity::{Activity, CountedExchange};
 pub use clients::{ClientTotals, Refusal};
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
+pub use places::{PlaceLimits, Places};
 pub use routing::{Datagram, DatagramRouter, Succession};
 pub use session::Session;
 
@@ -82,7 +85,8 @@ pub struct ServerOptions {
     pub idle_limit: Option<Duration>,
     /// Most connections at once. For a further one an idle connection makes room: the one that has had no exchange in
     /// progress for the longest, and for [`evict_after`](Self::evict_after) at least, among those of the client's
-    /// network and of networks with more connections than that. Without one the client is refused. Handshakes do not
+    /// network and of networks with more connections than that; or, for 2 s at least and before any exchange, of
+    /// networks that have more connections even afterwards. Without one the client is refused. Handshakes do not
     /// count; they have limits of their own.
     pub max_connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of

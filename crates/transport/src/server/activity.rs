@@ -1,4 +1,4 @@
-//! [`Activity`]: what a session is doing, which decides when it ends.
+//! [`Activity`]: the use that a client makes of its connection, which decides when that ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::time;
 
 /// Exchanges of a session, or the time since which it has had none. Clones are of the same session.
 #[derive(Clone, Debug)]
-pub(super) struct Activity {
+pub struct Activity {
     runtime: Arc<dyn Runtime>,
     state: Arc<watch::Sender<ActivityState>>,
 }
@@ -21,16 +21,19 @@ struct ActivityState {
     exchanges: usize,
     /// End of the last exchange, or the session's beginning.
     idle_since: Instant,
+    /// True if there has been an exchange.
+    is_used: bool,
     /// True if the session has to make room for another client.
     is_evicted: bool,
 }
 
 impl Activity {
     /// Activity of a session that begins now.
-    pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
+    pub fn new(runtime: Arc<dyn Runtime>) -> Self {
         let state = ActivityState {
             exchanges: 0,
             idle_since: runtime.now(),
+            is_used: false,
             is_evicted: false,
         };
         Self {
@@ -41,9 +44,10 @@ impl Activity {
 
     /// Counts one more exchange, until the returned value is dropped. Returns `None` if the session has to make room
     /// for another client ([`evict`](Self::evict)).
-    pub(super) fn begin(&self) -> Option<CountedExchange> {
+    pub fn begin(&self) -> Option<CountedExchange> {
         let begun = self.state.send_if_modified(|state| {
             state.exchanges += usize::from(!state.is_evicted);
+            state.is_used |= !state.is_evicted;
             !state.is_evicted
         });
         begun.then(|| CountedExchange(self.clone()))
@@ -65,6 +69,11 @@ impl Activity {
         (state.exchanges == 0).then_some(state.idle_since)
     }
 
+    /// Returns true if there has been no exchange yet.
+    pub(super) fn is_unused(&self) -> bool {
+        !self.state.borrow().is_used
+    }
+
     /// Ends the session as if it had been idle for too long, if it has been [idle since](Self::idle_since) `since`.
     /// Returns false if an exchange has begun meanwhile.
     pub(super) fn evict(&self, since: Instant) -> bool {
@@ -76,7 +85,7 @@ impl Activity {
     }
 
     /// Waits until there has been no exchange for `limit`, if there is one, or the session is [evicted](Self::evict).
-    pub(super) async fn expired(&self, limit: Option<Duration>) {
+    pub async fn expired(&self, limit: Option<Duration>) {
         let mut states = self.state.subscribe();
         loop {
             let state = *states.borrow_and_update();
@@ -105,7 +114,7 @@ impl Activity {
 
 /// Counts as one exchange until it is dropped.
 #[derive(Debug)]
-pub(super) struct CountedExchange(Activity);
+pub struct CountedExchange(Activity);
 
 impl Drop for CountedExchange {
     fn drop(&mut self) {

@@ -6,17 +6,16 @@
 //! the addresses of further clients are validated first (Retry, RFC 9000 §8.1.2), for which the server keeps no state.
 //! Handshakes with validated addresses have limits of their own.
 //!
-//! A client takes a place once its handshake is done. Where all places are taken, an idle connection makes room: one of
-//! the same network, or of a network that has more connections. So a network displaces only itself or a larger one.
+//! A client takes one of the server's [`Places`] once its handshake is done.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::ServerOptions;
 use super::activity::Activity;
+use super::places::{Network, NetworkCounts, PlaceLimits, Places};
 use crate::log_limit::LogLimit;
 use playrate_quinn::ConnectionController;
 
@@ -28,8 +27,6 @@ const MAX_VALIDATED: usize = 256;
 /// Number of these with one [`Network`], so that one does not occupy them all. Beyond it a client counts as one whose
 /// address is not validated.
 const MAX_VALIDATED_PER_NETWORK: usize = 16;
-/// Bytes of an IPv6 address that name a site's network (RFC 4291 §2.5.4); the site chooses the others.
-const IPV6_NETWORK: usize = 8;
 
 /// Totals of a server's decisions on clients since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,30 +38,6 @@ pub struct ClientTotals {
     pub refused: u64,
     /// Number of idle connections that were closed to make room for another client.
     pub evicted: u64,
-}
-
-/// Address or network that has a limit of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Network {
-    V4(Ipv4Addr),
-    /// The first 64 bits of an IPv6 address.
-    V6([u8; IPV6_NETWORK]),
-}
-
-impl Network {
-    /// Network of `address`. An IPv4 address that an IPv6 socket received is one.
-    fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self::V4(address),
-            IpAddr::V6(address) => {
-                let mut network = [0; IPV6_NETWORK];
-                for (to, from) in network.iter_mut().zip(address.octets()) {
-                    *to = from;
-                }
-                Self::V6(network)
-            }
-        }
-    }
 }
 
 /// Limit because of which a server refused a client.
@@ -103,83 +76,53 @@ pub(super) enum Decision {
 /// Open connections and handshakes of one endpoint.
 #[derive(Debug)]
 pub(super) struct Clients {
-    /// Most connections at once.
-    max: usize,
-    /// Most connections of one [`Network`] at once.
-    max_per_network: usize,
-    /// Least time without an exchange after which a connection makes room for another client.
-    evict_after: Duration,
     state: Mutex<ClientsState>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ClientsState {
     /// Number of handshakes in progress that count toward [`MAX_UNVALIDATED`].
     unvalidated: usize,
     /// Handshakes in progress that count toward [`MAX_VALIDATED`].
     validated: NetworkCounts,
-    /// Connections by number, in the order in which they were established.
-    connections: BTreeMap<u64, ClientConnection>,
-    by_network: NetworkCounts,
-    /// Number of the next connection.
-    next: u64,
+    connections: Places<Arc<ConnectionController>>,
+    /// Without the evictions, which `connections` counts.
     totals: ClientTotals,
     retry_log: LogLimit,
     refusal_log: LogLimit,
 }
 
-#[derive(Debug)]
-struct ClientConnection {
-    network: Network,
-    activity: Activity,
-    control: Arc<ConnectionController>,
-}
-
-/// Numbers of clients by network, without those that have none.
-#[derive(Debug, Default)]
-struct NetworkCounts(BTreeMap<Network, usize>);
-
-impl NetworkCounts {
-    fn of(&self, network: Network) -> usize {
-        self.0.get(&network).copied().unwrap_or(0)
-    }
-
-    fn total(&self) -> usize {
-        self.0.values().sum()
-    }
-
-    fn add(&mut self, network: Network) {
-        *self.0.entry(network).or_default() += 1;
-    }
-
-    fn remove(&mut self, network: Network) {
-        if let Some(count) = self.0.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&network);
-            }
-        }
-    }
-}
-
 impl Clients {
     pub(super) fn new(options: &ServerOptions) -> Arc<Self> {
+        let state = ClientsState {
+            unvalidated: 0,
+            validated: NetworkCounts::default(),
+            connections: Places::new(PlaceLimits {
+                connections: options.max_connections,
+                connections_per_address: options.max_connections_per_address,
+                evict_after: options.evict_after,
+            }),
+            totals: ClientTotals::default(),
+            retry_log: LogLimit::default(),
+            refusal_log: LogLimit::default(),
+        };
         Arc::new(Self {
-            max: options.max_connections,
-            max_per_network: options.max_connections_per_address,
-            evict_after: options.evict_after,
-            state: Mutex::default(),
+            state: Mutex::new(state),
         })
     }
 
     pub(super) fn totals(&self) -> ClientTotals {
-        self.state().totals
+        let state = self.state();
+        ClientTotals {
+            evicted: state.connections.evicted(),
+            ..state.totals
+        }
     }
 
     /// Lifts the congestion windows of all connections, right before the endpoint is closed.
     pub(super) fn lift_windows(&self) {
-        for client in self.state().connections.values() {
-            client.control.lift_window();
+        for control in self.state().connections.occupants() {
+            control.lift_window();
         }
     }
 
@@ -188,9 +131,9 @@ impl Clients {
         let network = Network::of(peer.ip());
         let mut state = self.state();
         let limit = if is_validated {
-            self.room(&state, network, now).err()
+            state.connections.room(peer.ip(), now).err()
         } else {
-            self.reached(&state, network)
+            state.connections.reached(peer.ip())
         };
         let place = match limit {
             Some(limit) => Err(limit),
@@ -210,50 +153,6 @@ impl Clients {
             warning.log();
         }
         decision
-    }
-
-    /// Limit that one more connection of `network` would exceed.
-    fn reached(&self, state: &ClientsState, network: Network) -> Option<Refusal> {
-        if state.by_network.of(network) >= self.max_per_network {
-            Some(Refusal::Address)
-        } else if state.connections.len() >= self.max {
-            Some(Refusal::Connections)
-        } else {
-            None
-        }
-    }
-
-    /// Checks for room for one more connection of `network`. Returns the connection that has to make room, if one has
-    /// to, and the time since which it has been idle. It is the one idle for the longest of all that may be displaced,
-    /// and has been for [`evict_after`](Self::evict_after) at least.
-    fn room(
-        &self,
-        state: &ClientsState,
-        network: Network,
-        now: Instant,
-    ) -> Result<Option<(Instant, u64)>, Refusal> {
-        let Some(limit) = self.reached(state, network) else {
-            return Ok(None);
-        };
-        let own = state.by_network.of(network);
-        let candidates = state.connections.iter().filter(|(_, client)| {
-            client.network == network
-                || (limit == Refusal::Connections && state.by_network.of(client.network) > own)
-        });
-        let idle = candidates.filter_map(|(&number, client)| {
-            let since = client.activity.idle_since()?;
-            (now.saturating_duration_since(since) >= self.evict_after).then_some((since, number))
-        });
-        idle.min().map(Some).ok_or(limit)
-    }
-
-    /// Has idle connections make room for one of `network` if a limit is reached.
-    fn make_room(&self, state: &mut ClientsState, network: Network, now: Instant) -> Result<(), Refusal> {
-        // Ends: a connection that became busy meanwhile is idle no more.
-        while let Some((since, number)) = self.room(state, network, now)? {
-            state.evict(number, since);
-        }
-        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, ClientsState> {
@@ -298,23 +197,7 @@ impl ClientsState {
             count,
             refusal,
             handshakes: self.unvalidated + self.validated.total(),
-            connections: self.connections.len(),
-        }
-    }
-
-    /// Has the connection `number` make room, if it has been idle since `since`.
-    fn evict(&mut self, number: u64, since: Instant) {
-        let is_evicted = |client: &ClientConnection| client.activity.evict(since);
-        if self.connections.get(&number).is_some_and(is_evicted) {
-            self.remove(number);
-            self.totals.evicted += 1;
-        }
-    }
-
-    /// Forgets the connection `number`, which may have made room before.
-    fn remove(&mut self, number: u64) {
-        if let Some(client) = self.connections.remove(&number) {
-            self.by_network.remove(client.network);
+            connections: self.connections.taken(),
         }
     }
 
@@ -323,7 +206,7 @@ impl ClientsState {
         match place {
             Place::Unvalidated => self.unvalidated -= 1,
             Place::Validated(network) => self.validated.remove(network),
-            Place::Connection(number) => self.remove(number),
+            Place::Connection(number) => self.connections.free(number),
         }
     }
 }
@@ -394,25 +277,19 @@ impl ClientPlace {
         control: &Arc<ConnectionController>,
         now: Instant,
     ) -> Result<(), Refusal> {
-        let network = Network::of(self.peer.ip());
         let mut state = self.clients.state();
-        if let Err(refusal) = self.clients.make_room(&mut state, network, now) {
-            let warning = state.refused(refusal, self.peer, now);
-            drop(state);
-            if let Some(warning) = warning {
-                warning.log();
+        let (peer, control) = (self.peer.ip(), Arc::clone(control));
+        let number = match state.connections.take(peer, activity.clone(), control, now) {
+            Ok(number) => number,
+            Err(refusal) => {
+                let warning = state.refused(refusal, self.peer, now);
+                drop(state);
+                if let Some(warning) = warning {
+                    warning.log();
+                }
+                return Err(refusal);
             }
-            return Err(refusal);
-        }
-        let number = state.next;
-        state.next += 1;
-        let client = ClientConnection {
-            network,
-            activity: activity.clone(),
-            control: Arc::clone(control),
         };
-        state.connections.insert(number, client);
-        state.by_network.add(network);
         state.free(self.place);
         self.place = Place::Connection(number);
         Ok(())

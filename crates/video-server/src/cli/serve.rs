@@ -94,7 +94,7 @@ pub(super) struct ServeOptions {
     pub(super) state: Option<PathBuf>,
 
     /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
-    /// one over HTTP/3, or is refused
+    /// one, or is refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_connections: usize,
 

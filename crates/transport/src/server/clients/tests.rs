@@ -1,3 +1,6 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
 use futures_util::FutureExt;
 use quinn::{Runtime, TokioRuntime};
 
@@ -79,11 +82,11 @@ fn handshakes_take_no_place_and_are_forgotten_at_their_end() {
         (
             state.unvalidated,
             state.validated.total(),
-            state.connections.len()
+            state.connections.taken()
         ),
         (0, 0, 0)
     );
-    assert!(state.by_network.0.is_empty());
+    assert!(state.connections.are_all_free());
 }
 
 #[test]
@@ -177,9 +180,9 @@ fn the_connection_that_was_idle_for_the_longest_makes_room() {
     assert_eq!(clients.totals().evicted, 2);
     // An evicted connection that ends later gives no place back a second time.
     drop((busy, sessions, exchanges));
-    assert_eq!(clients.state().connections.len(), 2);
+    assert_eq!(clients.state().connections.taken(), 2);
     drop((first_new, second_new));
-    assert!(clients.state().by_network.0.is_empty());
+    assert!(clients.state().connections.are_all_free());
 }
 
 #[test]
@@ -221,4 +224,34 @@ fn a_network_at_its_limit_displaces_its_own_idle_connection() {
     let _busy = own[1].1.begin().unwrap();
     let _new = connect(&clients, peer(2), now).unwrap();
     assert_eq!(clients.totals().evicted, 1, "another network has room");
+}
+
+#[test]
+fn connections_without_any_request_make_room_for_a_smaller_network_at_once() {
+    let clients = clients(4, 100);
+    let many = [1, 1, 1, 1].map(|network| connect(&clients, peer(network), TokioRuntime.now()).unwrap());
+    // The oldest has had a request, so that it may be between two of them.
+    drop(many[0].1.begin());
+    let second = many[1].1.idle_since().unwrap();
+    let decide = |network, now| clients.decide(peer(network), true, now);
+    let soon = second + Duration::from_secs(2).saturating_sub(Duration::from_nanos(1));
+    assert!(matches!(decide(2, soon), Decision::Refused));
+    let now = second + Duration::from_secs(3);
+    assert!(
+        matches!(decide(1, now), Decision::Refused),
+        "not for its own network"
+    );
+    let _first = connect(&clients, peer(2), now).unwrap();
+    assert_eq!(
+        [0, 1, 2, 3].map(|number| is_evicted(&many[number])),
+        [false, true, false, false]
+    );
+    let _second = connect(&clients, peer(2), now).unwrap();
+    assert!(is_evicted(&many[2]), "three are more than two");
+    // Of two each, none would have fewer afterwards.
+    let later = now + EVICT_AFTER.saturating_sub(Duration::from_secs(4));
+    for network in [1, 2] {
+        assert!(matches!(decide(network, later), Decision::Refused));
+    }
+    assert_eq!(clients.totals().evicted, 2);
 }

@@ -17,6 +17,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use playrate_transport::PlaceLimits;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
@@ -82,9 +83,22 @@ impl Dashboard {
         });
         let mut accepting = JoinSet::new();
         let stop = accepting.spawn(async move {
-            let mut acceptor = Acceptor::new(listener, "metrics", CONNECTIONS);
+            let limits = PlaceLimits {
+                connections: CONNECTIONS,
+                connections_per_address: CONNECTIONS,
+                evict_after: Duration::MAX,
+            };
+            let mut acceptor = Acceptor::new(listener, "metrics", limits);
             acceptor
-                .run(|stream, _| serve(stream, Arc::clone(&context)))
+                .run(|stream, _, activity| {
+                    // Counts as used for as long as it is open, so that it makes room for no other.
+                    let used = activity.begin();
+                    let serving = serve(stream, Arc::clone(&context));
+                    async move {
+                        serving.await;
+                        drop(used);
+                    }
+                })
                 .await;
         });
         Ok(Self {

@@ -2,14 +2,13 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use playrate_transport::{LogLimit, time};
+use playrate_transport::{Activity, LogLimit, PlaceLimits, Places, time};
 use quinn::{Runtime, TokioRuntime};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Maximum number of connections that wait to be accepted; Linux allows no more by default.
@@ -69,28 +68,30 @@ pub(crate) struct Acceptor {
     listener: TcpListener,
     /// Purpose of the connections, for the log.
     purpose: &'static str,
-    limit: usize,
-    places: Arc<Semaphore>,
+    limits: PlaceLimits,
+    places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
     refused: u64,
     refusal_log: LogLimit,
 }
 
 impl Acceptor {
-    pub(crate) fn new(listener: TcpListener, purpose: &'static str, limit: usize) -> Self {
+    pub(crate) fn new(listener: TcpListener, purpose: &'static str, limits: PlaceLimits) -> Self {
         Self {
             listener,
             purpose,
-            limit,
-            places: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+            limits,
+            places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
             refused: 0,
             refusal_log: LogLimit::default(),
         }
     }
 
-    /// Accepts connections until this future is dropped, and runs `serve` for each as a task of its own.
-    pub(crate) async fn run<F>(&mut self, serve: impl Fn(TcpStream, SocketAddr) -> F)
+    /// Accepts connections until this future is dropped, and runs `serve` for each as a task of its own. That is to
+    /// count responses in the [`Activity`], and to end when it [expires](Activity::expired), since the connection then
+    /// has made room for another one.
+    pub(crate) async fn run<F>(&mut self, serve: impl Fn(TcpStream, SocketAddr, Activity) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -100,36 +101,69 @@ impl Acceptor {
                 Some(_) = self.connections.join_next(), if !self.connections.is_empty() => continue,
                 accepted = self.listener.accept() => accepted,
             };
-            match (accepted, Arc::clone(&self.places).try_acquire_owned()) {
-                (Ok((stream, peer)), Ok(place)) => {
-                    let serving = serve(stream, peer);
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept TCP connections for {}", self.purpose);
+                    time::sleep(&TokioRuntime, ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let activity = Activity::new(Arc::new(TokioRuntime));
+            match TcpPlace::take(&self.places, peer, &activity) {
+                Some(place) => {
+                    let serving = serve(stream, peer, activity);
                     self.connections.spawn(async move {
                         serving.await;
                         drop(place);
                     });
                 }
-                (Ok((_, peer)), Err(_)) => {
-                    self.refused = self.refused.saturating_add(1);
-                    if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
-                        let (purpose, limit) = (self.purpose, self.limit);
-                        tracing::warn!(
-                            %peer,
-                            refused,
-                            limit,
-                            "refused a TCP connection for {purpose}: too many are open"
-                        );
-                    }
-                }
-                (Err(error), _) => {
-                    tracing::warn!(%error, "cannot accept TCP connections for {}", self.purpose);
-                    time::sleep(&TokioRuntime, ACCEPT_PAUSE).await;
-                }
+                None => self.refuse(peer),
             }
+        }
+    }
+
+    /// Counts a refusal, and logs it now and then.
+    fn refuse(&mut self, peer: SocketAddr) {
+        self.refused = self.refused.saturating_add(1);
+        if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
+            let (purpose, limit) = (self.purpose, self.limits.connections);
+            tracing::warn!(
+                %peer,
+                refused,
+                limit,
+                "refused a TCP connection for {purpose}: too many are open"
+            );
         }
     }
 
     /// Closes the listening socket; returns the tasks of the connections that are still open.
     pub(crate) fn into_connections(self) -> JoinSet<()> {
         self.connections
+    }
+}
+
+/// The place of a connection, until this is dropped.
+struct TcpPlace {
+    places: Arc<Mutex<Places<()>>>,
+    number: u64,
+}
+
+impl TcpPlace {
+    /// Takes a place for a connection from `peer`, for which an idle one may have to make room. `None` if there is none.
+    fn take(places: &Arc<Mutex<Places<()>>>, peer: SocketAddr, activity: &Activity) -> Option<Self> {
+        let mut locked = places.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = locked.take(peer.ip(), activity.clone(), (), TokioRuntime.now());
+        number.ok().map(|number| Self {
+            places: Arc::clone(places),
+            number,
+        })
+    }
+}
+
+impl Drop for TcpPlace {
+    fn drop(&mut self) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.free(self.number);
     }
 }

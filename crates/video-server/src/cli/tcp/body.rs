@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
+use playrate_transport::CountedExchange;
 use playrate_units::Bytes as ByteCount;
 use video_server::site::{CHUNK, Content};
 
@@ -25,6 +26,8 @@ pub(super) struct ResponseBody {
     /// Maximum size of the next chunk.
     next_chunk: ByteCount,
     connection: Arc<TcpConnection>,
+    /// `None` on a connection that is to end, as it has made room for another.
+    _exchange: Option<CountedExchange>,
 }
 
 impl ResponseBody {
@@ -35,6 +38,7 @@ impl ResponseBody {
         Self {
             content,
             next_chunk: FIRST_CHUNK,
+            _exchange: connection.activity.begin(),
             connection,
         }
     }

@@ -15,7 +15,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use playrate_transport::time;
+use playrate_transport::{Activity, time};
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -35,6 +35,8 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 const MAX_HEADER_SIZE: u32 = 64 << 10;
 /// Maximum time between the end of the server's side of a connection and that of the client's.
 const LINGER: Duration = Duration::from_secs(5);
+/// Maximum time for the end of a connection that makes room for another client, whose client is informed (GOAWAY).
+const DISPLACED_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of concurrent requests on one connection, as over HTTP/3.
 const MAX_STREAMS: u32 = 100;
 /// Maximum number of bytes of one response over HTTP/2 that wait in hyper to be sent, a chunk apart. What the socket
@@ -55,6 +57,7 @@ pub(super) struct ConnectionLimits {
 pub(super) struct TcpConnection {
     pub(super) context: Arc<TcpContext>,
     pub(super) admission: AdmissionSlot,
+    pub(super) activity: Activity,
     pub(super) requests: AtomicU64,
     /// Number of responses in progress.
     pub(super) open: AtomicU64,
@@ -63,8 +66,8 @@ pub(super) struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when the client
-    /// makes no use of it any more, at once. The error is for the log.
+    /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when it makes room for
+    /// another client, after [`DISPLACED_LIMIT`]; when the client makes no use of it any more, at once. The error is for the log.
     async fn drive<C>(&self, serving: C, mut stop: watch::Receiver<bool>) -> Result<(), String>
     where
         C: GracefulConnection,
@@ -72,12 +75,21 @@ impl TcpConnection {
     {
         let mut serving = pin!(serving);
         let mut unused = pin!(self.unused());
+        let mut displaced = pin!(async {
+            self.activity.expired(None).await;
+            time::sleep(&TokioRuntime, DISPLACED_LIMIT).await;
+        });
         let mut stopping = false;
         loop {
             tokio::select! {
                 biased;
                 ended = serving.as_mut() => return ended.map_err(|error| error.to_string()),
                 () = unused.as_mut() => return Err("the client made no use of it".to_owned()),
+                () = displaced.as_mut() => return Err("it made room for another client".to_owned()),
+                () = self.activity.expired(None), if !stopping => {
+                    stopping = true;
+                    serving.as_mut().graceful_shutdown();
+                }
                 _ = stop.wait_for(|&stop| stop), if !stopping => {
                     stopping = true;
                     serving.as_mut().graceful_shutdown();
@@ -103,10 +115,11 @@ impl TcpConnection {
     }
 }
 
-/// Serves one client until it leaves, or until `stop` is true and the responses in progress have ended.
+/// Serves one client until it leaves, has to make room for another, or until `stop` is true and the responses in
+/// progress have ended.
 pub(super) async fn serve(
     stream: TcpStream,
-    peer: SocketAddr,
+    (peer, activity): (SocketAddr, Activity),
     context: Arc<TcpContext>,
     stop: watch::Receiver<bool>,
 ) {
@@ -114,8 +127,16 @@ pub(super) async fn serve(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot disable Nagle's algorithm");
     }
-    let stream = match time::timeout(&*runtime, context.limits.handshake, context.tls().accept(stream)).await
-    {
+    let accepting = time::timeout(&*runtime, context.limits.handshake, context.tls().accept(stream));
+    let accepted = tokio::select! {
+        biased;
+        () = activity.expired(None) => {
+            tracing::debug!(%peer, "a TLS handshake made room for another client");
+            return;
+        }
+        accepted = accepting => accepted,
+    };
+    let stream = match accepted {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%peer, %error, "a TLS handshake failed");
@@ -131,6 +152,7 @@ pub(super) async fn serve(
     let connection = Arc::new(TcpConnection {
         admission: AdmissionSlot::new(Arc::clone(&context.admission)),
         context: Arc::clone(&context),
+        activity,
         requests: AtomicU64::new(0),
         open: AtomicU64::new(0),
         aborted: AtomicU64::new(0),

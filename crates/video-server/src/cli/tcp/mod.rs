@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderValue;
-use playrate_transport::{Identity, ServerOptions, TlsError, time};
+use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
@@ -90,7 +90,13 @@ impl TcpServer {
         });
         let (stop, stopped) = watch::channel(false);
         let mut accepting = JoinSet::new();
-        let acceptor = Acceptor::new(listener, "media", options.max_connections);
+        let places = PlaceLimits {
+            connections: options.max_connections,
+            // A proxy in front of the server has all of them.
+            connections_per_address: options.max_connections,
+            evict_after: options.evict_after,
+        };
+        let acceptor = Acceptor::new(listener, "media", places);
         accepting.spawn(accept(acceptor, Arc::clone(&context), stopped));
         Ok(Self {
             accepting: Mutex::new(accepting),
@@ -137,8 +143,8 @@ async fn accept(mut acceptor: Acceptor, context: Arc<TcpContext>, mut stop: watc
     tokio::select! {
         biased;
         _ = stop.wait_for(|&stop| stop) => {}
-        () = acceptor.run(|stream, peer| {
-            connection::serve(stream, peer, Arc::clone(&context), stopped.clone())
+        () = acceptor.run(|stream, peer, activity| {
+            connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
         }) => {}
     }
     let mut connections = acceptor.into_connections();
