@@ -27,6 +27,8 @@ const MAX_VALIDATED: usize = 256;
 /// Number of these with one [`Network`], so that one does not occupy them all. Beyond it a client counts as one whose
 /// address is not validated.
 const MAX_VALIDATED_PER_NETWORK: usize = 16;
+/// Number of validated handshakes up to which a network may have one, so that some networks do not lock out all others.
+const MAX_FIRST_OF_NETWORK: usize = 1_024;
 
 /// Totals of a server's decisions on clients since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,10 +165,12 @@ impl Clients {
 impl ClientsState {
     /// Counts one more handshake with a client of `network`, if a limit of handshakes has room for it.
     fn begin(&mut self, network: Network, is_validated: bool) -> Option<Place> {
-        if is_validated
-            && self.validated.total() < MAX_VALIDATED
-            && self.validated.of(network) < MAX_VALIDATED_PER_NETWORK
-        {
+        let most = match self.validated.total() {
+            0..MAX_VALIDATED => MAX_VALIDATED_PER_NETWORK,
+            MAX_VALIDATED..MAX_FIRST_OF_NETWORK => 1,
+            _ => 0,
+        };
+        if is_validated && self.validated.of(network) < most {
             self.validated.add(network);
             Some(Place::Validated(network))
         } else if self.unvalidated < MAX_UNVALIDATED {

@@ -100,13 +100,16 @@ fn one_network_does_not_occupy_the_handshakes_with_validated_addresses() {
     for network in 1..16 {
         handshakes.extend((0..16).map(|_| place(begin(network))));
     }
+    let _first = place(begin(16));
     assert!(
         matches!(begin(16), Decision::Refused),
-        "256 handshakes are in progress"
+        "256 handshakes are in progress, so that a network may have one"
     );
     assert_eq!(clients.totals().refused, 2);
+    handshakes.extend((17..17 + 1_024 - 257).map(|network| place(begin(network))));
+    assert!(matches!(begin(2_000), Decision::Refused), "1,024 are in progress");
     handshakes.pop();
-    assert!(matches!(begin(16), Decision::Accepted(_)));
+    assert!(matches!(begin(2_000), Decision::Accepted(_)));
 }
 
 #[test]
