@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use playrate_units::{Bytes, Probability, duration};
 
-use super::{Aqm, CrossTraffic, IP_UDP_OVERHEAD, Link, Loss, QueueLimit, Rate};
+use super::fault::FaultState;
+use super::{Aqm, CrossTraffic, IP_UDP_OVERHEAD, Link, LinkFault, Loss, QueueLimit, Rate};
 use crate::{ConfigError, Seed};
 
 const MAX_DELAY: Duration = Duration::from_secs(3_600);
@@ -50,6 +51,8 @@ pub struct LinkConfig {
     pub reordering: Option<Reordering>,
     /// Other traffic on the link.
     pub cross_traffic: Vec<CrossTraffic>,
+    /// Impairments for some time of the run.
+    pub faults: Vec<LinkFault>,
     /// Largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
     pub mtu: Bytes,
     /// Header bytes that IP and UDP add to each datagram.
@@ -67,6 +70,7 @@ impl Default for LinkConfig {
             jitter: Duration::ZERO,
             reordering: None,
             cross_traffic: Vec::new(),
+            faults: Vec::new(),
             mtu: Bytes::new(1_500),
             overhead: Bytes::new(IP_UDP_OVERHEAD),
         }
@@ -163,6 +167,13 @@ impl LinkConfig {
         self
     }
 
+    /// The same link with this fault besides what it has.
+    #[must_use]
+    pub fn with_fault(mut self, fault: LinkFault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
     /// The same link with this MTU, headers included.
     #[must_use]
     pub fn with_mtu(self, mtu: Bytes) -> Self {
@@ -173,6 +184,7 @@ impl LinkConfig {
     /// limit in multiples of the bandwidth-delay product refers to it.
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
         let late = self.reordering.map_or(Duration::ZERO, |reordering| reordering.by);
+        let late = late.max(FaultState::longest_delay(&self.faults));
         if let Some(delay) = [self.delay, self.jitter, late]
             .into_iter()
             .find(|delay| *delay > MAX_DELAY)

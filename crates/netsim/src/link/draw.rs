@@ -17,6 +17,12 @@ pub(super) fn uniform(generator: &mut Pcg32, most: Duration) -> Duration {
     scale(most, unit(generator))
 }
 
+/// Uniform among the whole numbers below `count`; 0 if that is 0.
+pub(super) fn index(generator: &mut Pcg32, count: usize) -> usize {
+    let scaled = (u64::from(generator.next_u32()) * (count as u64 & u64::from(u32::MAX))) >> 32;
+    usize::try_from(scaled).unwrap_or_default()
+}
+
 /// Exponential with this mean.
 pub(super) fn exponential(generator: &mut Pcg32, mean: Duration) -> Duration {
     // 1 − u is never zero; libm gives the same bits everywhere.

@@ -4,6 +4,7 @@ mod aqm;
 mod config;
 mod cross;
 mod draw;
+mod fault;
 mod loss;
 mod packet;
 mod queue;
@@ -24,6 +25,7 @@ use rand_pcg::Pcg32;
 pub use aqm::{Aqm, Codel};
 pub use config::{LinkConfig, Reordering};
 pub use cross::{CrossPattern, CrossTraffic};
+pub use fault::{Damage, LinkFault, LinkFaultKind};
 pub use loss::{GilbertElliott, Loss};
 pub use packet::{Packet, Verdict};
 pub use queue::QueueLimit;
@@ -32,6 +34,7 @@ pub use series::{LinkBin, LinkSeries};
 pub use stats::{CrossStats, DropReason, Drops, LinkStats, PacketCount};
 
 use aqm::{AqmAction, CodelState};
+use fault::FaultState;
 
 use crate::{Seed, Time};
 
@@ -98,6 +101,7 @@ pub struct Link {
     loss: loss::LossSampler,
     codel: Option<CodelState>,
     sources: Vec<cross::CrossSource>,
+    faults: FaultState,
     loss_draws: Pcg32,
     delay_draws: Pcg32,
 
@@ -139,6 +143,7 @@ impl Link {
                 Aqm::Codel(codel) => Some(CodelState::new(codel, packet_time)),
             },
             sources: Vec::new(),
+            faults: FaultState::new(&config.faults, seed),
             loss_draws: seed.child("loss").generator(),
             delay_draws: seed.child("delay").generator(),
             now: Time::ZERO,
@@ -179,10 +184,7 @@ impl Link {
         let verdict = match self.queue(now, offered) {
             Ok((departs, marked)) => {
                 self.stats.marked += u64::from(marked);
-                Verdict::Deliver {
-                    at: self.arrival(departs),
-                    marked,
-                }
+                self.deliver(departs, packet.payload, marked)
             }
             Err(reason) => {
                 self.stats.dropped.add(reason, bytes);
@@ -200,7 +202,7 @@ impl Link {
             markable,
             cross,
         } = offered;
-        if bytes > self.config.mtu.as_u64() {
+        if bytes > self.faults.mtu(now, self.config.mtu).as_u64() {
             return Err(DropReason::TooBig);
         }
         let packets = self.waiting.len() as u64;
@@ -226,6 +228,7 @@ impl Link {
         self.free_at = departs;
         self.count_wait(start.since(now));
         let lost = !cross && self.loss.loses(&mut self.loss_draws);
+        let lost = lost || (!cross && self.faults.loses(departs));
         let fate = match (cross, lost || gave_up) {
             (true, _) => Fate::Cross,
             (false, true) => Fate::Lost,
@@ -241,6 +244,21 @@ impl Link {
         }
     }
 
+    /// Arrival of a packet of `payload` bytes that leaves at `departs`.
+    fn deliver(&mut self, departs: Time, payload: usize, marked: bool) -> Verdict {
+        let at = self.arrival(departs);
+        let damage = self.faults.damages(departs, payload);
+        let copy = self.faults.duplicates(departs, self.config.delay);
+        self.stats.damaged += u64::from(damage.is_some());
+        self.stats.duplicated += u64::from(copy.is_some());
+        Verdict::Deliver {
+            at,
+            marked,
+            damage,
+            copy_at: copy.map(|later| at + later),
+        }
+    }
+
     /// Arrival time of a packet that leaves at `departs`.
     fn arrival(&mut self, departs: Time) -> Time {
         let mut at = departs + self.config.delay;
@@ -250,6 +268,9 @@ impl Link {
         if let Some(Reordering { probability, by }) = self.config.reordering
             && probability.accepts(self.delay_draws.next_u32())
         {
+            return at + by;
+        }
+        if let Some(by) = self.faults.delays(departs) {
             return at + by;
         }
         self.last_arrival = self.last_arrival.max(at);
@@ -324,11 +345,17 @@ impl Link {
 
     fn record(&mut self, now: Time, bytes: u64, verdict: Verdict) {
         let outcome = match verdict {
-            Verdict::Deliver { at, marked } => at.as_nanos() ^ u64::from(marked),
+            Verdict::Deliver { at, marked, .. } => at.as_nanos() ^ u64::from(marked),
             Verdict::Dropped(reason) => u64::MAX - reason as u64,
         };
         for word in [now.as_nanos(), bytes, outcome] {
             self.digest = mix(self.digest, word);
+        }
+        if let Verdict::Deliver {
+            copy_at: Some(copy), ..
+        } = verdict
+        {
+            self.digest = mix(self.digest, copy.as_nanos());
         }
         if let Some(bin) = self.series.as_mut().and_then(|series| series.at(now)) {
             bin.offered += 1;

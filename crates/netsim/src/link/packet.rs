@@ -1,6 +1,6 @@
 //! [`Packet`] and [`Verdict`]: the input of a link and its result.
 
-use super::DropReason;
+use super::{Damage, DropReason};
 use crate::Time;
 
 /// A datagram as a link sees it.
@@ -39,6 +39,10 @@ pub enum Verdict {
         at: Time,
         /// Arrives with the congestion-experienced mark.
         marked: bool,
+        /// Arrives with this bit inverted.
+        damage: Option<Damage>,
+        /// Arrival time of a copy of it.
+        copy_at: Option<Time>,
     },
     /// Dropped, for this reason.
     Dropped(DropReason),

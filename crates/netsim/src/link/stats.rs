@@ -116,6 +116,12 @@ pub struct LinkStats {
     pub dropped: Drops,
     /// Packets delivered with the congestion-experienced mark (RFC 3168).
     pub marked: u64,
+    /// Packets delivered with an inverted bit.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub damaged: u64,
+    /// Packets of which a copy is delivered as well; copies are in no other counter.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub duplicated: u64,
     /// Packets of cross traffic.
     pub cross: CrossStats,
     /// Longest queue so far, the packet on the wire included.

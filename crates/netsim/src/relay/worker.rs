@@ -16,7 +16,7 @@ use super::report::LatenessSum;
 use super::socket::{self, Buffered};
 use super::waiting::{ClientKey, Direction, PendingDatagram, cost};
 use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
-use crate::{Link, LinkSeries, Packet, Path, Time};
+use crate::{Link, LinkSeries, Packet, Path, Time, Verdict};
 
 /// Larger than any UDP payload, so nothing is ever truncated.
 const LARGEST_DATAGRAM: usize = 1 << 16;
@@ -345,23 +345,32 @@ impl Worker {
             direction.counts.overflowed += 1;
             return;
         }
-        let Some(at) = direction.link.offer(now, Packet::new(data.len())).arrival() else {
+        let verdict = direction.link.offer(now, Packet::new(data.len()));
+        let Verdict::Deliver {
+            at, damage, copy_at, ..
+        } = verdict
+        else {
             return;
         };
-        direction.counts.inside += 1;
-        let mut copy = self.spare.pop().unwrap_or_default();
-        copy.clear();
-        copy.extend_from_slice(data);
-        let waiting = PendingDatagram {
-            at,
-            order: self.order,
-            way,
-            client,
-            data: copy,
-        };
-        self.order += 1;
-        self.inside_cost += cost(&waiting.data);
-        self.inside.push(Reverse(waiting));
+        for at in [Some(at), copy_at].into_iter().flatten() {
+            let mut datagram = self.spare.pop().unwrap_or_default();
+            datagram.clear();
+            datagram.extend_from_slice(data);
+            if let Some(damage) = damage {
+                damage.apply(&mut datagram);
+            }
+            let waiting = PendingDatagram {
+                at,
+                order: self.order,
+                way,
+                client,
+                data: datagram,
+            };
+            self.direction(way).counts.inside += 1;
+            self.order += 1;
+            self.inside_cost += cost(&waiting.data);
+            self.inside.push(Reverse(waiting));
+        }
     }
 
     fn direction(&mut self, way: Direction) -> &mut DirectionState {

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
+
+use crate::Time;
 
 pub(super) type BoxedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -15,14 +18,26 @@ pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type ReadyQueue = Mutex<VecDeque<Arc<Task>>>;
+/// Tasks that were woken.
+#[derive(Default)]
+struct ReadyTasks {
+    queue: VecDeque<Arc<Task>>,
+    /// Tasks of suspended hosts, and the time until which each host is suspended.
+    suspended: BTreeMap<IpAddr, (Time, Vec<Arc<Task>>)>,
+}
+
+type ReadyQueue = Mutex<ReadyTasks>;
 
 /// Something that is polled when it is woken; its wakers point here.
 pub(super) struct Task {
     /// Its number among the spawned; `None` for the future of the run itself, which the run polls.
     number: Option<u64>,
+    /// The host on which it runs, if it was spawned on one.
+    host: Option<IpAddr>,
     future: Mutex<Option<BoxedTask>>,
     queued: AtomicBool,
+    /// True if its host has crashed while it was being polled.
+    is_doomed: AtomicBool,
     ready: Arc<ReadyQueue>,
 }
 
@@ -30,13 +45,13 @@ impl Wake for Task {
     fn wake(self: Arc<Self>) {
         if !self.queued.swap(true, Ordering::Relaxed) {
             let ready = Arc::clone(&self.ready);
-            lock(&ready).push_back(self);
+            lock(&ready).queue.push_back(self);
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.queued.swap(true, Ordering::Relaxed) {
-            lock(&self.ready).push_back(Arc::clone(self));
+            lock(&self.ready).queue.push_back(Arc::clone(self));
         }
     }
 }
@@ -56,21 +71,24 @@ struct LiveTasks {
 }
 
 impl Executor {
-    fn task(&self, number: Option<u64>, future: Option<BoxedTask>) -> Arc<Task> {
+    fn task(&self, number: Option<u64>, host: Option<IpAddr>, future: Option<BoxedTask>) -> Arc<Task> {
         let ready = Arc::clone(&self.ready);
         Arc::new(Task {
             number,
+            host,
+            is_doomed: AtomicBool::new(false),
             future: Mutex::new(future),
             queued: AtomicBool::new(false),
             ready,
         })
     }
 
-    pub(super) fn spawn(&self, future: BoxedTask) {
+    /// Spawns a task, on a host if one is given.
+    pub(super) fn spawn(&self, host: Option<IpAddr>, future: BoxedTask) {
         let mut live = lock(&self.live);
         let number = live.next;
         live.next += 1;
-        let task = self.task(Some(number), Some(future));
+        let task = self.task(Some(number), host, Some(future));
         live.tasks.insert(number, Arc::clone(&task));
         drop(live);
         task.wake();
@@ -78,17 +96,66 @@ impl Executor {
 
     /// The task that stands for a run's own future; it is ready at once.
     pub(super) fn main(&self) -> Waker {
-        let task = self.task(None, None);
+        let task = self.task(None, None, None);
         task.wake_by_ref();
         Waker::from(task)
     }
 
-    /// The task that was woken first.
+    /// The task that was woken first, among those whose hosts are not suspended.
     pub(super) fn next_ready(&self) -> Option<Arc<Task>> {
-        let task = lock(&self.ready).pop_front()?;
-        // Wake-ups from here on count anew.
-        task.queued.store(false, Ordering::Relaxed);
-        Some(task)
+        let mut ready = lock(&self.ready);
+        loop {
+            let task = ready.queue.pop_front()?;
+            if !ready.suspended.is_empty()
+                && let Some((_, waiting)) = task.host.and_then(|host| ready.suspended.get_mut(&host))
+            {
+                waiting.push(task);
+                continue;
+            }
+            // Wake-ups from here on count anew.
+            task.queued.store(false, Ordering::Relaxed);
+            return Some(task);
+        }
+    }
+
+    /// Polls no task of `host` until `until`, or until an earlier suspension ends if that is later.
+    pub(super) fn suspend(&self, host: IpAddr, until: Time) {
+        let mut ready = lock(&self.ready);
+        let suspension = ready.suspended.entry(host).or_default();
+        suspension.0 = suspension.0.max(until);
+    }
+
+    /// Continues the tasks of `host`, unless it is suspended beyond `now`.
+    pub(super) fn resume(&self, host: IpAddr, now: Time) {
+        let mut ready = lock(&self.ready);
+        if ready.suspended.get(&host).is_some_and(|(until, _)| *until <= now)
+            && let Some((_, waiting)) = ready.suspended.remove(&host)
+        {
+            ready.queue.extend(waiting);
+        }
+    }
+
+    /// Drops every task of `host`, and those which they spawn on their way out. One that is being polled is dropped
+    /// after its poll.
+    pub(super) fn crash(&self, host: IpAddr) {
+        let suspended = lock(&self.ready).suspended.remove(&host);
+        drop(suspended);
+        loop {
+            let mut live = lock(&self.live);
+            let (gone, left) = core::mem::take(&mut live.tasks)
+                .into_iter()
+                .partition::<BTreeMap<_, _>, _>(|(_, task)| task.host == Some(host));
+            live.tasks = left;
+            drop(live);
+            if gone.is_empty() {
+                break;
+            }
+            for task in gone.values() {
+                task.is_doomed.store(true, Ordering::Relaxed);
+                let future = task.future.try_lock().ok().and_then(|mut future| future.take());
+                drop(future);
+            }
+        }
     }
 
     /// Polls a spawned task once; returns whether it was one. No lock of the executor is held meanwhile: the
@@ -100,7 +167,8 @@ impl Executor {
             return true;
         };
         let waker = Waker::from(Arc::clone(task));
-        if polled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+        let is_done = polled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+        if is_done || task.is_doomed.load(Ordering::Relaxed) {
             let finished = future.take();
             drop(future);
             // What it owns may spawn or wake on its way out, so it goes while no lock is held.
@@ -113,6 +181,12 @@ impl Executor {
     /// Number of tasks that have not finished.
     pub(super) fn live(&self) -> usize {
         lock(&self.live).tasks.len()
+    }
+
+    /// Number of tasks of `host` that have not finished.
+    pub(super) fn live_on(&self, host: IpAddr) -> usize {
+        let live = lock(&self.live);
+        live.tasks.values().filter(|task| task.host == Some(host)).count()
     }
 
     /// Drops every task, and those which they spawn on their way out.

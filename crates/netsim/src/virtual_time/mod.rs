@@ -25,7 +25,7 @@ mod tests;
 use core::fmt;
 use core::time::Duration;
 use std::future::Future;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -267,6 +267,36 @@ impl Simulation {
             shared: Arc::clone(&self.shared),
             host: None,
         })
+    }
+
+    /// Gives `socket` another address as others see it, a free port of `host`, as a NAT does that has lost its mapping
+    /// or has got another address itself: datagrams to the previous address are dropped. The socket does not notice.
+    /// Returns the new address.
+    ///
+    /// # Errors
+    /// If the host has no free port.
+    pub fn rebind(&self, socket: &VirtualSocket, host: Host) -> Result<SocketAddr, SetupError> {
+        let mut network = lock(&self.shared.network);
+        let taken = SetupError::PortTaken { ip: host.ip, port: 0 };
+        network.rebind(socket.index, host.ip).ok_or(taken)
+    }
+
+    /// Ends everything on `host` without a word to anyone: tasks of its runtimes are dropped, and its sockets neither
+    /// send nor receive any more. Their ports are free, so that a program can be started anew. What has left the host
+    /// is still delivered.
+    pub fn crash(&self, host: Host) {
+        lock(&self.shared.network).disconnect(host.ip);
+        self.shared.executor.crash(host.ip);
+    }
+
+    /// Suspends the tasks of `host` for `time`; see [`VirtualRuntime::suspend`].
+    pub fn suspend(&self, host: Host, time: Duration) {
+        self.runtime_on(host).suspend(time);
+    }
+
+    /// Number of tasks that were spawned on `host` and have not ended.
+    pub fn tasks_on(&self, host: Host) -> usize {
+        self.shared.executor.live_on(host.ip)
     }
 
     /// Time, timers and tasks as on this host, its timer slack included.

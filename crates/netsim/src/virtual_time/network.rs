@@ -60,7 +60,10 @@ pub(super) struct Datagram {
 
 #[derive(Debug)]
 pub(super) struct SocketState {
+    /// Address from which others receive its datagrams, and at which they reach it.
     pub(super) address: SocketAddr,
+    /// Host to which it belongs.
+    host: IpAddr,
     pub(super) received: VecDeque<Datagram>,
     pub(super) waker: Option<Waker>,
     /// Arrived, and held back by the host until its next interrupt.
@@ -71,6 +74,8 @@ pub(super) struct SocketState {
     last_route: Option<(IpAddr, Arc<Route>)>,
     buffered: usize,
     open: bool,
+    /// True after its host has crashed: it neither sends nor receives until it is closed.
+    is_dead: bool,
 }
 
 #[derive(Debug)]
@@ -168,22 +173,11 @@ impl Network {
     /// Binds a socket to this port of this host, 0 for any free one; `None` if the host is unknown or the
     /// port is taken.
     pub(super) fn bind(&mut self, ip: IpAddr, port: u16) -> Option<u32> {
-        let host = self.hosts.get_mut(&ip)?;
-        let mut address = SocketAddr::new(ip, port);
-        if port == 0 {
-            for _ in FIRST_EPHEMERAL_PORT..=u16::MAX {
-                address.set_port(host.next_port);
-                host.next_port = host.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL_PORT);
-                if !self.bound.contains_key(&address) {
-                    break;
-                }
-            }
-        }
-        if self.bound.contains_key(&address) {
-            return None;
-        }
+        let address = self.free_address(ip, port)?;
+        let host = self.hosts.get(&ip)?;
         let socket = SocketState {
             address,
+            host: ip,
             received: VecDeque::new(),
             waker: None,
             held: Vec::new(),
@@ -191,6 +185,7 @@ impl Network {
             last_route: None,
             buffered: 0,
             open: true,
+            is_dead: false,
         };
         let free = self
             .sockets
@@ -207,12 +202,54 @@ impl Network {
         Some(index)
     }
 
+    /// The address of this port of this host, 0 for any free one; `None` if the host is unknown or the port is taken.
+    fn free_address(&mut self, ip: IpAddr, port: u16) -> Option<SocketAddr> {
+        let host = self.hosts.get_mut(&ip)?;
+        let mut address = SocketAddr::new(ip, port);
+        if port == 0 {
+            for _ in FIRST_EPHEMERAL_PORT..=u16::MAX {
+                address.set_port(host.next_port);
+                host.next_port = host.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL_PORT);
+                if !self.bound.contains_key(&address) {
+                    break;
+                }
+            }
+        }
+        (!self.bound.contains_key(&address)).then_some(address)
+    }
+
     pub(super) fn close(&mut self, socket: u32) -> Option<Waker> {
         let closed = self.sockets.get_mut(socket as usize)?;
         closed.open = false;
         closed.received.clear();
-        self.bound.remove(&closed.address);
+        if self.bound.get(&closed.address) == Some(&socket) {
+            self.bound.remove(&closed.address);
+        }
         closed.waker.take()
+    }
+
+    /// Gives a socket another address: a free port of `ip`. Datagrams to its previous address are unclaimed from now
+    /// on. `None` if the host is unknown or has no free port.
+    pub(super) fn rebind(&mut self, socket: u32, ip: IpAddr) -> Option<SocketAddr> {
+        let address = self.free_address(ip, 0)?;
+        let state = self.sockets.get_mut(socket as usize)?;
+        self.bound.remove(&state.address);
+        state.address = address;
+        state.last_route = None;
+        self.bound.insert(address, socket);
+        Some(address)
+    }
+
+    /// Disconnects all sockets of a host at once; their ports are free again.
+    pub(super) fn disconnect(&mut self, ip: IpAddr) {
+        for socket in &mut self.sockets {
+            if socket.host == ip && socket.open && !socket.is_dead {
+                socket.is_dead = true;
+                socket.received.clear();
+                socket.buffered = 0;
+                self.bound.remove(&socket.address);
+            }
+        }
     }
 
     pub(super) fn spare_buffer(&mut self) -> Vec<u8> {
@@ -251,7 +288,7 @@ impl Network {
     }
 
     fn send_datagram(&mut self, socket: u32, transmit: &Transmit<'_>, data: &[u8]) {
-        let Some(sender) = self.sockets.get_mut(socket as usize) else {
+        let Some(sender) = self.sockets.get_mut(socket as usize).filter(|it| !it.is_dead) else {
             return;
         };
         let (from, to, ecn) = (sender.address, transmit.destination, transmit.ecn);
@@ -288,25 +325,46 @@ impl Network {
     /// Offers a packet to the link with this number on its route, or passes it on to its host if there is none.
     fn forward(&mut self, mut packet: InFlight, number: usize) {
         let route = &packet.route;
-        let mut at = self.now;
+        let (mut at, mut copy_at) = (self.now, None);
         if let Some(link) = route.links.get(number).and_then(|&link| self.links.get_mut(link)) {
             let offered = Packet::new(packet.data.len()).markable(packet.ecn.is_some());
-            let Verdict::Deliver { at: arrival, marked } = link.offer(at, offered) else {
+            let verdict = link.offer(at, offered);
+            let Verdict::Deliver {
+                at: arrival,
+                marked,
+                damage,
+                copy_at: copy_arrival,
+            } = verdict
+            else {
                 self.give_back(packet.data);
                 return;
             };
             if marked {
                 packet.ecn = Some(EcnCodepoint::Ce);
             }
-            at = arrival;
+            if let Some(damage) = damage {
+                damage.apply(&mut packet.data);
+            }
+            (at, copy_at) = (arrival, copy_arrival);
         }
-        if number + 1 < route.links.len() {
+        let wait = if number + 1 < route.links.len() {
             packet.next = NextHop::Link(number + 1);
+            Duration::ZERO
         } else {
-            at = at + route.last_wait;
             packet.next = NextHop::Socket;
+            route.last_wait
+        };
+        if let Some(copy_at) = copy_at {
+            let mut data = self.spare_buffer();
+            data.extend_from_slice(&packet.data);
+            let copy = InFlight {
+                data,
+                route: Arc::clone(&packet.route),
+                ..packet
+            };
+            self.schedule(copy_at + wait, copy);
         }
-        self.schedule(at, packet);
+        self.schedule(at + wait, packet);
     }
 
     fn schedule(&mut self, at: Time, packet: InFlight) {
@@ -376,7 +434,7 @@ impl Network {
 
     fn interrupt(&mut self, socket: u32) -> Option<Waker> {
         let socket = self.sockets.get_mut(socket as usize)?;
-        if !socket.open {
+        if !socket.open || socket.is_dead {
             socket.held.clear();
             return None;
         }

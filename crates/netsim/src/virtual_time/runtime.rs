@@ -22,7 +22,7 @@ use crate::Time;
 #[derive(Clone)]
 pub struct VirtualRuntime {
     pub(super) shared: Arc<SimulationCore>,
-    /// The host whose timer slack applies.
+    /// The host whose timer slack applies, and on which tasks run.
     pub(super) host: Option<IpAddr>,
 }
 
@@ -36,6 +36,24 @@ impl VirtualRuntime {
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + use<> {
         let mut timer = self.new_timer(self.now() + time);
         poll_fn(move |cx| timer.as_mut().poll(cx))
+    }
+
+    /// Suspends the tasks of this runtime's host for `time`, from their next poll on, as a stopped process or a
+    /// blocking system call does: timers fire late, and datagrams wait in the sockets' buffers. Suspensions that
+    /// overlap end together. Without a host it does nothing.
+    pub fn suspend(&self, time: Duration) {
+        let Some(host) = self.host else { return };
+        let shared = Arc::clone(&self.shared);
+        shared.executor.suspend(host, self.time() + time);
+        let mut timer = Self { host: None, ..self.clone() }.new_timer(self.now() + time);
+        self.shared.executor.spawn(
+            None,
+            Box::pin(async move {
+                poll_fn(|cx| timer.as_mut().poll(cx)).await;
+                let now = Time::from_nanos(shared.clock.load(Ordering::Relaxed));
+                shared.executor.resume(host, now);
+            }),
+        );
     }
 }
 
@@ -62,7 +80,7 @@ impl Runtime for VirtualRuntime {
     }
 
     fn spawn(&self, future: BoxedTask) {
-        self.shared.executor.spawn(future);
+        self.shared.executor.spawn(self.host, future);
     }
 
     fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
@@ -125,7 +143,7 @@ pub struct VirtualSocket {
 }
 
 impl VirtualSocket {
-    /// Local address and port.
+    /// Local address and port. Behind a NAT ([`Simulation::rebind`](super::Simulation::rebind)) others see another.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,5 +1,6 @@
 //! Vectors and properties of one link.
 
+mod faults;
 mod impairments;
 
 use playrate_units::{Bitrate, Probability};
@@ -28,6 +29,8 @@ fn a_packet_takes_its_serialisation_and_its_propagation() {
         Verdict::Deliver {
             at: Time::from_nanos(1_000_000 + 592_000 + 50_000_000),
             marked: false,
+            damage: None,
+            copy_at: None,
         }
     );
 }

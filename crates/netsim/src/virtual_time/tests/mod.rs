@@ -1,6 +1,7 @@
 //! Virtual time: the executor by itself, and quinn in it.
 
 mod executor;
+mod faults;
 mod quinn_flows;
 mod sockets;
 

@@ -10,7 +10,7 @@ use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use super::*;
 use crate::LinkConfig;
 
-fn send(socket: &VirtualSocket, to: SocketAddr, contents: &[u8], segment_size: Option<usize>) {
+pub(super) fn send(socket: &VirtualSocket, to: SocketAddr, contents: &[u8], segment_size: Option<usize>) {
     let ecn = Some(EcnCodepoint::Ect0);
     let transmit = Transmit {
         destination: to,
@@ -22,7 +22,7 @@ fn send(socket: &VirtualSocket, to: SocketAddr, contents: &[u8], segment_size: O
     socket.try_send(&transmit).unwrap();
 }
 
-async fn receive(socket: &VirtualSocket) -> (Vec<u8>, RecvMeta) {
+pub(super) async fn receive(socket: &VirtualSocket) -> (Vec<u8>, RecvMeta) {
     let mut buffer = [0; 2_048];
     let mut meta = [RecvMeta::default()];
     let count = poll_fn(|cx| socket.poll_recv(cx, &mut [IoSliceMut::new(&mut buffer)], &mut meta))
