@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use crate::claims::{self, ClaimsArgs};
 use crate::demo::{self, DemoArgs};
 use crate::error::CommandError;
+use crate::faults::{self, FaultsArgs};
 use crate::live::{self, LiveArgs};
 use crate::matrix::{self, MatrixArgs};
 use crate::merge::{self, MergeArgs};
@@ -56,6 +57,8 @@ enum Command {
     Matrix(MatrixArgs),
     /// Search what the papers leave open for values under which their claims hold, and count in how many they do
     Worlds(WorldsArgs),
+    /// Play many sessions under random faults in virtual time and check what must hold of server and client
+    Faults(FaultsArgs),
 }
 
 const FAILED: u8 = 1;
@@ -66,7 +69,9 @@ const INTERRUPTED: i32 = 130;
 /// Runs the command that the process's arguments name.
 pub async fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    // A campaign of faults makes errors on purpose.
+    let level = if matches!(command, Command::Faults(_)) { "off" } else { "error" };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -118,6 +123,9 @@ pub async fn main() -> ExitCode {
         }
         Command::Worlds(args) => {
             in_background(move |stop| worlds::run(&args, stop, &mut std::io::stdout())).await
+        }
+        Command::Faults(args) => {
+            in_background(move |stop| faults::run(&args, stop, &mut std::io::stdout())).await
         }
     }
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::scenario::ScenarioError;
 use crate::sim::SimError;
+use crate::words::count;
 
 /// Reason why a command did not finish.
 #[derive(Debug, Error)]
@@ -67,6 +68,23 @@ pub enum CommandError {
         /// Directory of the results.
         directory: PathBuf,
     },
+    /// A campaign of faults was interrupted.
+    #[error("stopped after {done} of {all} sessions")]
+    CampaignStopped {
+        /// Number of finished sessions.
+        done: u64,
+        /// Number of all sessions.
+        all: u64,
+    },
+    /// Sessions of a campaign of faults violate an invariant.
+    #[error(
+        "an invariant does not hold in {}: seed {}; `lab faults --seed {}` shows the first",
+        count(.seeds.len() as u64, "session", "sessions"), list(.seeds), .seeds.first().copied().unwrap_or_default()
+    )]
+    Violated {
+        /// Seeds of these sessions.
+        seeds: Vec<u64>,
+    },
     /// Single runs failed; the others are stored.
     #[error("{} of {all} runs failed: {}", .failed.len(), .failed.join("; "))]
     Runs {
@@ -75,6 +93,12 @@ pub enum CommandError {
         /// Number of all runs.
         all: usize,
     },
+}
+
+/// Numbers separated by commas.
+fn list(numbers: &[u64]) -> String {
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    texts.join(", ")
 }
 
 impl CommandError {

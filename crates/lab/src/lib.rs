@@ -10,6 +10,7 @@
 //!   and effect sizes.
 //! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers,
 //!   `worlds` searches the parameters that the papers leave open.
+//! - `faults` plays the product under random faults and checks what must hold of it.
 //! - [`svg`] writes SVG, `figure` draws, `report` makes a page of results.
 //! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time.
 
@@ -17,6 +18,7 @@ mod claims;
 mod cli;
 pub mod demo;
 mod error;
+mod faults;
 mod figure;
 pub mod live;
 mod matrix;

@@ -28,7 +28,7 @@ use super::windows::Marks;
 use super::{QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
 
 /// Name in the certificate of a run's server.
-pub(super) const SERVER_NAME: &str = "server";
+pub(crate) const SERVER_NAME: &str = "server";
 
 /// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
 pub(super) const MTU: u16 = 1_452;
@@ -139,7 +139,7 @@ const PKCS8_ED25519: [u8; 16] = [
 ///
 /// An Ed25519 key made from the seed gives the same bytes every time; a certificate with an ECDSA key, as a server
 /// makes for itself, has signatures of 70 to 72 bytes.
-fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
+pub(crate) fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
     let failed = |error: &dyn ToString| SimError::setup("the server's certificate", &error.to_string());
     let mut der = PKCS8_ED25519.to_vec();
     der.extend_from_slice(&seed.derive("identity"));

@@ -341,7 +341,8 @@ impl ServedTitle {
         &self.source
     }
 
-    pub(super) fn frames(&self) -> FrameSource {
+    /// Origin of the frame index of a title in one piece.
+    pub(crate) fn frames(&self) -> FrameSource {
         if self.trace.is_some() || self.ladder.is_some() {
             FrameSource::Index(Arc::clone(&self.source))
         } else {

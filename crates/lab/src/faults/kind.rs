@@ -1,0 +1,246 @@
+//! [`Fault`]: a fault of a plan: its time, its text, and the endings of a session that it explains.
+
+use std::fmt;
+use std::time::Duration;
+
+use playrate_netsim::{LinkFault, LinkFaultKind, Reordering};
+use playrate_units::{Bytes, Probability};
+
+use super::ending::Ending;
+use crate::words::{percent, time};
+
+/// Bytes of UDP payload that every path of QUIC must carry (RFC 9000 §14.1).
+const LEAST_PAYLOAD: u64 = 1_200;
+/// Bytes of IP and UDP headers before that payload.
+const HEADERS: u64 = 28;
+
+/// Directions of a path that a fault affects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ways {
+    /// From the server to the client.
+    Down,
+    /// From the client to the server.
+    Up,
+    Both,
+}
+
+impl Ways {
+    pub(super) const ALL: [Self; 3] = [Self::Down, Self::Up, Self::Both];
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+            Self::Both => "both ways",
+        }
+    }
+}
+
+/// An effect on a link, and the time for which it lasts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Impairment {
+    pub(super) ways: Ways,
+    pub(super) lasts: Duration,
+    /// Share of the packets that are affected.
+    pub(super) share: Probability,
+}
+
+/// Kind of a fault, and its extent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum FaultKind {
+    Loss(Impairment),
+    Outage {
+        ways: Ways,
+        lasts: Duration,
+    },
+    Reordering(Impairment, Duration),
+    Duplication(Impairment),
+    Corruption(Impairment),
+    /// From now on datagrams with a longer UDP payload vanish, in both directions.
+    MtuLimit(Bytes),
+    NewPort,
+    NewAddress,
+    /// The server crashes, and another one is started on its address after `gap`.
+    Restart {
+        gap: Duration,
+        same_key: bool,
+    },
+    /// The server crashes for good.
+    ServerGone,
+    /// The client crashes for good.
+    ClientGone,
+    /// Each read of the title blocks the server's process for `delay`.
+    SlowDisk {
+        lasts: Duration,
+        delay: Duration,
+    },
+    /// Reads of the title fail.
+    BrokenDisk {
+        lasts: Duration,
+    },
+    /// The client's application takes no bytes; without a time until the viewer leaves.
+    PausedReader(Option<Duration>),
+    ServerSuspended(Duration),
+    ClientSuspended(Duration),
+}
+
+impl FaultKind {
+    /// Names of all kinds, in the order of tables.
+    pub(super) const NAMES: [&'static str; 16] = [
+        "loss burst",
+        "outage",
+        "reordering",
+        "duplication",
+        "corruption",
+        "MTU limit",
+        "new port",
+        "new address",
+        "server restart",
+        "server gone",
+        "client gone",
+        "slow disk",
+        "broken disk",
+        "paused reader",
+        "server suspended",
+        "client suspended",
+    ];
+
+    pub(super) const fn name(&self) -> &'static str {
+        let index = match self {
+            Self::Loss(_) => 0,
+            Self::Outage { .. } => 1,
+            Self::Reordering(..) => 2,
+            Self::Duplication(_) => 3,
+            Self::Corruption(_) => 4,
+            Self::MtuLimit(_) => 5,
+            Self::NewPort => 6,
+            Self::NewAddress => 7,
+            Self::Restart { .. } => 8,
+            Self::ServerGone => 9,
+            Self::ClientGone => 10,
+            Self::SlowDisk { .. } => 11,
+            Self::BrokenDisk { .. } => 12,
+            Self::PausedReader(_) => 13,
+            Self::ServerSuspended(_) => 14,
+            Self::ClientSuspended(_) => 15,
+        };
+        Self::NAMES[index]
+    }
+
+    /// Time for which it lasts; `None` is to the end.
+    fn lasts(&self) -> Option<Duration> {
+        match *self {
+            Self::Loss(impairment)
+            | Self::Reordering(impairment, _)
+            | Self::Duplication(impairment)
+            | Self::Corruption(impairment) => Some(impairment.lasts),
+            Self::Outage { lasts, .. } | Self::BrokenDisk { lasts } => Some(lasts),
+            // The last read may begin at the end.
+            Self::SlowDisk { lasts, delay } => Some(lasts + delay),
+            Self::ServerSuspended(lasts) | Self::ClientSuspended(lasts) => Some(lasts),
+            Self::Restart { gap, .. } => Some(gap),
+            Self::MtuLimit(limit) if limit.as_u64() >= LEAST_PAYLOAD => Some(Duration::ZERO),
+            Self::NewPort | Self::NewAddress => Some(Duration::ZERO),
+            Self::PausedReader(lasts) => lasts,
+            Self::MtuLimit(_) | Self::ServerGone | Self::ClientGone => None,
+        }
+    }
+
+    /// Returns true if a session with this fault that does not connect again may end so.
+    pub(super) fn explains(&self, ending: Ending) -> bool {
+        use Ending::{Cancelled, Left, NoAnswer, Refused, Reset, Silent, Stalled, TimedOut, Vanished};
+        match self {
+            Self::Loss(_) | Self::Corruption(_) | Self::Outage { .. } => {
+                matches!(ending, NoAnswer | TimedOut | Silent)
+            }
+            // A path that carries no QUIC packet of full size.
+            Self::MtuLimit(limit) => {
+                limit.as_u64() < LEAST_PAYLOAD && matches!(ending, NoAnswer | TimedOut | Silent)
+            }
+            // quinn accepts no change of address during the handshake (RFC 9000 §9).
+            Self::NewPort | Self::NewAddress => ending == NoAnswer,
+            Self::Restart { same_key, .. } => {
+                matches!(ending, NoAnswer | TimedOut | Silent | Refused) || (*same_key && ending == Reset)
+            }
+            Self::ServerGone => matches!(ending, NoAnswer | TimedOut | Silent),
+            Self::ClientGone => ending == Vanished,
+            Self::SlowDisk { .. } | Self::ServerSuspended(_) | Self::ClientSuspended(_) => {
+                matches!(ending, NoAnswer | TimedOut | Silent)
+            }
+            Self::BrokenDisk { .. } => ending == Cancelled,
+            Self::PausedReader(None) => matches!(ending, Left),
+            Self::PausedReader(Some(_)) => matches!(ending, Cancelled | Stalled),
+            Self::Reordering(..) | Self::Duplication(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        let impaired = |f: &mut fmt::Formatter<'_>, impairment: &Impairment| {
+            let share = percent(impairment.share.as_f64());
+            let ways = impairment.ways.words();
+            write!(f, " of {share} for {}, {ways}", time(impairment.lasts))
+        };
+        match self {
+            Self::Loss(impairment) | Self::Duplication(impairment) | Self::Corruption(impairment) => {
+                impaired(f, impairment)
+            }
+            Self::Reordering(impairment, by) => {
+                impaired(f, impairment)?;
+                write!(f, ", by {}", time(*by))
+            }
+            Self::Outage { ways, lasts } => write!(f, " of {}, {}", time(*lasts), ways.words()),
+            Self::MtuLimit(limit) => write!(f, " of {} B of UDP payload from now on", limit.as_u64()),
+            Self::NewPort | Self::NewAddress => f.write_str(" of the client behind its NAT"),
+            Self::Restart { gap, same_key } => {
+                let key = if *same_key { "the same" } else { "another" };
+                write!(f, " after {} with {key} endpoint key", time(*gap))
+            }
+            Self::ServerGone | Self::ClientGone => Ok(()),
+            Self::SlowDisk { lasts, delay } => write!(f, " for {}: {} a read", time(*lasts), time(*delay)),
+            Self::BrokenDisk { lasts } => write!(f, " for {}", time(*lasts)),
+            Self::PausedReader(Some(lasts)) => write!(f, " for {}", time(*lasts)),
+            Self::PausedReader(None) => f.write_str(" until the viewer leaves"),
+            Self::ServerSuspended(lasts) | Self::ClientSuspended(lasts) => {
+                write!(f, " for {}", time(*lasts))
+            }
+        }
+    }
+}
+
+/// A fault at a time of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fault {
+    pub(super) at: Duration,
+    pub(super) kind: FaultKind,
+}
+
+impl Fault {
+    /// Time at which it has ended; `None` if it stays to the end.
+    pub(super) fn ends(&self) -> Option<Duration> {
+        Some(self.at + self.kind.lasts()?)
+    }
+
+    /// Faults of the links towards the client and from it.
+    pub(super) fn of_links(&self) -> [Option<LinkFault>; 2] {
+        let until = self.ends().unwrap_or(Duration::MAX);
+        let (ways, kind) = match self.kind {
+            FaultKind::Loss(it) => (it.ways, LinkFaultKind::Loss(it.share.into())),
+            FaultKind::Outage { ways, .. } => (ways, LinkFaultKind::Outage),
+            FaultKind::Reordering(it, by) => {
+                (it.ways, LinkFaultKind::Reordering(Reordering::new(it.share, by)))
+            }
+            FaultKind::Duplication(it) => (it.ways, LinkFaultKind::Duplication(it.share)),
+            FaultKind::Corruption(it) => (it.ways, LinkFaultKind::Corruption(it.share)),
+            FaultKind::MtuLimit(limit) => {
+                let kind = LinkFaultKind::Mtu(limit + Bytes::new(HEADERS));
+                return [Some(LinkFault::new(self.at, Duration::MAX, kind)); 2];
+            }
+            _ => return [None; 2],
+        };
+        let fault = LinkFault::new(self.at, until, kind);
+        [Ways::Down, Ways::Up].map(|way| (ways == way || ways == Ways::Both).then_some(fault))
+    }
+}

@@ -1,0 +1,225 @@
+//! [`FaultyDisk`]: a title on a disk with faults; [`Viewer`]: the application that takes a title's bytes, with pauses.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use playrate_media::{MediaSource, Title};
+use playrate_netsim::VirtualRuntime;
+use video_client::Sink;
+
+use super::kind::{Fault, FaultKind};
+use crate::sim::ServedTitle;
+
+/// Counters of the bytes of one session. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counters(Arc<CounterValues>);
+
+#[derive(Debug, Default)]
+struct CounterValues {
+    read: AtomicU64,
+    taken: AtomicU64,
+    ahead: AtomicU64,
+}
+
+impl Counters {
+    /// Bytes that the present server has read from its disk.
+    pub(super) fn read(&self) -> u64 {
+        self.0.read.load(Relaxed)
+    }
+
+    /// Largest number of bytes that a server had read and the viewer had not taken.
+    pub(super) fn most_ahead(&self) -> u64 {
+        self.0.ahead.load(Relaxed)
+    }
+
+    /// A new server begins, which has read nothing; what the old one had read is lost with it.
+    pub(super) fn begin_server(&self) {
+        self.0.read.store(0, Relaxed);
+        self.0.taken.store(0, Relaxed);
+    }
+
+    fn add_read(&self, bytes: usize) {
+        let read = self.0.read.fetch_add(bytes as u64, Relaxed) + bytes as u64;
+        let ahead = read.saturating_sub(self.0.taken.load(Relaxed));
+        self.0.ahead.fetch_max(ahead, Relaxed);
+    }
+}
+
+/// A title on the disk of a server: reads fail, or block the whole process, as the faults of a plan say.
+#[derive(Debug)]
+pub(super) struct FaultyDisk {
+    source: Arc<dyn MediaSource>,
+    faults: Vec<Fault>,
+    server: Arc<VirtualRuntime>,
+    counters: Counters,
+}
+
+impl FaultyDisk {
+    pub(super) fn new(
+        source: Arc<dyn MediaSource>,
+        faults: &[Fault],
+        server: Arc<VirtualRuntime>,
+        counters: Counters,
+    ) -> Self {
+        Self {
+            source,
+            faults: faults.to_vec(),
+            server,
+            counters,
+        }
+    }
+}
+
+impl MediaSource for FaultyDisk {
+    fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
+        let now = self.server.time().elapsed();
+        for fault in &self.faults {
+            match fault.kind {
+                FaultKind::SlowDisk { lasts, delay } if (fault.at..fault.at + lasts).contains(&now) => {
+                    self.server.suspend(delay);
+                }
+                FaultKind::BrokenDisk { lasts } if (fault.at..fault.at + lasts).contains(&now) => {
+                    return Err(io::Error::other("the disk is broken"));
+                }
+                _ => {}
+            }
+        }
+        let bytes = self.source.read_at(offset, max)?;
+        self.counters.add_read(bytes.len());
+        Ok(bytes)
+    }
+
+    fn title(&self) -> &Title {
+        self.source.title()
+    }
+
+    fn identity(&self) -> &str {
+        self.source.identity()
+    }
+}
+
+/// The application behind a session: keeps the bytes and the times of their arrival, and takes none while a fault
+/// says so. Clones share what they keep.
+#[derive(Clone, Debug)]
+pub(super) struct Viewer {
+    runtime: Arc<VirtualRuntime>,
+    /// Beginnings and ends of pauses; `Duration::MAX` is never.
+    pauses: Vec<(Duration, Duration)>,
+    counters: Counters,
+    taken: Arc<Mutex<Vec<(Duration, Bytes)>>>,
+}
+
+impl Viewer {
+    pub(super) fn new(runtime: Arc<VirtualRuntime>, faults: &[Fault], counters: Counters) -> Self {
+        let pauses = faults.iter().filter_map(|fault| match fault.kind {
+            FaultKind::PausedReader(_) => Some((fault.at, fault.ends().unwrap_or(Duration::MAX))),
+            _ => None,
+        });
+        Self {
+            runtime,
+            pauses: pauses.collect(),
+            counters,
+            taken: Arc::default(),
+        }
+    }
+
+    /// The pieces so far and the times at which they were taken.
+    pub(super) fn taken(&self) -> Vec<(Duration, Bytes)> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Viewer {
+    async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
+        let now = self.runtime.time().elapsed();
+        self.counters.0.taken.fetch_add(bytes.len() as u64, Relaxed);
+        self.taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((now, bytes));
+        let paused = self.pauses.iter().filter(|(from, until)| (*from..*until).contains(&now));
+        match paused.map(|(_, until)| *until).max() {
+            Some(Duration::MAX) => std::future::pending().await,
+            Some(until) => self.runtime.sleep(until.saturating_sub(now)).await,
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Result of comparing what a viewer took with the title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Comparison {
+    /// Bytes from the beginning on that are those of the title.
+    pub(super) right: u64,
+    /// Number of all bytes taken.
+    pub(super) taken: u64,
+    /// True if the title was taken to its end.
+    pub(super) is_whole: bool,
+}
+
+/// Compares `taken` with the bytes of `title`: of the whole title, or of its segments one after the other, each of them
+/// in any one representation.
+pub(super) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::Result<Comparison> {
+    let bytes: Vec<u8> = taken.iter().flat_map(|(_, piece)| piece.iter().copied()).collect();
+    let mut rest = bytes.as_slice();
+    let sources: Vec<Arc<dyn MediaSource>> = title.resources().into_iter().map(|(_, source)| source).collect();
+    let is_ladder = title.representations().is_some();
+    let ranges = |source: &Arc<dyn MediaSource>| {
+        if is_ladder {
+            source.title().segments().into_iter().map(|segment| segment.bytes).collect()
+        } else {
+            vec![0..source.len()]
+        }
+    };
+    let ranges: Vec<Vec<_>> = sources.iter().map(ranges).collect();
+    let count = ranges.first().map_or(0, Vec::len);
+    let mut whole_parts = 0;
+    for part in 0..count {
+        // The representation with most bytes in common. Payload is generated, so two are alike in nothing.
+        let mut best = (0, false);
+        for (source, ranges) in sources.iter().zip(&ranges) {
+            let Some(range) = ranges.get(part) else { continue };
+            let common = common(source.as_ref(), range.clone(), rest)?;
+            best = best.max((common, common as u64 == range.end - range.start));
+        }
+        rest = rest.get(best.0..).unwrap_or_default();
+        if !best.1 {
+            break;
+        }
+        whole_parts += 1;
+    }
+    Ok(Comparison {
+        right: (bytes.len() - rest.len()) as u64,
+        taken: bytes.len() as u64,
+        is_whole: whole_parts == count && rest.is_empty(),
+    })
+}
+
+/// Number of bytes at the beginning of `taken` that are those of `range`.
+fn common(source: &dyn MediaSource, range: std::ops::Range<u64>, taken: &[u8]) -> io::Result<usize> {
+    let mut compared = 0;
+    while compared < taken.len() && range.start + (compared as u64) < range.end {
+        let offset = range.start + compared as u64;
+        let most = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+        let expected = source.read_at(offset, most.min(taken.len() - compared))?;
+        let found = taken.get(compared..compared + expected.len()).unwrap_or_default();
+        let same = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
+        compared += same;
+        if same < expected.len() {
+            break;
+        }
+    }
+    Ok(compared)
+}

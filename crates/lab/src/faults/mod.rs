@@ -1,0 +1,176 @@
+//! `lab faults`: the product's server and client under random faults in virtual time, and what must hold of both.
+//!
+//! A seed decides on a path, a title, a controller and a schedule of faults (`plan`). `run` plays the session, with
+//! the server's and the client's own libraries; `invariants` says what must hold of it. `docs/faults.md` is the page
+//! for users.
+
+mod campaign;
+mod draw;
+mod ending;
+mod invariants;
+mod kind;
+mod media;
+mod plan;
+mod run;
+mod server;
+mod story;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::error::CommandError;
+use campaign::Verdict;
+use plan::FaultPlan;
+use table::Counts;
+
+/// Most seeds that are named one by one.
+const NAMED: usize = 20;
+
+/// Command line of `lab faults`.
+///
+/// Each seed is one session of the product's server and client in virtual time. The seed decides on the path, the
+/// title, the player, the controller and on up to three faults: loss, outages of up to a minute, reordering,
+/// duplication, corruption, a smaller MTU, a NAT that gives the client a new port or address, a server that crashes and
+/// is started again, a client that vanishes or stops reading, a slow or broken disk, suspended processes.
+///
+/// Of every session must hold: every byte is right; it completes or ends with an error that its faults explain; no
+/// connection or task outlives its limits; the server's memory stays within its windows; after a fault has ended, bytes
+/// arrive again or the session ends; both ends report the same. The exit code is 1 if something does not hold.
+///
+/// The same seeds give the same output with any number of jobs. `lab faults --seed N` shows one session: its path, its
+/// faults, a time line and the verdict. docs/faults.md tells more.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FaultsArgs {
+    /// Show the session of this seed with a time line
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "from", "jobs"])]
+    seed: Option<u64>,
+
+    /// Number of sessions of the campaign
+    #[arg(long, value_name = "N", default_value = "1000")]
+    seeds: NonZeroU64,
+
+    /// Seed of the first session
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    from: u64,
+
+    /// Number of sessions at once [default: number of cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `lab faults` and prints the outcome to `out`.
+///
+/// # Errors
+/// If an invariant does not hold, if the campaign is stopped, or if the outcome cannot be printed.
+pub(crate) fn run(args: &FaultsArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<(), CommandError> {
+    if args.from.checked_add(args.seeds.get() - 1).is_none() {
+        return Err(CommandError::BadInput(format!(
+            "{} seeds from {} on go beyond {}: begin with a smaller one",
+            args.seeds,
+            args.from,
+            u64::MAX
+        )));
+    }
+    let (verdicts, text) = match args.seed {
+        Some(seed) => one(seed, args.json),
+        None => many(args, stop)?,
+    };
+    out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
+    let seeds: Vec<u64> = violating(&verdicts).map(|verdict| verdict.seed).collect();
+    if seeds.is_empty() {
+        Ok(())
+    } else {
+        Err(CommandError::Violated { seeds })
+    }
+}
+
+fn violating(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
+    verdicts.iter().filter(|verdict| !verdict.violations.is_empty())
+}
+
+/// The session of one seed: its verdict and its text.
+fn one(seed: u64, as_json: bool) -> (Vec<Verdict>, String) {
+    let plan = FaultPlan::of(seed);
+    let (record, verdict) = campaign::judge(&plan);
+    let text = if as_json {
+        format!("{:#}\n", story::json(&plan, record.as_ref(), &verdict))
+    } else {
+        story::text(&plan, record.as_ref(), &verdict)
+    };
+    (vec![verdict], text)
+}
+
+/// The sessions of all seeds: their verdicts and the table.
+fn many(args: &FaultsArgs, stop: &AtomicBool) -> Result<(Vec<Verdict>, String), CommandError> {
+    let verdicts = campaign::campaign(args.from, args.seeds.get(), args.jobs, stop);
+    if (verdicts.len() as u64) < args.seeds.get() {
+        let (done, all) = (verdicts.len() as u64, args.seeds.get());
+        return Err(CommandError::CampaignStopped { done, all });
+    }
+    let text = if args.json {
+        format!("{:#}\n", campaign_json(args, &verdicts))
+    } else {
+        campaign_text(args, &verdicts)
+    };
+    Ok((verdicts, text))
+}
+
+fn counts(verdicts: &[Verdict]) -> Counts {
+    let mut counts = Counts::default();
+    for verdict in verdicts {
+        counts.add(verdict);
+    }
+    counts
+}
+
+/// A hash of everything on the wire in all sessions, in the order of seeds.
+fn hash(verdicts: &[Verdict]) -> u64 {
+    verdicts.iter().fold(0, |hash, verdict| {
+        (hash.rotate_left(5) ^ verdict.wire_hash).wrapping_mul(0x517c_c1b7_2722_0a95)
+    })
+}
+
+fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
+    let last = args.from + (args.seeds.get() - 1);
+    let mut text = format!("Seeds {} to {last}; a session counts in the row of each of its faults.\n\n", args.from);
+    text.push_str(&counts(verdicts).table());
+    text.push_str(&format!("\nwire hash {:016x}\n", hash(verdicts)));
+    let number = violating(verdicts).count();
+    if number == 0 {
+        text.push_str("Every invariant holds in every session.\n");
+        return text;
+    }
+    text.push_str("\nInvariants that do not hold:\n");
+    for verdict in violating(verdicts).take(NAMED) {
+        for violation in &verdict.violations {
+            let mark = format!("  {:<9} ", verdict.seed);
+            text.push_str(&crate::words::wrapped(&mark, &violation.to_string(), 80));
+        }
+    }
+    if number > NAMED {
+        text.push_str(&format!("  and those of {} more seeds\n", number - NAMED));
+    }
+    text
+}
+
+fn campaign_json(args: &FaultsArgs, verdicts: &[Verdict]) -> serde_json::Value {
+    let violations: Vec<_> = violating(verdicts).flat_map(story::violations_json).collect();
+    json!({
+        "from": args.from,
+        "seeds": args.seeds.get(),
+        "faults": counts(verdicts).json(),
+        "wire_hash": format!("{:016x}", hash(verdicts)),
+        "violations": violations,
+    })
+}

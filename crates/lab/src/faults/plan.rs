@@ -1,0 +1,308 @@
+//! [`FaultPlan`]: everything that a seed decides about one session.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use playrate_cc::Registry;
+use playrate_media::{Ladder, TraceSource};
+use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
+use playrate_transport::{Baseline, ControllerChoice};
+use playrate_units::{Bitrate, Bytes, Probability};
+
+use super::draw::Draws;
+use super::kind::{Fault, FaultKind, Impairment, Ways};
+use crate::scenario;
+use crate::sim::{ServedTitle, SimError};
+use crate::words::{percent, rate, size, time, wrapped};
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The bottleneck of a session's path; the way back is unlimited.
+#[derive(Clone, Debug)]
+pub(super) struct PathPlan {
+    pub(super) rate: Bitrate,
+    pub(super) rtt: Duration,
+    pub(super) queue: Bytes,
+    /// Random loss in each direction.
+    pub(super) loss: Probability,
+    pub(super) jitter: Duration,
+}
+
+impl PathPlan {
+    fn draw(draws: &mut Draws) -> Self {
+        let rate = Bitrate::from_kbps(draws.spread(1_000, 40_000));
+        let rtt = draws.time(millis(5), millis(300));
+        let bdp = (rate * rtt).as_u64();
+        let loss = if draws.chance(0.5) { 0 } else { draws.spread(100_000, 10_000_000) };
+        let jitter = if draws.chance(0.7) { Duration::ZERO } else { draws.time(millis(1), millis(15)) };
+        Self {
+            rate,
+            rtt,
+            queue: Bytes::new(draws.spread(bdp / 3, bdp * 3).max(15_000)),
+            loss: Probability::from_parts_per_billion(u32::try_from(loss).unwrap_or_default()),
+            jitter,
+        }
+    }
+
+    /// The path with the links' part of `faults`.
+    pub(super) fn config(&self, faults: &[Fault]) -> PathConfig {
+        let link = |rate: Rate, delay| LinkConfig::new(rate, delay).with_loss(self.loss).with_jitter(self.jitter);
+        let half = self.rtt / 2;
+        let mut path = PathConfig::new(
+            link(self.rate.into(), self.rtt.saturating_sub(half)).with_queue(QueueLimit::Bytes(self.queue)),
+            link(Rate::Unlimited, half),
+        );
+        for [down, up] in faults.iter().map(Fault::of_links) {
+            path.forward.faults.extend(down);
+            path.backward.faults.extend(up);
+        }
+        path
+    }
+}
+
+/// The title of a session, of generated payload.
+#[derive(Clone, Debug)]
+pub(super) struct TitlePlan {
+    /// Fetched in segments by an adaptive player; otherwise in one response.
+    pub(super) in_segments: bool,
+    /// Rate of the title, or of its lowest representation.
+    pub(super) rate: Bitrate,
+    pub(super) duration: Duration,
+}
+
+impl TitlePlan {
+    fn draw(draws: &mut Draws, link: Bitrate) -> Self {
+        let in_segments = draws.chance(0.4);
+        let most = (link.as_bits_per_second() / 1_000 * 2 / 3).min(1_500);
+        let duration = if in_segments {
+            seconds(3 * draws.spread(2, 4))
+        } else {
+            draws.time(seconds(2), seconds(10))
+        };
+        Self {
+            in_segments,
+            rate: Bitrate::from_kbps(draws.spread(200, if in_segments { most / 2 } else { most })),
+            duration,
+        }
+    }
+
+    /// The title itself.
+    ///
+    /// # Errors
+    /// If it cannot be generated, which would be a mistake in the plan.
+    pub(super) fn served(&self) -> Result<ServedTitle, SimError> {
+        let failed = |error: &dyn ToString| SimError::setup("the title", &error.to_string());
+        let frames = scenario::built_in_trace().map_err(|error| failed(&error))?;
+        if !self.in_segments {
+            let trace = frames.repeat_to(self.duration).and_then(|trace| trace.scale_to_rate(self.rate));
+            return Ok(ServedTitle::trace("title", TraceSource::new(&trace.map_err(|error| failed(&error))?)));
+        }
+        let sizes = scenario::built_in_ladder().map_err(|error| failed(&error))?;
+        let bits = self.rate.as_bits_per_second();
+        let rates = [("low", 1), ("middle", 2), ("high", 4)]
+            .map(|(name, factor)| (name.to_owned(), Bitrate::from_kbps(bits / 1_000 * factor)));
+        let ladder = Ladder::generate(&sizes, &frames, &rates, self.duration);
+        ServedTitle::ladder("title", ladder.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
+    }
+}
+
+/// Everything that a seed decides about one session.
+#[derive(Clone, Debug)]
+pub(super) struct FaultPlan {
+    pub(super) seed: u64,
+    pub(super) path: PathPlan,
+    pub(super) title: TitlePlan,
+    pub(super) controller: ControllerChoice,
+    /// The player holds little, so that the download takes about as long as the title plays.
+    pub(super) holds_little: bool,
+    pub(super) send_window: Bytes,
+    pub(super) receive_window: Bytes,
+    pub(super) stall_timeout: Duration,
+    pub(super) idle_limit: Option<Duration>,
+    /// The client connects again when its connection is lost.
+    pub(super) reconnects: bool,
+    /// In order of time.
+    pub(super) faults: Vec<Fault>,
+}
+
+impl FaultPlan {
+    /// The plan of this seed.
+    pub(super) fn of(seed: u64) -> Self {
+        let mut draws = Draws::new(Seed::new(seed).child("faults"));
+        let draws = &mut draws;
+        let path = PathPlan::draw(draws);
+        let title = TitlePlan::draw(draws, path.rate);
+        let controllers = controllers();
+        let mut plan = Self {
+            seed,
+            controller: controllers[draws.below(controllers.len())].clone(),
+            holds_little: draws.chance(0.4),
+            send_window: Bytes::new(draws.spread(64, 4_096) << 10),
+            receive_window: Bytes::new(draws.spread(64, 2_048) << 10),
+            stall_timeout: draws.time(seconds(15), seconds(60)),
+            idle_limit: draws.chance(0.3).then(|| draws.time(seconds(2), seconds(30))),
+            reconnects: draws.chance(0.7),
+            faults: Vec::new(),
+            path,
+            title,
+        };
+        let number = match draws.below(100) {
+            0..3 => 0,
+            3..50 => 1,
+            50..82 => 2,
+            _ => 3,
+        };
+        let horizon = plan.expected().mul_f64(1.1);
+        for _ in 0..number {
+            let at = draws.moment(horizon);
+            plan.faults.push(Fault { at, kind: kind(draws) });
+        }
+        plan.faults.sort_by_key(|fault| fault.at);
+        plan
+    }
+
+    /// Length of the download without faults, about.
+    fn expected(&self) -> Duration {
+        let bytes = self.title.rate * self.title.duration;
+        let transfer = self.path.rate.time_for(bytes).unwrap_or_default();
+        let at_once = transfer + self.path.rtt * 6;
+        if self.holds_little { at_once.max(self.title.duration) } else { at_once }
+    }
+
+    /// The seed of this name for the run.
+    pub(super) fn seed_of(&self, name: &str) -> Seed {
+        Seed::new(self.seed).child(name)
+    }
+
+    /// Time at which the viewer leaves, if a pause of the reader does not end: when the server has had the time to
+    /// give up on the response, and then on the connection.
+    pub(super) fn viewer_leaves(&self) -> Option<Duration> {
+        let paused = self.faults.iter().find(|fault| fault.kind == FaultKind::PausedReader(None))?;
+        Some(paused.at + self.stall_timeout * 2 + self.idle_limit.unwrap_or_default() + seconds(60))
+    }
+
+    /// The plan in words, within 80 columns.
+    pub(super) fn text(&self) -> String {
+        let Self { path, title, .. } = self;
+        let mut text = format!("seed        {}\n", self.seed);
+        let mut line = |mark: &str, words: &str| text.push_str(&wrapped(&format!("{mark:<12}"), words, 80));
+        line(
+            "path",
+            &format!(
+                "{}, {} RTT, queue of {}, {} loss, {} jitter",
+                rate(path.rate),
+                time(path.rtt),
+                size(path.queue),
+                percent(path.loss.as_f64()),
+                time(path.jitter),
+            ),
+        );
+        let form = if title.in_segments { "in segments from" } else { "in one piece at" };
+        line("title", &format!("{} {form} {}", time(title.duration), rate(title.rate)));
+        let holds = if self.holds_little { "little" } else { "all that comes" };
+        let again = if self.reconnects { "connects again" } else { "does not connect again" };
+        line("player", &format!("holds {holds}, {again}; receive window {}", size(self.receive_window)));
+        let idle = self.idle_limit.map_or_else(|| "none".to_owned(), time);
+        line(
+            "server",
+            &format!(
+                "{}; send window {}, stall timeout {}, idle limit {idle}",
+                self.controller,
+                size(self.send_window),
+                time(self.stall_timeout)
+            ),
+        );
+        if self.faults.is_empty() {
+            line("faults", "none");
+        }
+        for fault in &self.faults {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{}", wrapped(&format!("{:<12}", time(fault.at)), &fault.kind.to_string(), 80));
+        }
+        text
+    }
+}
+
+/// All controllers: those of the registry, its aliases and quinn's own.
+fn controllers() -> Vec<ControllerChoice> {
+    let registry = Registry::builtin_ref();
+    let names = registry.controllers().map(|entry| entry.name().to_owned());
+    let aliases = registry.aliases().map(|alias| alias.name.to_owned());
+    let specs = names.chain(aliases).filter_map(|name| name.parse().ok());
+    specs.chain(Baseline::ALL.map(ControllerChoice::from)).collect()
+}
+
+/// A fault of any kind, all of them equally likely.
+fn kind(draws: &mut Draws) -> FaultKind {
+    let name = FaultKind::NAMES[draws.below(FaultKind::NAMES.len())];
+    let mut impairment = |low: u64, high: u64, longest: u64| Impairment {
+        ways: Ways::ALL[draws.below(3)],
+        lasts: draws.time(millis(100), seconds(longest)),
+        share: Probability::from_parts_per_billion(
+            u32::try_from(draws.spread(low, high) * 10_000_000).unwrap_or(u32::MAX),
+        ),
+    };
+    match name {
+        "loss burst" => FaultKind::Loss(impairment(2, 90, 20)),
+        "reordering" => FaultKind::Reordering(impairment(1, 50, 20), draws.time(millis(1), millis(300))),
+        "duplication" => FaultKind::Duplication(impairment(1, 100, 60)),
+        "corruption" => FaultKind::Corruption(impairment(1, 60, 20)),
+        "outage" => FaultKind::Outage {
+            ways: Ways::ALL[draws.below(3)],
+            lasts: draws.time(millis(20), seconds(60)),
+        },
+        "MTU limit" if draws.chance(0.25) => FaultKind::MtuLimit(Bytes::new(draws.spread(600, 1_199))),
+        "MTU limit" => FaultKind::MtuLimit(Bytes::new(draws.spread(1_200, 1_451))),
+        "new port" => FaultKind::NewPort,
+        "new address" => FaultKind::NewAddress,
+        "server restart" => FaultKind::Restart {
+            gap: draws.time(millis(10), seconds(40)),
+            same_key: draws.chance(0.6),
+        },
+        "server gone" => FaultKind::ServerGone,
+        "client gone" => FaultKind::ClientGone,
+        "slow disk" => FaultKind::SlowDisk {
+            lasts: draws.time(millis(100), seconds(20)),
+            delay: draws.time(millis(2), seconds(3)),
+        },
+        "broken disk" => FaultKind::BrokenDisk {
+            lasts: draws.time(millis(50), seconds(10)),
+        },
+        "paused reader" if draws.chance(0.3) => FaultKind::PausedReader(None),
+        "paused reader" => FaultKind::PausedReader(Some(draws.time(millis(100), seconds(90)))),
+        "server suspended" => FaultKind::ServerSuspended(draws.time(millis(20), seconds(45))),
+        _ => FaultKind::ClientSuspended(draws.time(millis(20), seconds(45))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_fault_is_drawn_under_its_own_name_and_every_controller_is_used() {
+        let plans: Vec<_> = (0..2_000).map(FaultPlan::of).collect();
+        for name in FaultKind::NAMES {
+            let faults = plans.iter().flat_map(|plan| &plan.faults);
+            let number = faults.filter(|fault| fault.kind.name() == name).count();
+            assert!(number > 100, "{number} of {name}");
+        }
+        for controller in controllers() {
+            assert!(plans.iter().any(|plan| plan.controller == controller), "{controller}");
+        }
+    }
+
+    #[test]
+    fn a_plan_is_told_within_eighty_columns() {
+        for plan in (0..500).map(FaultPlan::of) {
+            let text = plan.text();
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
+}

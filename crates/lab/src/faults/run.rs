@@ -1,0 +1,445 @@
+//! [`run`]: one session of a plan, in virtual time, and everything that was seen of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use playrate_netsim::{Host, HostConfig, RunError, RunLimits, Simulation, VirtualRuntime, VirtualSocket};
+use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
+use playrate_units::Bytes;
+use quinn::Runtime;
+use tokio::sync::mpsc;
+use video_client::dash::{BufferTargets, DashOptions, DashSession};
+use video_client::playout::{CatchUp, Clock, PlayoutConfig};
+use video_client::{PlayError, PlayOptions, Played, ReconnectOptions, Session};
+
+use super::ending::Ending;
+use super::kind::FaultKind;
+use super::media::{Comparison, Counters, Viewer, compare};
+use super::plan::FaultPlan;
+use super::server::{EndedConnection, RunningServer, ServerHost};
+use crate::sim::{SERVER_NAME, ServedTitle, SimError, identity};
+
+/// Interval at which the server's state is looked at.
+const TICK: Duration = Duration::from_millis(250);
+/// Time within which a server must have closed the connections of a client that has left or vanished: its idle timeout
+/// (30 s) since its keep-alive (10 s) was the first packet without an acknowledgement (RFC 9000 §10.1), and some.
+pub(super) const FREED_WITHIN: Duration = Duration::from_secs(45);
+/// Deadline that a server is given for its shutdown.
+pub(super) const SHUTDOWN: Duration = Duration::from_secs(5);
+/// Time that both ends have after the shutdown to end their last tasks.
+const AFTERMATH: Duration = Duration::from_secs(5);
+/// Playout buffer of a player that holds little.
+const LITTLE: Bytes = Bytes::from_kb(100);
+
+/// Something that happened, with its time.
+pub(super) type Event = (Duration, String);
+
+/// State of the last server after the session.
+#[derive(Clone, Debug)]
+pub(super) struct ServerEnd {
+    /// Time at which it had no connection left; `None` if it still had one after [`FREED_WITHIN`].
+    pub(super) freed: Option<Duration>,
+    /// Duration of the shutdown.
+    pub(super) shutdown: Duration,
+    /// Requests that were neither answered nor aborted when the session ended.
+    pub(super) open_responses: u64,
+    pub(super) connections: Vec<EndedConnection>,
+    /// Totals as the server reports them.
+    pub(super) totals: video_server::serve::ServerTotals,
+    /// Bytes that it had read from its disk.
+    pub(super) read: u64,
+}
+
+/// Everything that was seen of a session.
+#[derive(Debug)]
+pub(super) struct SessionRecord {
+    pub(super) ending: Ending,
+    /// The error of the client or of the run.
+    pub(super) error: Option<String>,
+    /// Time at which the session ended.
+    pub(super) ended: Duration,
+    /// Bytes that the client's report says were received; `None` if it has none.
+    pub(super) reported: Option<u64>,
+    /// Segments that the client's report says were fetched.
+    pub(super) segments: Option<usize>,
+    pub(super) comparison: Comparison,
+    /// Times at which the viewer took bytes.
+    pub(super) arrivals: Vec<(Duration, u64)>,
+    pub(super) most_ahead: u64,
+    pub(super) most_open_responses: u64,
+    /// `None` if no server ran at the end.
+    pub(super) server: Option<ServerEnd>,
+    /// Tasks left on the server and on the client when all was over.
+    pub(super) tasks_left: [usize; 2],
+    pub(super) events: Vec<Event>,
+    pub(super) wire_hash: u64,
+}
+
+/// A change that is made at a time of the run.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Crash,
+    Start { same_key: bool },
+    Vanish,
+    Rebind { address: bool },
+    SuspendServer(Duration),
+    SuspendClient(Duration),
+}
+
+/// The changes of a plan, in order of time.
+fn actions(plan: &FaultPlan) -> Vec<(Duration, Action)> {
+    let mut actions = Vec::new();
+    for fault in &plan.faults {
+        let at = fault.at;
+        match fault.kind {
+            FaultKind::Restart { gap, same_key } => {
+                actions.push((at, Action::Crash));
+                actions.push((at + gap, Action::Start { same_key }));
+            }
+            FaultKind::ServerGone => actions.push((at, Action::Crash)),
+            FaultKind::ClientGone => actions.push((at, Action::Vanish)),
+            FaultKind::NewPort => actions.push((at, Action::Rebind { address: false })),
+            FaultKind::NewAddress => actions.push((at, Action::Rebind { address: true })),
+            FaultKind::ServerSuspended(lasts) => actions.push((at, Action::SuspendServer(lasts))),
+            FaultKind::ClientSuspended(lasts) => actions.push((at, Action::SuspendClient(lasts))),
+            _ => {}
+        }
+    }
+    actions.sort_by_key(|(at, _)| *at);
+    actions
+}
+
+/// The times and texts of what happens, for the time line.
+#[derive(Clone, Debug)]
+struct Log {
+    runtime: Arc<VirtualRuntime>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Log {
+    fn add(&self, text: String) {
+        let event = (self.runtime.time().elapsed(), text);
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+}
+
+/// Network and hosts of a session.
+struct Scene<'a> {
+    simulation: &'a Simulation,
+    plan: &'a FaultPlan,
+    runtime: Arc<VirtualRuntime>,
+    client: Host,
+    /// Addresses to which the client's NAT may change.
+    others: Vec<Host>,
+    socket: Arc<VirtualSocket>,
+    servers: ServerHost<'a>,
+    log: Log,
+}
+
+/// Result of the client's task: the session's, and the time of its end.
+type ClientEnd = (Duration, Result<Played, SimError>);
+
+/// Plays the session of `plan`.
+///
+/// # Errors
+/// If the session cannot be set up, which would be a mistake in the plan.
+pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
+    let simulation = Simulation::new(plan.seed_of("simulation"));
+    let title = plan.title.served()?;
+    let path = simulation.add_path(plan.path.config(&plan.faults).build(plan.seed_of("path"))?);
+    let host = || simulation.add_host(HostConfig::default());
+    let (server, client) = (host()?, host()?);
+    simulation.connect(server, client, &[path]);
+    let mut others = Vec::new();
+    for _ in plan.faults.iter().filter(|fault| fault.kind == FaultKind::NewAddress) {
+        let other = host()?;
+        simulation.connect(server, other, &[path]);
+        others.push(other);
+    }
+    let (identity, pin) = identity(plan.seed_of("identity"))?;
+    let counters = Counters::default();
+    let runtime = simulation.runtime();
+    let scene = Scene {
+        plan,
+        client,
+        others,
+        socket: simulation.bind(client, 0)?,
+        servers: ServerHost {
+            simulation: &simulation,
+            host: server,
+            plan,
+            title: &title,
+            identity,
+            counters: counters.clone(),
+        },
+        log: Log {
+            runtime: Arc::clone(&runtime),
+            events: Arc::default(),
+        },
+        runtime,
+        simulation: &simulation,
+    };
+    let viewer = Viewer::new(simulation.runtime_on(client), &plan.faults, counters.clone());
+    let outcome = simulation.run(RunLimits::until(deadline(plan)), scene.play(&title, pin, viewer.clone()));
+    let taken = viewer.taken();
+    let comparison = compare(&title, &taken).map_err(|error| SimError::setup("the comparison", &error))?;
+    let mut record = match outcome {
+        Ok(record) => record?,
+        Err(error) => SessionRecord::unended(error, &scene),
+    };
+    drop(scene);
+    record.comparison = comparison;
+    record.arrivals = taken.iter().map(|(at, bytes)| (*at, bytes.len() as u64)).collect();
+    record.most_ahead = counters.most_ahead();
+    record.wire_hash = simulation.digest();
+    Ok(record)
+}
+
+/// Time by which the run must be over. Every fault of a plan ends within minutes.
+fn deadline(plan: &FaultPlan) -> Duration {
+    let last = plan.faults.iter().map(|fault| fault.ends().unwrap_or(fault.at)).max();
+    let last = last.max(plan.viewer_leaves()).unwrap_or_default();
+    last + plan.title.duration * 4 + Duration::from_secs(300)
+}
+
+impl SessionRecord {
+    /// The record of a run that did not come to its end.
+    fn unended(error: RunError, scene: &Scene<'_>) -> Self {
+        Self {
+            error: Some(error.to_string()),
+            ..Self::empty(Ending::Unended, scene)
+        }
+    }
+
+    fn empty(ending: Ending, scene: &Scene<'_>) -> Self {
+        let events = scene.log.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self {
+            ending,
+            error: None,
+            ended: scene.runtime.time().elapsed(),
+            reported: None,
+            segments: None,
+            comparison: Comparison {
+                right: 0,
+                taken: 0,
+                is_whole: false,
+            },
+            arrivals: Vec::new(),
+            most_ahead: 0,
+            most_open_responses: 0,
+            server: None,
+            tasks_left: [0; 2],
+            events,
+            wire_hash: 0,
+        }
+    }
+}
+
+impl Scene<'_> {
+    /// Plays the title, makes the changes of the plan meanwhile, and takes both ends down.
+    async fn play(&self, title: &ServedTitle, pin: Pin, viewer: Viewer) -> Result<SessionRecord, SimError> {
+        let mut server = Some(self.servers.start(0, "first")?);
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        self.start_client(title, pin, viewer, sender)?;
+        let mut actions = actions(self.plan).into_iter().peekable();
+        let (mut starts, mut rebinds, mut most_open) = (0, 0, 0);
+        let end = loop {
+            let now = self.runtime.time().elapsed();
+            let next = actions.peek().map_or(now + TICK, |(at, _)| (*at).min(now + TICK));
+            tokio::select! {
+                biased;
+                end = receiver.recv() => break end,
+                () = self.runtime.sleep(next.saturating_sub(now)) => {}
+            }
+            if let Some(server) = &server {
+                most_open = server.open_responses().max(most_open);
+            }
+            let now = self.runtime.time().elapsed();
+            while let Some((_, action)) = actions.next_if(|(at, _)| *at <= now) {
+                match action {
+                    Action::Crash => {
+                        self.simulation.crash(self.servers.host);
+                        server = None;
+                    }
+                    Action::Start { same_key } if server.is_none() => {
+                        starts += 1;
+                        let key = if same_key { "first".to_owned() } else { format!("other {starts}") };
+                        server = Some(self.servers.start(starts, &key)?);
+                    }
+                    Action::Start { .. } => {}
+                    Action::Vanish => self.simulation.crash(self.client),
+                    Action::Rebind { address } => {
+                        let other = self.others.get(rebinds).filter(|_| address);
+                        rebinds += usize::from(address);
+                        let seen_as = self.simulation.rebind(&self.socket, other.copied().unwrap_or(self.client))?;
+                        self.log.add(format!("the server sees the client at {seen_as} from now on"));
+                    }
+                    Action::SuspendServer(lasts) => self.simulation.suspend(self.servers.host, lasts),
+                    Action::SuspendClient(lasts) => self.simulation.suspend(self.client, lasts),
+                }
+            }
+        };
+        self.finish(end, server, most_open).await
+    }
+
+    /// Starts the client's session on its host; its result goes to `sender`.
+    fn start_client(
+        &self,
+        title: &ServedTitle,
+        pin: Pin,
+        mut viewer: Viewer,
+        sender: mpsc::UnboundedSender<ClientEnd>,
+    ) -> Result<(), SimError> {
+        let runtime = self.simulation.runtime_on(self.client);
+        let mut options = ClientOptions::new(Trust::Pin(pin));
+        options.transport.seed = Some(self.plan.seed_of("client").derive("endpoint"));
+        options.transport.receive_window = self.plan.receive_window;
+        options.transport.stream_receive_window = self.plan.receive_window;
+        let client = Client::new(Arc::clone(&runtime) as Arc<dyn Runtime>, self.socket.clone(), options)
+            .map_err(|error| SimError::setup("the client", &error))?;
+        let target = Target::at(SERVER_NAME, (self.servers.host.ip(), super::server::PORT).into());
+        let player = Player::new(self.plan, title, client.clone(), target);
+        let (leaves, log) = (self.plan.viewer_leaves(), self.log.clone());
+        let clock = Arc::clone(&runtime);
+        runtime.spawn(Box::pin(async move {
+            let leaving = async {
+                match leaves {
+                    Some(leaves) => time::sleep(&*clock, leaves).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let played = player.play(&mut viewer, leaving).await;
+            log.add(match &played {
+                Ok(Played { result: Ok(()), .. }) => "the client has all of the title".to_owned(),
+                Ok(Played {
+                    result: Err(PlayError::Stopped),
+                    ..
+                }) => "the viewer leaves".to_owned(),
+                Ok(Played {
+                    result: Err(error), ..
+                }) => format!("the client ends: {error}"),
+                Err(error) => format!("the client cannot be set up: {error}"),
+            });
+            let ended = clock.time().elapsed();
+            client.wait_idle().await;
+            // The run waits for it; if it is gone, nothing reads the result.
+            let _ = sender.send((ended, played));
+        }));
+        Ok(())
+    }
+
+    /// Waits until the last server has seen that the client has left, shuts it down, and puts the record together.
+    async fn finish(
+        &self,
+        end: Option<ClientEnd>,
+        server: Option<RunningServer>,
+        most_open: u64,
+    ) -> Result<SessionRecord, SimError> {
+        let mut record = SessionRecord::empty(Ending::Vanished, self);
+        record.most_open_responses = most_open;
+        if let Some((ended, played)) = end {
+            let Played { report, result, .. } = played?;
+            record.ending = Ending::of(&result);
+            record.error = result.err().map(|error| error.to_string());
+            record.ended = ended;
+            record.reported = Some(report.network.received.as_u64());
+            record.segments = report.dash.map(|dash| dash.segments.len());
+        } else {
+            self.log.add("the client has vanished".to_owned());
+        }
+        if let Some(running) = server {
+            record.server = Some(self.shut_down(running).await);
+        }
+        self.runtime.sleep(AFTERMATH).await;
+        record.tasks_left = [self.servers.host, self.client].map(|host| self.simulation.tasks_on(host));
+        record.events = self.log.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(record)
+    }
+
+    async fn shut_down(&self, running: RunningServer) -> ServerEnd {
+        let open_responses = running.open_responses();
+        let since = self.runtime.time().elapsed();
+        let now = || self.runtime.time().elapsed().saturating_sub(since);
+        while running.server.open_connections() > 0 && now() < FREED_WITHIN {
+            self.runtime.sleep(TICK).await;
+        }
+        let freed = (running.server.open_connections() == 0).then(now);
+        let began = now();
+        let report = running.server.shutdown(SHUTDOWN).await;
+        let shutdown = now().saturating_sub(began);
+        for ended in running.ended() {
+            let summary = &ended.summary;
+            let (requests, responses) = (summary.state.requests, summary.state.responses);
+            let text = format!(
+                "the server's connection {} ended {}: {requests} requests, {responses} answered, {} aborted, {} B",
+                summary.connection.id,
+                summary.end,
+                summary.aborted,
+                summary.bytes.as_u64(),
+            );
+            let events = &self.log.events;
+            events.lock().unwrap_or_else(PoisonError::into_inner).push((ended.at, text));
+        }
+        ServerEnd {
+            freed,
+            shutdown,
+            open_responses,
+            connections: running.ended(),
+            totals: report.totals,
+            read: self.servers.counters.read(),
+        }
+    }
+}
+
+/// The player of a plan's title.
+enum Player {
+    Progressive(Session),
+    Dash(DashSession),
+}
+
+impl Player {
+    fn new(plan: &FaultPlan, title: &ServedTitle, client: Client, target: Target) -> Self {
+        let path = format!("/{}", title.name());
+        let reconnect = plan.reconnects.then(|| {
+            let mut reconnect = ReconnectOptions::default();
+            reconnect.seed = plan.seed_of("reconnect").number();
+            reconnect
+        });
+        if let Some(presentation) = title.representations() {
+            let mut options = DashOptions::default();
+            options.series_interval = Duration::ZERO;
+            options.session.reconnect = reconnect;
+            if plan.holds_little {
+                options.buffer = BufferTargets {
+                    stable: Duration::from_secs(4),
+                    top: Duration::from_secs(4),
+                    ..options.buffer
+                };
+            }
+            let session = DashSession::new(client, target, &path, options);
+            return Self::Dash(session.with_presentation(Arc::clone(presentation)));
+        }
+        let mut options = PlayOptions::default();
+        options.playout = PlayoutConfig::new(LITTLE, Clock::CatchUp(CatchUp::default()));
+        options.playout.series_interval = Duration::ZERO;
+        if plan.holds_little {
+            options.playout.receive_buffer = LITTLE;
+        }
+        options.frames = title.frames();
+        options.session.reconnect = reconnect;
+        Self::Progressive(Session::new(client, target, &path, options))
+    }
+
+    async fn play(&self, viewer: &mut Viewer, stop: impl Future<Output = ()> + Send) -> Result<Played, SimError> {
+        match self {
+            Self::Progressive(session) => {
+                let played = session.play(viewer, &mut (), stop).await;
+                played.map_err(|error| SimError::setup("the player", &error))
+            }
+            Self::Dash(session) => {
+                let played = session.play(viewer, &mut (), stop).await;
+                played.map_err(|error| SimError::setup("the player", &error))
+            }
+        }
+    }
+}

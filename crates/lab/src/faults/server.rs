@@ -1,0 +1,115 @@
+//! [`ServerHost`]: the product's server of a session, which may crash and be started again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use playrate_netsim::{Host, Simulation, VirtualRuntime};
+use playrate_transport::{EndpointKey, Identity, Server, ServerOptions};
+use playrate_units::Bytes;
+use quinn::Runtime;
+use video_server::library::Library;
+use video_server::serve::{Observer, SessionSummary, Settings, VideoServer};
+
+use super::media::{Counters, FaultyDisk};
+use super::plan::FaultPlan;
+use crate::sim::{ServedTitle, SimError};
+
+/// UDP port of the server.
+pub(super) const PORT: u16 = 443;
+
+/// A connection that a server has seen end.
+#[derive(Clone, Debug)]
+pub(super) struct EndedConnection {
+    pub(super) at: Duration,
+    pub(super) summary: SessionSummary,
+}
+
+/// Keeps the summaries of one server's connections.
+#[derive(Debug)]
+struct Summaries {
+    runtime: Arc<VirtualRuntime>,
+    ended: Mutex<Vec<EndedConnection>>,
+}
+
+impl Observer for Summaries {
+    fn finished(&self, session: &SessionSummary) {
+        let ended = EndedConnection {
+            at: self.runtime.time().elapsed(),
+            summary: session.clone(),
+        };
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+    }
+}
+
+/// A server that runs.
+pub(super) struct RunningServer {
+    pub(super) server: VideoServer,
+    summaries: Arc<Summaries>,
+}
+
+impl RunningServer {
+    /// The connections that it has seen end.
+    pub(super) fn ended(&self) -> Vec<EndedConnection> {
+        self.summaries
+            .ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Number of requests on its connections that have neither been answered nor aborted.
+    pub(super) fn open_responses(&self) -> u64 {
+        let states = self.server.connections();
+        let open = states.iter().map(|state| state.requests.saturating_sub(state.responses));
+        open.sum()
+    }
+}
+
+/// A host on which servers run, one after the other.
+pub(super) struct ServerHost<'a> {
+    pub(super) simulation: &'a Simulation,
+    pub(super) host: Host,
+    pub(super) plan: &'a FaultPlan,
+    pub(super) title: &'a ServedTitle,
+    pub(super) identity: Identity,
+    pub(super) counters: Counters,
+}
+
+impl ServerHost<'_> {
+    /// Starts the `number`th server, with the endpoint key of this name.
+    ///
+    /// # Errors
+    /// If it cannot be set up, which would be a mistake in the plan.
+    pub(super) fn start(&self, number: usize, key: &str) -> Result<RunningServer, SimError> {
+        let Self { simulation, plan, .. } = self;
+        let runtime = simulation.runtime_on(self.host);
+        let mut options = ServerOptions::new(self.identity.clone());
+        options.endpoint_key = Some(EndpointKey::new(plan.seed_of("endpoint key").derive(key)));
+        options.transport.seed = Some(plan.seed_of("server").derive(&number.to_string()));
+        options.transport.send_window = plan.send_window;
+        options.stall_timeout = plan.stall_timeout;
+        options.idle_limit = plan.idle_limit;
+        let socket = simulation.bind(self.host, PORT)?;
+        let transport = Server::new(Arc::clone(&runtime) as Arc<dyn Runtime>, socket, options)
+            .map_err(|error| SimError::setup("the server", &error))?;
+        self.counters.begin_server();
+        let mut library = Library::new();
+        for (name, source) in self.title.resources() {
+            let disk = FaultyDisk::new(source, &plan.faults, Arc::clone(&runtime), self.counters.clone());
+            library = library
+                .with_source(&name, Arc::new(disk))
+                .map_err(|error| SimError::setup("the server's library", &error))?;
+        }
+        let summaries = Arc::new(Summaries {
+            runtime: Arc::clone(&runtime),
+            ended: Mutex::default(),
+        });
+        let mut settings = Settings::new(plan.controller.clone());
+        settings.playout_buffer = Some(Bytes::from_kb(656));
+        settings.observers.push(Arc::clone(&summaries) as Arc<dyn Observer>);
+        Ok(RunningServer {
+            server: VideoServer::start(transport, runtime, library, settings),
+            summaries,
+        })
+    }
+}

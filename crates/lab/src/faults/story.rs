@@ -1,0 +1,102 @@
+//! One session as a text with a time line, or as JSON.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::campaign::Verdict;
+use super::plan::FaultPlan;
+use super::run::{Event, SessionRecord};
+use crate::words::{grouped, wrapped};
+
+/// Shortest time without a byte that the time line mentions.
+const GAP: Duration = Duration::from_secs(1);
+/// Width of the text in columns.
+const WIDTH: usize = 80;
+
+/// Everything that happened, in order of time.
+fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
+    let mut events = record.events.clone();
+    for fault in &plan.faults {
+        events.push((fault.at, format!("begins: {}", fault.kind)));
+        if let Some(ends) = fault.ends().filter(|ends| *ends > fault.at) {
+            events.push((ends, format!("has ended: {}", fault.kind.name())));
+        }
+    }
+    let mut received = 0;
+    let mut before: Option<Duration> = None;
+    for (at, bytes) in &record.arrivals {
+        if before.is_none_or(|before| at.saturating_sub(before) >= GAP) {
+            if let Some(before) = before {
+                events.push((before, format!("the viewer has {} B; no more for now", grouped(received))));
+            }
+            events.push((*at, "bytes arrive".to_owned()));
+        }
+        received += bytes;
+        before = Some(*at);
+    }
+    if let Some(before) = before {
+        events.push((before, format!("the viewer has {} B; the last bytes", grouped(received))));
+    }
+    events.sort_by_key(|(at, _)| *at);
+    events
+}
+
+/// The session with its plan, a time line and the verdict, within 80 columns.
+pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &Verdict) -> String {
+    let mut text = plan.text();
+    text.push('\n');
+    if let Some(record) = record {
+        for (at, event) in time_line(plan, record) {
+            let mark = format!("{:>9.3} s  ", at.as_secs_f64());
+            text.push_str(&wrapped(&mark, &event, WIDTH));
+        }
+        let server = match &record.server {
+            None => "no server ran at the end".to_owned(),
+            Some(server) => format!(
+                "the server was without connections {:.2} s after the client's end, and shut down in {:.2} s",
+                server.freed.unwrap_or_default().as_secs_f64(),
+                server.shutdown.as_secs_f64()
+            ),
+        };
+        text.push_str(&format!("\n{}", wrapped("", &server, WIDTH)));
+        let ahead = format!("most bytes that a server had read ahead of the viewer: {}", grouped(record.most_ahead));
+        text.push_str(&wrapped("", &ahead, WIDTH));
+    }
+    text.push_str(&format!("wire hash {:016x}\n\n", verdict.wire_hash));
+    text.push_str(&format!("ending      {}\n", verdict.ending.name()));
+    if verdict.violations.is_empty() {
+        text.push_str("verdict     every invariant holds\n");
+    }
+    for violation in &verdict.violations {
+        text.push_str(&wrapped("violated    ", &violation.to_string(), WIDTH));
+    }
+    text
+}
+
+/// The violations of one session as JSON objects.
+pub(super) fn violations_json(verdict: &Verdict) -> Vec<Value> {
+    let violations = verdict.violations.iter();
+    violations
+        .map(|it| json!({ "seed": verdict.seed, "invariant": it.invariant.name(), "text": it.text }))
+        .collect()
+}
+
+/// The session as one JSON object.
+pub(super) fn json(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &Verdict) -> Value {
+    let faults = plan.faults.iter().map(|fault| {
+        json!({ "at_s": fault.at.as_secs_f64(), "fault": fault.kind.name(), "text": fault.kind.to_string() })
+    });
+    let events = record.map_or_else(Vec::new, |record| time_line(plan, record));
+    let events = events.iter().map(|(at, text)| json!({ "at_s": at.as_secs_f64(), "text": text }));
+    json!({
+        "seed": plan.seed,
+        "controller": plan.controller.to_string(),
+        "faults": faults.collect::<Vec<_>>(),
+        "events": events.collect::<Vec<_>>(),
+        "ending": verdict.ending.name(),
+        "error": record.and_then(|record| record.error.clone()),
+        "wire_hash": format!("{:016x}", verdict.wire_hash),
+        "violations": violations_json(verdict),
+    })
+}
