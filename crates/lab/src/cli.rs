@@ -70,7 +70,11 @@ const INTERRUPTED: i32 = 130;
 pub async fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
     // A campaign of faults makes errors on purpose.
-    let level = if matches!(command, Command::Faults(_)) { "off" } else { "error" };
+    let level = if matches!(command, Command::Faults(_)) {
+        "off"
+    } else {
+        "error"
+    };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::ending::Ending;
-use super::invariants::{Invariant, Violation, violations};
+use super::invariants::{Invariant, KnownDefect, Violation, violations};
 use super::plan::FaultPlan;
 use super::run::{SessionRecord, run};
 use crate::run::ProgressDisplay;
@@ -24,6 +24,8 @@ pub(super) struct Verdict {
     pub(super) faults: Vec<&'static str>,
     pub(super) ending: Ending,
     pub(super) violations: Vec<Violation>,
+    /// Defects outside of this project that explain violations which are not among those.
+    pub(super) known: Vec<KnownDefect>,
     pub(super) wire_hash: u64,
 }
 
@@ -45,12 +47,21 @@ pub(super) fn judge(plan: &FaultPlan) -> (Option<SessionRecord>, Verdict) {
             (None, vec![Violation { invariant, text }])
         }
     };
+    let mut known: Vec<_> = violations
+        .iter()
+        .filter_map(|it| KnownDefect::behind(it, plan))
+        .collect();
+    known.dedup();
+    let violations = violations
+        .into_iter()
+        .filter(|it| KnownDefect::behind(it, plan).is_none());
     let verdict = Verdict {
         seed: plan.seed,
         faults: plan.faults.iter().map(|fault| fault.kind.name()).collect(),
         ending: record.as_ref().map_or(Ending::Unended, |record| record.ending),
         wire_hash: record.as_ref().map_or(0, |record| record.wire_hash),
-        violations,
+        violations: violations.collect(),
+        known,
     };
     (record, verdict)
 }

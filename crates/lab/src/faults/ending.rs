@@ -104,7 +104,9 @@ impl Ending {
             ConnectionLost::TimedOut => Self::TimedOut,
             ConnectionLost::Reset => Self::Reset,
             lost if lost.is_orderly() => Self::Closed,
-            ConnectionLost::RefusedByPeer | ConnectionLost::Refused { .. } | ConnectionLost::ClosedByPeer { .. } => Self::Refused,
+            ConnectionLost::RefusedByPeer
+            | ConnectionLost::Refused { .. }
+            | ConnectionLost::ClosedByPeer { .. } => Self::Refused,
             _ => Self::Broken,
         }
     }

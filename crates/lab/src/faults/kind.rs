@@ -134,10 +134,12 @@ impl FaultKind {
             | Self::Reordering(impairment, _)
             | Self::Duplication(impairment)
             | Self::Corruption(impairment) => Some(impairment.lasts),
-            Self::Outage { lasts, .. } | Self::BrokenDisk { lasts } => Some(lasts),
+            Self::Outage { lasts, .. }
+            | Self::BrokenDisk { lasts }
+            | Self::ServerSuspended(lasts)
+            | Self::ClientSuspended(lasts) => Some(lasts),
             // The last read may begin at the end.
             Self::SlowDisk { lasts, delay } => Some(lasts + delay),
-            Self::ServerSuspended(lasts) | Self::ClientSuspended(lasts) => Some(lasts),
             Self::Restart { gap, .. } => Some(gap),
             Self::MtuLimit(limit) if limit.as_u64() >= LEAST_PAYLOAD => Some(Duration::ZERO),
             Self::NewPort | Self::NewAddress => Some(Duration::ZERO),
@@ -200,12 +202,11 @@ impl fmt::Display for FaultKind {
             }
             Self::ServerGone | Self::ClientGone => Ok(()),
             Self::SlowDisk { lasts, delay } => write!(f, " for {}: {} a read", time(*lasts), time(*delay)),
-            Self::BrokenDisk { lasts } => write!(f, " for {}", time(*lasts)),
-            Self::PausedReader(Some(lasts)) => write!(f, " for {}", time(*lasts)),
             Self::PausedReader(None) => f.write_str(" until the viewer leaves"),
-            Self::ServerSuspended(lasts) | Self::ClientSuspended(lasts) => {
-                write!(f, " for {}", time(*lasts))
-            }
+            Self::BrokenDisk { lasts }
+            | Self::PausedReader(Some(lasts))
+            | Self::ServerSuspended(lasts)
+            | Self::ClientSuspended(lasts) => write!(f, " for {}", time(*lasts)),
         }
     }
 }

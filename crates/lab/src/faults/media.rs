@@ -48,10 +48,24 @@ impl Counters {
     }
 }
 
+/// The payload of a resource of a title, the `number`th from 0. Generated titles have the same bytes at the same
+/// offset; here each representation has its own, so that none is taken for another.
+fn payload(bytes: Bytes, number: usize) -> Bytes {
+    match number {
+        0 => bytes,
+        _ => bytes
+            .iter()
+            .map(|byte| byte.wrapping_add(u8::try_from(number).unwrap_or(u8::MAX)))
+            .collect(),
+    }
+}
+
 /// A title on the disk of a server: reads fail, or block the whole process, as the faults of a plan say.
 #[derive(Debug)]
 pub(super) struct FaultyDisk {
     source: Arc<dyn MediaSource>,
+    /// Number of the resource among those of its title.
+    number: usize,
     faults: Vec<Fault>,
     server: Arc<VirtualRuntime>,
     counters: Counters,
@@ -59,13 +73,14 @@ pub(super) struct FaultyDisk {
 
 impl FaultyDisk {
     pub(super) fn new(
-        source: Arc<dyn MediaSource>,
+        (number, source): (usize, Arc<dyn MediaSource>),
         faults: &[Fault],
         server: Arc<VirtualRuntime>,
         counters: Counters,
     ) -> Self {
         Self {
             source,
+            number,
             faults: faults.to_vec(),
             server,
             counters,
@@ -91,7 +106,7 @@ impl MediaSource for FaultyDisk {
                 _ => {}
             }
         }
-        let bytes = self.source.read_at(offset, max)?;
+        let bytes = payload(self.source.read_at(offset, max)?, self.number);
         self.counters.add_read(bytes.len());
         Ok(bytes)
     }
@@ -144,7 +159,10 @@ impl Sink for Viewer {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push((now, bytes));
-        let paused = self.pauses.iter().filter(|(from, until)| (*from..*until).contains(&now));
+        let paused = self
+            .pauses
+            .iter()
+            .filter(|(from, until)| (*from..*until).contains(&now));
         match paused.map(|(_, until)| *until).max() {
             Some(Duration::MAX) => std::future::pending().await,
             Some(until) => self.runtime.sleep(until.saturating_sub(now)).await,
@@ -172,26 +190,35 @@ pub(super) struct Comparison {
 /// Compares `taken` with the bytes of `title`: of the whole title, or of its segments one after the other, each of them
 /// in any one representation.
 pub(super) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::Result<Comparison> {
-    let bytes: Vec<u8> = taken.iter().flat_map(|(_, piece)| piece.iter().copied()).collect();
+    let bytes: Vec<u8> = taken
+        .iter()
+        .flat_map(|(_, piece)| piece.iter().copied())
+        .collect();
     let mut rest = bytes.as_slice();
-    let sources: Vec<Arc<dyn MediaSource>> = title.resources().into_iter().map(|(_, source)| source).collect();
+    let sources: Vec<Arc<dyn MediaSource>> =
+        title.resources().into_iter().map(|(_, source)| source).collect();
     let is_ladder = title.representations().is_some();
     let ranges = |source: &Arc<dyn MediaSource>| {
         if is_ladder {
-            source.title().segments().into_iter().map(|segment| segment.bytes).collect()
+            source
+                .title()
+                .segments()
+                .into_iter()
+                .map(|segment| segment.bytes)
+                .collect()
         } else {
-            vec![0..source.len()]
+            std::iter::once(0..source.len()).collect()
         }
     };
     let ranges: Vec<Vec<_>> = sources.iter().map(ranges).collect();
     let count = ranges.first().map_or(0, Vec::len);
     let mut whole_parts = 0;
     for part in 0..count {
-        // The representation with most bytes in common. Payload is generated, so two are alike in nothing.
+        // The representation with most bytes in common.
         let mut best = (0, false);
-        for (source, ranges) in sources.iter().zip(&ranges) {
+        for ((number, source), ranges) in sources.iter().enumerate().zip(&ranges) {
             let Some(range) = ranges.get(part) else { continue };
-            let common = common(source.as_ref(), range.clone(), rest)?;
+            let common = common((number, source.as_ref()), range.clone(), rest)?;
             best = best.max((common, common as u64 == range.end - range.start));
         }
         rest = rest.get(best.0..).unwrap_or_default();
@@ -208,14 +235,22 @@ pub(super) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::R
 }
 
 /// Number of bytes at the beginning of `taken` that are those of `range`.
-fn common(source: &dyn MediaSource, range: std::ops::Range<u64>, taken: &[u8]) -> io::Result<usize> {
+fn common(
+    (number, source): (usize, &dyn MediaSource),
+    range: std::ops::Range<u64>,
+    taken: &[u8],
+) -> io::Result<usize> {
     let mut compared = 0;
     while compared < taken.len() && range.start + (compared as u64) < range.end {
         let offset = range.start + compared as u64;
         let most = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
-        let expected = source.read_at(offset, most.min(taken.len() - compared))?;
+        let expected = payload(source.read_at(offset, most.min(taken.len() - compared))?, number);
         let found = taken.get(compared..compared + expected.len()).unwrap_or_default();
-        let same = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
+        let same = expected
+            .iter()
+            .zip(found)
+            .take_while(|(one, other)| one == other)
+            .count();
         compared += same;
         if same < expected.len() {
             break;

@@ -18,6 +18,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::Write;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::atomic::AtomicBool;
@@ -27,6 +29,7 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use campaign::Verdict;
+use invariants::KnownDefect;
 use plan::FaultPlan;
 use table::Counts;
 
@@ -143,9 +146,17 @@ fn hash(verdicts: &[Verdict]) -> u64 {
 
 fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
     let last = args.from + (args.seeds.get() - 1);
-    let mut text = format!("Seeds {} to {last}; a session counts in the row of each of its faults.\n\n", args.from);
+    let mut text = format!(
+        "Seeds {} to {last}; a session counts in the row of each of its faults.\n\n",
+        args.from
+    );
     text.push_str(&counts(verdicts).table());
-    text.push_str(&format!("\nwire hash {:016x}\n", hash(verdicts)));
+    let _ = write!(text, "\nwire hash {:016x}\n", hash(verdicts));
+    for (known, seeds) in known(verdicts) {
+        let (number, first) = (seeds.len() as u64, seeds.first().copied().unwrap_or_default());
+        let sessions = crate::words::count(number, "session meets", "sessions meet");
+        let _ = write!(text, "{sessions} {} (seed {first})\n", known.page());
+    }
     let number = violating(verdicts).count();
     if number == 0 {
         text.push_str("Every invariant holds in every session.\n");
@@ -159,18 +170,35 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
         }
     }
     if number > NAMED {
-        text.push_str(&format!("  and those of {} more seeds\n", number - NAMED));
+        let _ = write!(text, "  and those of {} more seeds\n", number - NAMED);
     }
     text
 }
 
+/// Known defects and the seeds of the sessions that met them.
+fn known(verdicts: &[Verdict]) -> BTreeMap<KnownDefect, Vec<u64>> {
+    let mut known: BTreeMap<_, Vec<u64>> = BTreeMap::new();
+    for verdict in verdicts {
+        for defect in &verdict.known {
+            known.entry(*defect).or_default().push(verdict.seed);
+        }
+    }
+    known
+}
+
 fn campaign_json(args: &FaultsArgs, verdicts: &[Verdict]) -> serde_json::Value {
+    let known = known(verdicts);
+    let known: Vec<_> = known
+        .iter()
+        .map(|(known, seeds)| json!({ "page": known.page(), "seeds": seeds }))
+        .collect();
     let violations: Vec<_> = violating(verdicts).flat_map(story::violations_json).collect();
     json!({
         "from": args.from,
         "seeds": args.seeds.get(),
         "faults": counts(verdicts).json(),
         "wire_hash": format!("{:016x}", hash(verdicts)),
+        "known": known,
         "violations": violations,
     })
 }

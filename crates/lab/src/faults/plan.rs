@@ -39,8 +39,16 @@ impl PathPlan {
         let rate = Bitrate::from_kbps(draws.spread(1_000, 40_000));
         let rtt = draws.time(millis(5), millis(300));
         let bdp = (rate * rtt).as_u64();
-        let loss = if draws.chance(0.5) { 0 } else { draws.spread(100_000, 10_000_000) };
-        let jitter = if draws.chance(0.7) { Duration::ZERO } else { draws.time(millis(1), millis(15)) };
+        let loss = if draws.chance(0.5) {
+            0
+        } else {
+            draws.spread(100_000, 10_000_000)
+        };
+        let jitter = if draws.chance(0.7) {
+            Duration::ZERO
+        } else {
+            draws.time(millis(1), millis(15))
+        };
         Self {
             rate,
             rtt,
@@ -52,7 +60,11 @@ impl PathPlan {
 
     /// The path with the links' part of `faults`.
     pub(super) fn config(&self, faults: &[Fault]) -> PathConfig {
-        let link = |rate: Rate, delay| LinkConfig::new(rate, delay).with_loss(self.loss).with_jitter(self.jitter);
+        let link = |rate: Rate, delay| {
+            LinkConfig::new(rate, delay)
+                .with_loss(self.loss)
+                .with_jitter(self.jitter)
+        };
         let half = self.rtt / 2;
         let mut path = PathConfig::new(
             link(self.rate.into(), self.rtt.saturating_sub(half)).with_queue(QueueLimit::Bytes(self.queue)),
@@ -100,8 +112,13 @@ impl TitlePlan {
         let failed = |error: &dyn ToString| SimError::setup("the title", &error.to_string());
         let frames = scenario::built_in_trace().map_err(|error| failed(&error))?;
         if !self.in_segments {
-            let trace = frames.repeat_to(self.duration).and_then(|trace| trace.scale_to_rate(self.rate));
-            return Ok(ServedTitle::trace("title", TraceSource::new(&trace.map_err(|error| failed(&error))?)));
+            let trace = frames
+                .repeat_to(self.duration)
+                .and_then(|trace| trace.scale_to_rate(self.rate));
+            return Ok(ServedTitle::trace(
+                "title",
+                TraceSource::new(&trace.map_err(|error| failed(&error))?),
+            ));
         }
         let sizes = scenario::built_in_ladder().map_err(|error| failed(&error))?;
         let bits = self.rate.as_bits_per_second();
@@ -161,7 +178,10 @@ impl FaultPlan {
         let horizon = plan.expected().mul_f64(1.1);
         for _ in 0..number {
             let at = draws.moment(horizon);
-            plan.faults.push(Fault { at, kind: kind(draws) });
+            plan.faults.push(Fault {
+                at,
+                kind: kind(draws),
+            });
         }
         plan.faults.sort_by_key(|fault| fault.at);
         plan
@@ -172,7 +192,11 @@ impl FaultPlan {
         let bytes = self.title.rate * self.title.duration;
         let transfer = self.path.rate.time_for(bytes).unwrap_or_default();
         let at_once = transfer + self.path.rtt * 6;
-        if self.holds_little { at_once.max(self.title.duration) } else { at_once }
+        if self.holds_little {
+            at_once.max(self.title.duration)
+        } else {
+            at_once
+        }
     }
 
     /// The seed of this name for the run.
@@ -180,10 +204,26 @@ impl FaultPlan {
         Seed::new(self.seed).child(name)
     }
 
+    /// Time after the session within which the last server must have no connection left: its idle timeout (30 s) since
+    /// its keep-alive (10 s) was the first packet without an acknowledgement (RFC 9000 §10.1), and some. A process that
+    /// was suspended takes that time for a round trip, and keeps closed connections for three probe timeouts (§10.2),
+    /// each of them up to 2.72 times as long: after six such samples (RFC 9002 §5.3).
+    pub(super) fn freed_within(&self) -> Duration {
+        let suspended = self.faults.iter().map(|fault| match fault.kind {
+            FaultKind::ServerSuspended(lasts) => lasts,
+            FaultKind::SlowDisk { lasts, delay } => lasts + delay,
+            _ => Duration::ZERO,
+        });
+        seconds(45) + suspended.sum::<Duration>() * 9
+    }
+
     /// Time at which the viewer leaves, if a pause of the reader does not end: when the server has had the time to
     /// give up on the response, and then on the connection.
     pub(super) fn viewer_leaves(&self) -> Option<Duration> {
-        let paused = self.faults.iter().find(|fault| fault.kind == FaultKind::PausedReader(None))?;
+        let paused = self
+            .faults
+            .iter()
+            .find(|fault| fault.kind == FaultKind::PausedReader(None))?;
         Some(paused.at + self.stall_timeout * 2 + self.idle_limit.unwrap_or_default() + seconds(60))
     }
 
@@ -203,11 +243,32 @@ impl FaultPlan {
                 time(path.jitter),
             ),
         );
-        let form = if title.in_segments { "in segments from" } else { "in one piece at" };
-        line("title", &format!("{} {form} {}", time(title.duration), rate(title.rate)));
-        let holds = if self.holds_little { "little" } else { "all that comes" };
-        let again = if self.reconnects { "connects again" } else { "does not connect again" };
-        line("player", &format!("holds {holds}, {again}; receive window {}", size(self.receive_window)));
+        let form = if title.in_segments {
+            "in segments from"
+        } else {
+            "in one piece at"
+        };
+        line(
+            "title",
+            &format!("{} {form} {}", time(title.duration), rate(title.rate)),
+        );
+        let holds = if self.holds_little {
+            "little"
+        } else {
+            "all that comes"
+        };
+        let again = if self.reconnects {
+            "connects again"
+        } else {
+            "does not connect again"
+        };
+        line(
+            "player",
+            &format!(
+                "holds {holds}, {again}; receive window {}",
+                size(self.receive_window)
+            ),
+        );
         let idle = self.idle_limit.map_or_else(|| "none".to_owned(), time);
         line(
             "server",
@@ -223,7 +284,11 @@ impl FaultPlan {
         }
         for fault in &self.faults {
             // Writing to a String cannot fail.
-            let _ = write!(text, "{}", wrapped(&format!("{:<12}", time(fault.at)), &fault.kind.to_string(), 80));
+            let _ = write!(
+                text,
+                "{}",
+                wrapped(&format!("{:<12}", time(fault.at)), &fault.kind.to_string(), 80)
+            );
         }
         text
     }
@@ -294,7 +359,10 @@ mod tests {
             assert!(number > 100, "{number} of {name}");
         }
         for controller in controllers() {
-            assert!(plans.iter().any(|plan| plan.controller == controller), "{controller}");
+            assert!(
+                plans.iter().any(|plan| plan.controller == controller),
+                "{controller}"
+            );
         }
     }
 

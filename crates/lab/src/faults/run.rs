@@ -21,9 +21,6 @@ use crate::sim::{SERVER_NAME, ServedTitle, SimError, identity};
 
 /// Interval at which the server's state is looked at.
 const TICK: Duration = Duration::from_millis(250);
-/// Time within which a server must have closed the connections of a client that has left or vanished: its idle timeout
-/// (30 s) since its keep-alive (10 s) was the first packet without an acknowledgement (RFC 9000 §10.1), and some.
-pub(super) const FREED_WITHIN: Duration = Duration::from_secs(45);
 /// Deadline that a server is given for its shutdown.
 pub(super) const SHUTDOWN: Duration = Duration::from_secs(5);
 /// Time that both ends have after the shutdown to end their last tasks.
@@ -37,7 +34,8 @@ pub(super) type Event = (Duration, String);
 /// State of the last server after the session.
 #[derive(Clone, Debug)]
 pub(super) struct ServerEnd {
-    /// Time at which it had no connection left; `None` if it still had one after [`FREED_WITHIN`].
+    /// Time after the session at which it had no connection left; `None` if it still had one after
+    /// [`FaultPlan::freed_within`].
     pub(super) freed: Option<Duration>,
     /// Duration of the shutdown.
     pub(super) shutdown: Duration,
@@ -51,7 +49,7 @@ pub(super) struct ServerEnd {
 }
 
 /// Everything that was seen of a session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SessionRecord {
     pub(super) ending: Ending,
     /// The error of the client or of the run.
@@ -63,9 +61,10 @@ pub(super) struct SessionRecord {
     /// Segments that the client's report says were fetched.
     pub(super) segments: Option<usize>,
     pub(super) comparison: Comparison,
-    /// Times at which the viewer took bytes.
-    pub(super) arrivals: Vec<(Duration, u64)>,
+    /// Pieces that the viewer took, and the times at which it did.
+    pub(super) taken: Vec<(Duration, bytes::Bytes)>,
     pub(super) most_ahead: u64,
+    /// Most requests that were open at once.
     pub(super) most_open_responses: u64,
     /// `None` if no server ran at the end.
     pub(super) server: Option<ServerEnd>,
@@ -117,9 +116,17 @@ struct Log {
 }
 
 impl Log {
+    /// Returns the events so far.
+    fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn add(&self, text: String) {
         let event = (self.runtime.time().elapsed(), text);
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(event);
     }
 }
 
@@ -151,7 +158,11 @@ pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
     let (server, client) = (host()?, host()?);
     simulation.connect(server, client, &[path]);
     let mut others = Vec::new();
-    for _ in plan.faults.iter().filter(|fault| fault.kind == FaultKind::NewAddress) {
+    for _ in plan
+        .faults
+        .iter()
+        .filter(|fault| fault.kind == FaultKind::NewAddress)
+    {
         let other = host()?;
         simulation.connect(server, other, &[path]);
         others.push(other);
@@ -180,7 +191,10 @@ pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
         simulation: &simulation,
     };
     let viewer = Viewer::new(simulation.runtime_on(client), &plan.faults, counters.clone());
-    let outcome = simulation.run(RunLimits::until(deadline(plan)), scene.play(&title, pin, viewer.clone()));
+    let outcome = simulation.run(
+        RunLimits::until(deadline(plan)),
+        scene.play(&title, pin, viewer.clone()),
+    );
     let taken = viewer.taken();
     let comparison = compare(&title, &taken).map_err(|error| SimError::setup("the comparison", &error))?;
     let mut record = match outcome {
@@ -189,7 +203,7 @@ pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
     };
     drop(scene);
     record.comparison = comparison;
-    record.arrivals = taken.iter().map(|(at, bytes)| (*at, bytes.len() as u64)).collect();
+    record.taken = taken;
     record.most_ahead = counters.most_ahead();
     record.wire_hash = simulation.digest();
     Ok(record)
@@ -197,9 +211,13 @@ pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
 
 /// Time by which the run must be over. Every fault of a plan ends within minutes.
 fn deadline(plan: &FaultPlan) -> Duration {
-    let last = plan.faults.iter().map(|fault| fault.ends().unwrap_or(fault.at)).max();
+    let last = plan
+        .faults
+        .iter()
+        .map(|fault| fault.ends().unwrap_or(fault.at))
+        .max();
     let last = last.max(plan.viewer_leaves()).unwrap_or_default();
-    last + plan.title.duration * 4 + Duration::from_secs(300)
+    last + plan.title.duration * 4 + plan.freed_within() + Duration::from_secs(300)
 }
 
 impl SessionRecord {
@@ -212,7 +230,7 @@ impl SessionRecord {
     }
 
     fn empty(ending: Ending, scene: &Scene<'_>) -> Self {
-        let events = scene.log.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let events = scene.log.events();
         Self {
             ending,
             error: None,
@@ -224,7 +242,7 @@ impl SessionRecord {
                 taken: 0,
                 is_whole: false,
             },
-            arrivals: Vec::new(),
+            taken: Vec::new(),
             most_ahead: 0,
             most_open_responses: 0,
             server: None,
@@ -263,7 +281,11 @@ impl Scene<'_> {
                     }
                     Action::Start { same_key } if server.is_none() => {
                         starts += 1;
-                        let key = if same_key { "first".to_owned() } else { format!("other {starts}") };
+                        let key = if same_key {
+                            "first".to_owned()
+                        } else {
+                            format!("other {starts}")
+                        };
                         server = Some(self.servers.start(starts, &key)?);
                     }
                     Action::Start { .. } => {}
@@ -271,8 +293,11 @@ impl Scene<'_> {
                     Action::Rebind { address } => {
                         let other = self.others.get(rebinds).filter(|_| address);
                         rebinds += usize::from(address);
-                        let seen_as = self.simulation.rebind(&self.socket, other.copied().unwrap_or(self.client))?;
-                        self.log.add(format!("the server sees the client at {seen_as} from now on"));
+                        let seen_as = self
+                            .simulation
+                            .rebind(&self.socket, other.copied().unwrap_or(self.client))?;
+                        self.log
+                            .add(format!("the server sees the client at {seen_as} from now on"));
                     }
                     Action::SuspendServer(lasts) => self.simulation.suspend(self.servers.host, lasts),
                     Action::SuspendClient(lasts) => self.simulation.suspend(self.client, lasts),
@@ -295,8 +320,12 @@ impl Scene<'_> {
         options.transport.seed = Some(self.plan.seed_of("client").derive("endpoint"));
         options.transport.receive_window = self.plan.receive_window;
         options.transport.stream_receive_window = self.plan.receive_window;
-        let client = Client::new(Arc::clone(&runtime) as Arc<dyn Runtime>, self.socket.clone(), options)
-            .map_err(|error| SimError::setup("the client", &error))?;
+        let client = Client::new(
+            Arc::clone(&runtime) as Arc<dyn Runtime>,
+            self.socket.clone(),
+            options,
+        )
+        .map_err(|error| SimError::setup("the client", &error))?;
         let target = Target::at(SERVER_NAME, (self.servers.host.ip(), super::server::PORT).into());
         let player = Player::new(self.plan, title, client.clone(), target);
         let (leaves, log) = (self.plan.viewer_leaves(), self.log.clone());
@@ -308,8 +337,8 @@ impl Scene<'_> {
                     None => std::future::pending().await,
                 }
             };
-            let played = player.play(&mut viewer, leaving).await;
-            log.add(match &played {
+            let outcome = Box::pin(player.play(&mut viewer, leaving)).await;
+            log.add(match &outcome {
                 Ok(Played { result: Ok(()), .. }) => "the client has all of the title".to_owned(),
                 Ok(Played {
                     result: Err(PlayError::Stopped),
@@ -323,7 +352,7 @@ impl Scene<'_> {
             let ended = clock.time().elapsed();
             client.wait_idle().await;
             // The run waits for it; if it is gone, nothing reads the result.
-            let _ = sender.send((ended, played));
+            let _ = sender.send((ended, outcome));
         }));
         Ok(())
     }
@@ -352,7 +381,7 @@ impl Scene<'_> {
         }
         self.runtime.sleep(AFTERMATH).await;
         record.tasks_left = [self.servers.host, self.client].map(|host| self.simulation.tasks_on(host));
-        record.events = self.log.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        record.events = self.log.events();
         Ok(record)
     }
 
@@ -360,7 +389,7 @@ impl Scene<'_> {
         let open_responses = running.open_responses();
         let since = self.runtime.time().elapsed();
         let now = || self.runtime.time().elapsed().saturating_sub(since);
-        while running.server.open_connections() > 0 && now() < FREED_WITHIN {
+        while running.server.open_connections() > 0 && now() < self.plan.freed_within() {
             self.runtime.sleep(TICK).await;
         }
         let freed = (running.server.open_connections() == 0).then(now);
@@ -378,7 +407,10 @@ impl Scene<'_> {
                 summary.bytes.as_u64(),
             );
             let events = &self.log.events;
-            events.lock().unwrap_or_else(PoisonError::into_inner).push((ended.at, text));
+            events
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((ended.at, text));
         }
         ServerEnd {
             freed,
@@ -430,7 +462,11 @@ impl Player {
         Self::Progressive(Session::new(client, target, &path, options))
     }
 
-    async fn play(&self, viewer: &mut Viewer, stop: impl Future<Output = ()> + Send) -> Result<Played, SimError> {
+    async fn play(
+        &self,
+        viewer: &mut Viewer,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<Played, SimError> {
         match self {
             Self::Progressive(session) => {
                 let played = session.play(viewer, &mut (), stop).await;

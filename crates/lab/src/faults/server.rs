@@ -37,7 +37,10 @@ impl Observer for Summaries {
             at: self.runtime.time().elapsed(),
             summary: session.clone(),
         };
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+        self.ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(ended);
     }
 }
 
@@ -60,7 +63,9 @@ impl RunningServer {
     /// Number of requests on its connections that have neither been answered nor aborted.
     pub(super) fn open_responses(&self) -> u64 {
         let states = self.server.connections();
-        let open = states.iter().map(|state| state.requests.saturating_sub(state.responses));
+        let open = states
+            .iter()
+            .map(|state| state.requests.saturating_sub(state.responses));
         open.sum()
     }
 }
@@ -94,8 +99,13 @@ impl ServerHost<'_> {
             .map_err(|error| SimError::setup("the server", &error))?;
         self.counters.begin_server();
         let mut library = Library::new();
-        for (name, source) in self.title.resources() {
-            let disk = FaultyDisk::new(source, &plan.faults, Arc::clone(&runtime), self.counters.clone());
+        for (number, (name, source)) in self.title.resources().into_iter().enumerate() {
+            let disk = FaultyDisk::new(
+                (number, source),
+                &plan.faults,
+                Arc::clone(&runtime),
+                self.counters.clone(),
+            );
             library = library
                 .with_source(&name, Arc::new(disk))
                 .map_err(|error| SimError::setup("the server's library", &error))?;
@@ -106,7 +116,9 @@ impl ServerHost<'_> {
         });
         let mut settings = Settings::new(plan.controller.clone());
         settings.playout_buffer = Some(Bytes::from_kb(656));
-        settings.observers.push(Arc::clone(&summaries) as Arc<dyn Observer>);
+        settings
+            .observers
+            .push(Arc::clone(&summaries) as Arc<dyn Observer>);
         Ok(RunningServer {
             server: VideoServer::start(transport, runtime, library, settings),
             summaries,

@@ -1,5 +1,6 @@
 //! One session as a text with a time line, or as JSON.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -25,18 +26,24 @@ fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
     }
     let mut received = 0;
     let mut before: Option<Duration> = None;
-    for (at, bytes) in &record.arrivals {
+    for (at, piece) in &record.taken {
         if before.is_none_or(|before| at.saturating_sub(before) >= GAP) {
             if let Some(before) = before {
-                events.push((before, format!("the viewer has {} B; no more for now", grouped(received))));
+                events.push((
+                    before,
+                    format!("the viewer has {} B; no more for now", grouped(received)),
+                ));
             }
             events.push((*at, "bytes arrive".to_owned()));
         }
-        received += bytes;
+        received += piece.len() as u64;
         before = Some(*at);
     }
     if let Some(before) = before {
-        events.push((before, format!("the viewer has {} B; the last bytes", grouped(received))));
+        events.push((
+            before,
+            format!("the viewer has {} B; the last bytes", grouped(received)),
+        ));
     }
     events.sort_by_key(|(at, _)| *at);
     events
@@ -59,14 +66,20 @@ pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
                 server.shutdown.as_secs_f64()
             ),
         };
-        text.push_str(&format!("\n{}", wrapped("", &server, WIDTH)));
-        let ahead = format!("most bytes that a server had read ahead of the viewer: {}", grouped(record.most_ahead));
+        let _ = write!(text, "\n{}", wrapped("", &server, WIDTH));
+        let ahead = format!(
+            "most bytes that a server had read ahead of the viewer: {}",
+            grouped(record.most_ahead)
+        );
         text.push_str(&wrapped("", &ahead, WIDTH));
     }
-    text.push_str(&format!("wire hash {:016x}\n\n", verdict.wire_hash));
-    text.push_str(&format!("ending      {}\n", verdict.ending.name()));
+    let _ = write!(text, "wire hash {:016x}\n\n", verdict.wire_hash);
+    let _ = write!(text, "ending      {}\n", verdict.ending.name());
     if verdict.violations.is_empty() {
         text.push_str("verdict     every invariant holds\n");
+    }
+    for known in &verdict.known {
+        let _ = write!(text, "known       {}\n", known.page());
     }
     for violation in &verdict.violations {
         text.push_str(&wrapped("violated    ", &violation.to_string(), WIDTH));
@@ -88,7 +101,9 @@ pub(super) fn json(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
         json!({ "at_s": fault.at.as_secs_f64(), "fault": fault.kind.name(), "text": fault.kind.to_string() })
     });
     let events = record.map_or_else(Vec::new, |record| time_line(plan, record));
-    let events = events.iter().map(|(at, text)| json!({ "at_s": at.as_secs_f64(), "text": text }));
+    let events = events
+        .iter()
+        .map(|(at, text)| json!({ "at_s": at.as_secs_f64(), "text": text }));
     json!({
         "seed": plan.seed,
         "controller": plan.controller.to_string(),
@@ -97,6 +112,7 @@ pub(super) fn json(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
         "ending": verdict.ending.name(),
         "error": record.and_then(|record| record.error.clone()),
         "wire_hash": format!("{:016x}", verdict.wire_hash),
+        "known": verdict.known.iter().map(|known| known.page()).collect::<Vec<_>>(),
         "violations": violations_json(verdict),
     })
 }

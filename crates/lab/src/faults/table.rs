@@ -60,14 +60,21 @@ impl Counts {
     pub(super) fn table(&self) -> String {
         let endings: Vec<Ending> = Ending::ALL
             .into_iter()
-            .filter(|ending| self.rows.get(ALL).is_some_and(|row| row.endings.contains_key(ending)))
+            .filter(|ending| {
+                self.rows
+                    .get(ALL)
+                    .is_some_and(|row| row.endings.contains_key(ending))
+            })
             .collect();
         let mut head = vec!["sessions".to_owned()];
         head.extend(endings.iter().map(|ending| ending.name().to_owned()));
         head.push("violating".to_owned());
         // Headings are two lines high, so that ten columns fit.
         let split: Vec<(String, String)> = head.iter().map(|name| two_lines(name)).collect();
-        let widths: Vec<usize> = split.iter().map(|(one, two)| one.len().max(two.len()).max(4) + 1).collect();
+        let widths: Vec<usize> = split
+            .iter()
+            .map(|(one, two)| one.len().max(two.len()).max(4) + 1)
+            .collect();
         let mut text = String::new();
         for line in 0..2 {
             let _ = write!(text, "{:<16}", "");
@@ -79,10 +86,16 @@ impl Counts {
         }
         for (name, row) in self.rows() {
             let _ = write!(text, "{name:<16}");
-            let counts = endings.iter().map(|ending| row.endings.get(ending).copied().unwrap_or(0));
+            let counts = endings
+                .iter()
+                .map(|ending| row.endings.get(ending).copied().unwrap_or(0));
             let counts = [row.sessions].into_iter().chain(counts).chain([row.violating]);
             for (count, width) in counts.zip(&widths) {
-                let shown = if count == 0 { "–".to_owned() } else { grouped(count) };
+                let shown = if count == 0 {
+                    "–".to_owned()
+                } else {
+                    grouped(count)
+                };
                 let _ = write!(text, "{shown:>width$}");
             }
             text.push('\n');

@@ -285,7 +285,9 @@ impl Session {
         let joined = self.recording.since_start(self.runtime.now());
         self.viewing.begin(joined, Arc::clone(handle));
         let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(handle));
-        let report = self.player.play(&mut self.viewing, leaving).await?.report;
+        let report = Box::pin(self.player.play(&mut self.viewing, leaving))
+            .await?
+            .report;
         let network = &report.network;
         self.viewing.download_ended(network.ended, network.received);
         self.client.wait_idle().await;

@@ -77,10 +77,7 @@ impl Damage {
         } else {
             place - DAMAGED_HEAD + DAMAGED_BODY
         };
-        Self {
-            byte,
-            bit,
-        }
+        Self { byte, bit }
     }
 
     /// Inverts the bit in `datagram`, unless the datagram is shorter.

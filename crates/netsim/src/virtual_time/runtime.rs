@@ -45,7 +45,11 @@ impl VirtualRuntime {
         let Some(host) = self.host else { return };
         let shared = Arc::clone(&self.shared);
         shared.executor.suspend(host, self.time() + time);
-        let mut timer = Self { host: None, ..self.clone() }.new_timer(self.now() + time);
+        let mut timer = Self {
+            host: None,
+            ..self.clone()
+        }
+        .new_timer(self.now() + time);
         self.shared.executor.spawn(
             None,
             Box::pin(async move {

@@ -78,7 +78,10 @@ fn packets_of_a_reordering_fault_are_overtaken() {
         by,
     };
     let verdicts = verdicts(LinkFaultKind::Reordering(reordering));
-    let arrivals: Vec<_> = verdicts.iter().filter_map(|(_, verdict)| verdict.arrival()).collect();
+    let arrivals: Vec<_> = verdicts
+        .iter()
+        .filter_map(|(_, verdict)| verdict.arrival())
+        .collect();
     let overtaken = arrivals.windows(2).filter(|pair| pair[1] < pair[0]).count();
     assert!((8..35).contains(&overtaken), "{overtaken} of 200 at 10 %");
     assert!(arrivals[..200].is_sorted() && arrivals[400..].is_sorted());
@@ -102,13 +105,19 @@ fn damage_inverts_one_bit_outside_of_the_lengths_of_a_header() {
     assert!(places.len() > 150, "{} places", places.len());
     assert!(places.iter().all(|place| (1..5).contains(place) || *place >= 64));
     // A datagram shorter than the place is left alone.
-    let (mut link, mut short) = (build(&twenty_mbps().with_fault(LinkFault::new(
-        Duration::ZERO,
-        Duration::MAX,
-        LinkFaultKind::Corruption(Probability::ONE),
-    ))), [0_u8; 3]);
+    let (mut link, mut short) = (
+        build(&twenty_mbps().with_fault(LinkFault::new(
+            Duration::ZERO,
+            Duration::MAX,
+            LinkFaultKind::Corruption(Probability::ONE),
+        ))),
+        [0_u8; 3],
+    );
     for number in 0..100 {
-        if let Verdict::Deliver { damage: Some(damage), .. } = link.offer(Time::from_millis(number), Packet::new(3)) {
+        if let Verdict::Deliver {
+            damage: Some(damage), ..
+        } = link.offer(Time::from_millis(number), Packet::new(3))
+        {
             damage.apply(&mut short);
         }
     }

@@ -13,12 +13,12 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Spawns on `host` a task that counts once a second, and returns the counter.
 fn count_on(sim: &Simulation, host: Host) -> Arc<AtomicU32> {
     let (runtime, counter) = (sim.runtime_on(host), Arc::new(AtomicU32::new(0)));
-    let counted = Arc::clone(&counter);
+    let shared = Arc::clone(&counter);
     let sleeping = Arc::clone(&runtime);
     runtime.spawn(Box::pin(async move {
         loop {
             sleeping.sleep(SECOND).await;
-            counted.fetch_add(1, Ordering::Relaxed);
+            shared.fetch_add(1, Ordering::Relaxed);
         }
     }));
     counter
@@ -69,12 +69,12 @@ fn a_crashed_host_sends_nothing_more_and_its_port_is_free() {
 fn a_task_that_crashes_its_own_host_ends_after_its_poll() {
     let (sim, server, _, _) = pair(Seed::new(1), &twenty_mbps());
     let (runtime, counter) = (sim.runtime_on(server), Arc::new(AtomicU32::new(0)));
-    let (counted, shared) = (Arc::clone(&counter), Arc::clone(&sim.shared));
+    let (polls, shared) = (Arc::clone(&counter), Arc::clone(&sim.shared));
     runtime.clone().spawn(Box::pin(async move {
         shared.executor.crash(server.ip());
-        counted.fetch_add(1, Ordering::Relaxed);
+        polls.fetch_add(1, Ordering::Relaxed);
         runtime.sleep(SECOND).await;
-        counted.fetch_add(1, Ordering::Relaxed);
+        polls.fetch_add(1, Ordering::Relaxed);
     }));
     sleep(&sim, SECOND * 3);
     assert_eq!(counter.load(Ordering::Relaxed), 1);
