@@ -333,24 +333,23 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     }
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
 
-    let reason = loop {
+    let signal = loop {
         tokio::select! {
             biased;
             signal = signals.next() => match signal {
-                Signal::End(name) => break name,
+                Signal::End(name) => break Some(name),
                 Signal::Reload => {
                     certificate::reload(arguments, &server, tcp.as_ref());
                     rescans.request();
                 }
             },
-            () = handover.over(&server, tcp.as_ref()) => break "another process has taken over",
+            () = handover.over(&server, tcp.as_ref()) => break None,
         }
     };
-    tracing::info!(
-        reason,
-        deadline = %duration::display(arguments.drain_timeout),
-        "shutting down; a second signal ends it at once"
-    );
+    if let Some(signal) = signal {
+        let deadline = duration::display(arguments.drain_timeout);
+        tracing::info!(signal, %deadline, "shutting down; a second signal ends it at once");
+    }
     handover.close_tcp();
     let drained = shut_down(&server, tcp.as_ref(), arguments.drain_timeout, signals).await;
     if let Some(qlog) = qlog {

@@ -41,6 +41,7 @@ impl Predecessor {
 #[derive(Debug)]
 pub(super) enum Older {}
 
+#[expect(dead_code, reason = "it is read on Linux")]
 pub(super) struct Offered {
     pub(super) process: u8,
     pub(super) address: SocketAddr,

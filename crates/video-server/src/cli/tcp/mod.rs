@@ -118,6 +118,7 @@ impl TcpServer {
     }
 
     /// Waits until no connections are accepted, and the last one has ended.
+    #[cfg(target_os = "linux")]
     pub(super) async fn idle(&self) {
         self.accepting.lock().await.join_next().await;
     }
