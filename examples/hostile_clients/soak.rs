@@ -36,13 +36,13 @@ pub(crate) struct SoakOptions {
     /// The `video-server` to attack; by default that of this build
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
-    /// Viewers at once
+    /// Number of viewers at once
     #[arg(long, default_value_t = 200)]
     sessions: u32,
     /// Rate at which each fetches the title
     #[arg(long, default_value = "400kbit/s")]
     rate: Bitrate,
-    /// Duration of all
+    /// Duration of the whole run
     #[arg(long, default_value = "60min", value_parser = duration::parse)]
     lasts: Duration,
     /// Duration of each attack, and of the pause after it
@@ -51,7 +51,7 @@ pub(crate) struct SoakOptions {
     /// Attacks in turns, all by default
     #[arg(long, value_delimiter = ',')]
     attack: Vec<Attack>,
-    /// Time between samples
+    /// Time between two samples of the server
     #[arg(long, default_value = "5s", value_parser = duration::parse)]
     sample: Duration,
     /// Directory for samples.csv and soak.svg

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Counts over all viewers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// Sessions in progress.
+    /// Number of sessions in progress.
     pub(crate) watching: u64,
     /// Sessions that have played the whole title.
     pub(crate) complete: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Seen {
     pub(crate) last_failure: Option<String>,
 }
 
-/// One viewer.
+/// A viewer who plays the title from its beginning to its end.
 pub(crate) struct Viewer {
     pub(crate) client: Client,
     pub(crate) target: Target,

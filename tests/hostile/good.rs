@@ -16,12 +16,12 @@ use crate::wire::Head;
 /// Bytes of the title that a good client fetches.
 pub(crate) const LENGTH: u64 = 100_000;
 
-/// Transport of a good client.
+/// Transport that a good client uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// HTTP/3, with the product's own client.
     Quic,
-    /// HTTP/1.1 with TLS.
+    /// HTTP/1.1 with TLS, on one connection each.
     Tcp,
 }
 

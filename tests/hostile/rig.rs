@@ -25,7 +25,7 @@ pub(crate) struct Rig {
     _certificate: Certificate,
 }
 
-/// How a server ended.
+/// The end of a server's process.
 #[derive(Debug)]
 pub(crate) struct End {
     /// `None` if it did not end in time.

@@ -14,7 +14,7 @@ use crate::victim::Victim;
 
 /// Number of different packets, which are sent in turn.
 const DIFFERENT: usize = 10_000;
-/// Time between bursts.
+/// Time between two bursts of packets.
 const TICK: Duration = Duration::from_millis(1);
 
 /// The first packets of `count` clients, which only their answer to a Retry would tell from good ones.

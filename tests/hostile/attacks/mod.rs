@@ -75,7 +75,7 @@ pub(crate) enum Attack {
 /// Size of an attack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// Connections at once.
+    /// Number of connections at once.
     pub(crate) connections: usize,
     /// Source addresses of them.
     pub(crate) addresses: usize,
@@ -87,7 +87,7 @@ pub(crate) struct Scale {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) actions: AtomicU64,
-    /// Connections open now.
+    /// Number of connections that are open.
     pub(crate) open: AtomicU64,
     pub(crate) most_open: AtomicU64,
     /// Connections that failed, or that the server ended.

@@ -150,7 +150,8 @@ struct TcpPlace {
 }
 
 impl TcpPlace {
-    /// Takes a place for a connection from `peer`, for which an idle one may have to make room. `None` if there is none.
+    /// Takes a place for a connection from `peer`, for which an idle one may have to make room. Returns `None` if there
+    /// is no place.
     fn take(places: &Arc<Mutex<Places<()>>>, peer: SocketAddr, activity: &Activity) -> Option<Self> {
         let mut locked = places.lock().unwrap_or_else(PoisonError::into_inner);
         let number = locked.take(peer.ip(), activity.clone(), (), TokioRuntime.now());

@@ -66,8 +66,9 @@ pub(super) struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when it makes room for
-    /// another client, after [`DISPLACED_LIMIT`]; when the client makes no use of it any more, at once. The error is for the log.
+    /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when it makes room
+    /// for another client, after [`DISPLACED_LIMIT`]; when the client makes no use of it any more, at once. The error
+    /// is for the log.
     async fn drive<C>(&self, serving: C, mut stop: watch::Receiver<bool>) -> Result<(), String>
     where
         C: GracefulConnection,
