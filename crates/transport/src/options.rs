@@ -9,12 +9,13 @@ use playrate_quinn::Baseline;
 
 /// Thresholds beyond which a packet that was overtaken counts as lost (RFC 9002 §6.1).
 ///
-/// Larger ones tolerate more reordering, and find a real loss later. They are those of a sender; its peer needs none.
+/// Larger ones tolerate more reordering, and find a real loss later. They apply to the packets that this side sends; the
+/// peer has its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossDetection {
-    /// Number of packets sent later of which one is acknowledged (kPacketThreshold), at least 3.
+    /// A packet is lost if an acknowledged one was sent this many packets later (kPacketThreshold), at least 3.
     pub packet_threshold: u32,
-    /// Time since it was sent, in RTTs (kTimeThreshold), at least 1.
+    /// A packet is lost if it was sent this many RTTs ago and a later one is acknowledged (kTimeThreshold), 1 to 8.
     pub time_threshold: f32,
 }
 
@@ -24,15 +25,18 @@ impl LossDetection {
         packet_threshold: 3,
         time_threshold: 1.125,
     };
-    /// Thresholds for paths that reorder packets by up to 64 packets and half an RTT, which finds a loss after at most
-    /// one and a half RTTs. A burst in slow start goes on for 64 packets longer until its loss is found.
+    /// Thresholds for paths that reorder packets by up to 64 packets and half an RTT. Once a later packet is
+    /// acknowledged, a loss is found at most one and a half RTTs after it was sent. A burst in slow start goes on for 64
+    /// packets longer until its loss is found.
     pub const TOLERANT: Self = Self {
         packet_threshold: 64,
         time_threshold: 1.5,
     };
 
+    /// RFC 9002 §6.1.1: the packet threshold SHOULD NOT be less than 3. §6.1.2 has no upper bound for the time
+    /// threshold; quinn multiplies RTTs by it, which panics where the product is more than a `Duration` holds.
     fn is_possible(self) -> bool {
-        self.packet_threshold >= 3 && self.time_threshold >= 1.0 && self.time_threshold.is_finite()
+        self.packet_threshold >= 3 && (1.0..=8.0).contains(&self.time_threshold)
     }
 }
 
@@ -97,8 +101,8 @@ pub enum OptionsError {
         /// The value given, in bytes.
         value: u16,
     },
-    /// A threshold below what RFC 9002 §6.1 allows.
-    #[error("packet threshold must be at least 3 and time threshold at least 1 RTT (got {} and {})",
+    /// A threshold below what RFC 9002 §6.1 recommends, or so large that no loss would be found.
+    #[error("packet threshold must be at least 3 and time threshold between 1 and 8 RTTs (got {} and {})",
         .0.packet_threshold, .0.time_threshold)]
     LossDetection(LossDetection),
     /// An idle timeout that cannot be written in a transport parameter.
@@ -229,6 +233,16 @@ impl TransportOptions {
 mod tests {
     use super::*;
 
+    fn with_time_threshold(time_threshold: f32) -> TransportOptions {
+        TransportOptions {
+            loss_detection: LossDetection {
+                time_threshold,
+                ..LossDetection::RFC_9002
+            },
+            ..TransportOptions::client()
+        }
+    }
+
     #[test]
     fn impossible_options_are_refused_with_the_value_and_the_bounds() {
         let client = TransportOptions::client;
@@ -276,18 +290,14 @@ mod tests {
                     },
                     ..client()
                 },
-                "packet threshold must be at least 3 and time threshold at least 1 RTT (got 2 and 1.125)",
+                "packet threshold must be at least 3 and time threshold between 1 and 8 RTTs (got 2 and 1.125)",
             ),
             (
-                TransportOptions {
-                    loss_detection: LossDetection {
-                        time_threshold: f32::NAN,
-                        ..LossDetection::RFC_9002
-                    },
-                    ..client()
-                },
-                "(got 3 and NaN)",
+                with_time_threshold(f32::NAN),
+                "between 1 and 8 RTTs (got 3 and NaN)",
             ),
+            (with_time_threshold(8.01), "between 1 and 8 RTTs (got 3 and 8.01)"),
+            (with_time_threshold(0.99), "between 1 and 8 RTTs (got 3 and 0.99)"),
         ];
         for (options, expected) in cases {
             let error = options.to_quinn().unwrap_err().to_string();
@@ -296,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_and_the_largest_windows_are_accepted() {
+    fn the_defaults_and_the_largest_values_are_accepted() {
         for options in [
             TransportOptions::client(),
             TransportOptions::server(),
@@ -305,6 +315,8 @@ mod tests {
                 receive_window: TransportOptions::MAX_WINDOW,
                 ..TransportOptions::client()
             },
+            with_time_threshold(1.0),
+            with_time_threshold(8.0),
         ] {
             assert!(options.to_quinn().is_ok() && options.to_endpoint().is_ok());
         }
