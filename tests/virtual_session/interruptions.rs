@@ -118,7 +118,7 @@ fn play_through(path: &PathConfig, duration: Duration) -> QualityReport {
 }
 
 fn interruptions(report: &QualityReport) -> &[Interruption] {
-    &report.network.interruptions.first
+    &report.network.interruptions.recorded
 }
 
 #[test]

@@ -25,13 +25,15 @@ pub struct Interruptions {
     pub reconnects: u64,
     /// Sum of the times without a connection, from the loss of one to the end of the handshake of the next.
     pub disconnected: Duration,
-    /// The interruptions in order, the first [`MAX`](Self::MAX).
-    pub first: Vec<Interruption>,
+    /// Number of interruptions.
+    pub count: u64,
+    /// The interruptions in order, the first [`MAX_RECORDED`](Self::MAX_RECORDED) of them.
+    pub recorded: Vec<Interruption>,
 }
 
 impl Interruptions {
-    /// Largest number of interruptions kept.
-    pub const MAX: usize = 1_000;
+    /// Largest number of interruptions that are recorded; further ones are only counted.
+    pub const MAX_RECORDED: usize = 1_000;
 }
 
 /// Records [`Interruptions`] as they happen.
@@ -109,8 +111,9 @@ impl InterruptionLog {
     }
 
     fn keep(&mut self, interruption: Interruption) {
-        if self.total.first.len() < Interruptions::MAX {
-            self.total.first.push(interruption);
+        self.total.count += 1;
+        if self.total.recorded.len() < Interruptions::MAX_RECORDED {
+            self.total.recorded.push(interruption);
         }
     }
 }
@@ -137,7 +140,7 @@ mod tests {
         let seen = log.finish(secs(40));
         assert_eq!((seen.reconnects, seen.disconnected), (2, secs(4)));
         let times: Vec<_> = seen
-            .first
+            .recorded
             .iter()
             .map(|it| (it.began, it.connected, it.resumed))
             .collect();
@@ -156,6 +159,21 @@ mod tests {
         assert!(log.is_disconnected() && log.present().is_some());
         let seen = log.finish(secs(70));
         assert_eq!((seen.reconnects, seen.disconnected), (0, secs(60)));
-        assert_eq!(seen.first[0].resumed, None);
+        assert_eq!(seen.recorded[0].resumed, None);
+    }
+
+    #[test]
+    fn all_interruptions_are_counted_and_the_first_thousand_recorded() {
+        let mut log = InterruptionLog::default();
+        for began in 0..1_500 {
+            log.begin(secs(began), &"cancelled");
+            log.resumed(secs(began));
+        }
+        let seen = log.finish(secs(1_500));
+        assert_eq!(
+            (seen.count, seen.recorded.len()),
+            (1_500, Interruptions::MAX_RECORDED)
+        );
+        assert_eq!(seen.recorded.last().unwrap().began, secs(999));
     }
 }

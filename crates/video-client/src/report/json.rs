@@ -80,6 +80,7 @@ struct NetworkJson<'a> {
     retransmissions: Option<u64>,
     reconnects: u64,
     disconnected_s: f64,
+    interruption_count: u64,
     interruptions: Vec<InterruptionJson<'a>>,
 }
 
@@ -161,9 +162,10 @@ impl<'a> ReportJson<'a> {
                 retransmissions: None,
                 reconnects: network.interruptions.reconnects,
                 disconnected_s: seconds(network.interruptions.disconnected),
+                interruption_count: network.interruptions.count,
                 interruptions: network
                     .interruptions
-                    .first
+                    .recorded
                     .iter()
                     .map(InterruptionJson::new)
                     .collect(),

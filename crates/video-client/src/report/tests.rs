@@ -53,7 +53,8 @@ fn report(outcome: Outcome) -> QualityReport {
             interruptions: Interruptions {
                 reconnects: 1,
                 disconnected: ms(150),
-                first: vec![Interruption {
+                count: 1,
+                recorded: vec![Interruption {
                     began: ms(200),
                     connected: Some(ms(350)),
                     resumed: Some(ms(370)),
@@ -184,6 +185,7 @@ fn the_json_says_what_happened() {
     assert_eq!(json["network"]["retransmissions"], serde_json::Value::Null);
     assert_eq!(json["network"]["reconnects"], 1);
     assert_eq!(json["network"]["disconnected_s"], 0.15);
+    assert_eq!(json["network"]["interruption_count"], 1);
     assert_eq!(
         json["network"]["interruptions"],
         serde_json::json!([

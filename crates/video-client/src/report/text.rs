@@ -62,7 +62,7 @@ impl QualityReport {
             ("throughput", self.throughput()),
             ("received", self.received()),
         ]);
-        if !network.interruptions.first.is_empty() {
+        if network.interruptions.count > 0 {
             rows.push(("interruptions", self.interruptions()));
         }
         rows.push((
@@ -129,7 +129,7 @@ impl QualityReport {
         let times = if seen.reconnects == 1 { "" } else { "s" };
         format!(
             "{}; reconnected {} time{times}, without a connection for {}",
-            seen.first.len(),
+            seen.count,
             seen.reconnects,
             seconds(seen.disconnected)
         )

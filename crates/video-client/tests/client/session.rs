@@ -131,9 +131,9 @@ async fn a_response_that_is_cancelled_again_and_again_is_fetched_in_parts() {
     played.result.unwrap();
     assert!(bytes == file, "the bytes are the title's");
     let seen = &played.report.network.interruptions;
-    assert_eq!((seen.first.len(), seen.reconnects), (3, 0), "on one connection");
+    assert_eq!((seen.recorded.len(), seen.reconnects), (3, 0), "on one connection");
     assert_eq!(seen.disconnected, Duration::ZERO);
-    assert!(seen.first.iter().all(|it| it.resumed.is_some()), "{seen:?}");
+    assert!(seen.recorded.iter().all(|it| it.resumed.is_some()), "{seen:?}");
 }
 
 #[rstest]
