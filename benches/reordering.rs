@@ -173,9 +173,13 @@ fn run(
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let given = arguments.iter().position(|argument| argument == "--controller");
-    let spec = given
-        .and_then(|at| arguments.get(at + 1))
-        .map_or("cubic", String::as_str);
+    let spec = match given {
+        Some(at) => arguments
+            .get(at + 1)
+            .filter(|spec| !spec.starts_with("--"))
+            .context("--controller needs a spec, such as `--controller cubic`")?,
+        None => "cubic",
+    };
     let choice: ControllerChoice = spec.parse()?;
     println!("`{choice}` at {RATE}; thresholds in packets and RTTs\n");
     println!("| RTT | path | thresholds | goodput | p50 | p95 | lost | dropped |");

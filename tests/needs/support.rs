@@ -91,7 +91,7 @@ impl Running {
     }
 }
 
-/// A server on a free port of 127.0.0.1, stopped when dropped.
+/// A running `video-server`, stopped when dropped.
 pub(crate) struct Server {
     process: Running,
     announcement: Vec<String>,
@@ -99,7 +99,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves a directory. Its log is JSON.
+    /// Serves a directory on a free port of 127.0.0.1. Its log is JSON.
     pub(crate) fn start(media: &Path, arguments: &[&str]) -> Self {
         Self::start_on("127.0.0.1:0", media, arguments)
     }
