@@ -58,15 +58,28 @@ pub enum PlayError {
     },
     /// The server does not give the rest of an interrupted response.
     #[error(
-        "the connection was lost after {received} of {path}, and the rest cannot be requested: {problem}"
+        "the response was interrupted after {received} of {path} ({cause}), \
+         and the rest cannot be requested: {problem}"
     )]
     NotResumable {
         /// Path of the request.
         path: String,
         /// Bytes of the response that were received.
         received: Bytes,
-        /// Feature that the server lacks.
+        /// Error that interrupted the response.
+        cause: String,
+        /// Reason why the rest is not to be had.
         problem: ResumeError,
+    },
+    /// The length of a response is not the one that its header, or that of the response that it continues, declared.
+    #[error("the server declared {declared} of {path} and sent {received}")]
+    WrongLength {
+        /// Path of the request.
+        path: String,
+        /// Declared length, of all parts of the response.
+        declared: Bytes,
+        /// Bytes that were received; of a response that is too long, until that was noticed.
+        received: Bytes,
     },
     /// The manifest is not valid.
     #[error("the manifest {path} cannot be read: {problem}")]
@@ -127,7 +140,7 @@ impl From<std::io::Error> for PlayError {
     }
 }
 
-/// Feature that a server lacks for resuming an interrupted response.
+/// Reason why an interrupted response cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ResumeError {
@@ -137,8 +150,8 @@ pub enum ResumeError {
     /// The server knows no ranges.
     #[error("the server sends all of it in place of the requested range")]
     Whole,
-    /// The range in the response is not the requested one.
-    #[error("the server sends another part than the requested one")]
+    /// The server sends another range, or says that there is no such range.
+    #[error("the server does not send the requested range")]
     OtherPart,
 }
 

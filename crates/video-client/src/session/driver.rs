@@ -175,11 +175,6 @@ impl<'a, O: Observer> Driver<'a, O> {
         self.route.runtime()
     }
 
-    /// Returns true once something was received.
-    pub(super) fn has_begun(&self) -> bool {
-        self.first_byte.is_some()
-    }
-
     /// Counts bytes that were received at `now`.
     pub(super) fn count(&mut self, now: Duration, bytes: Bytes) {
         self.throughput.record(now, bytes);

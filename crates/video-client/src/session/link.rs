@@ -1,24 +1,22 @@
 //! [`Link`]: the connection of a running session, one request at a time, made anew when it is lost.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use http::{HeaderMap, Response, StatusCode, header};
 use playrate_transport::{Body, Connection, ExchangeError, time};
 use playrate_units::Bytes;
 
+use super::body::BodyReader;
 use super::driver::{Driver, Request, WakeUp};
 use super::reconnect::{Backoff, Remedy, retry_after};
-use super::resume::{Rest, strong_tag};
+use super::resume::Rest;
 use super::{NextStep, TitleSource};
-use crate::error::{PlayError, ResumeError, status_error};
+use crate::error::{PlayError, status_error};
 use crate::observer::Observer;
 use crate::report::Interruption;
 use crate::sink::Sink;
 use crate::transfer::Transfer;
-
-/// Bytes that go to the player and the sink at once, at most. A read may give more when the reader was slow, and the
-/// player must not count bytes as delivered that a slow sink has not been offered.
-const PIECE: usize = 16 << 10;
 
 /// The connection of a running session.
 pub(crate) struct Link<'d, 'a, O> {
@@ -29,40 +27,8 @@ pub(crate) struct Link<'d, 'a, O> {
     rtt: Duration,
     /// `None`: an interruption ends the session.
     backoff: Option<Backoff>,
-}
-
-/// A body and the bytes of it that have been read but not taken.
-struct BodyReader {
-    request: Box<Request>,
-    body: Body,
-    pending: bytes::Bytes,
-    /// True if the last chunk was the whole body.
-    at_once: bool,
-    /// Bytes read before, of bodies of which this one is the rest.
-    before: u64,
-    /// Length of the whole, if the server declared it.
-    length: Option<u64>,
-    /// Strong entity tag of the response.
-    tag: Option<http::HeaderValue>,
-}
-
-impl BodyReader {
-    fn new(request: Box<Request>, response: &Response<()>, body: Body) -> Self {
-        Self {
-            request,
-            length: body.promised(),
-            body,
-            pending: bytes::Bytes::new(),
-            at_once: false,
-            before: 0,
-            tag: strong_tag(response.headers()),
-        }
-    }
-
-    /// Bytes read so far, those that are pending included.
-    fn received(&self) -> u64 {
-        self.before.saturating_add(self.body.received())
-    }
+    /// True once there was a successful response.
+    has_begun: bool,
 }
 
 impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
@@ -73,6 +39,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             driver,
             rtt: Duration::ZERO,
             connection: Some(connection),
+            has_begun: false,
         }
     }
 
@@ -160,9 +127,9 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     ) -> Result<Option<Bytes>, PlayError> {
         let response = loop {
             let connection = self.connection(source).await?;
-            match self.in_time(connection.head(path, HeaderMap::new())).await {
-                Ok(response) => break response,
-                Err(error) => Box::pin(self.recover(error, None, source)).await?,
+            let exchange = async { Ok((connection.head(path, HeaderMap::new()).await?, ())) };
+            if let Some((response, ())) = self.attempt(exchange, path, source).await? {
+                break response;
             }
         };
         let now = self.now();
@@ -193,37 +160,26 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(BodyReader::new(request, &response, body))
     }
 
-    /// Replaces the body of `reader`, which broke off, by one that begins where it ended.
+    /// Replaces the body of `reader`, which broke off, by one that begins where it ended. Returns false if there is
+    /// nothing left.
     async fn resume<P: TitleSource>(
         &mut self,
         reader: &mut BodyReader,
         source: &mut P,
-    ) -> Result<(), PlayError> {
-        let received = reader.received();
-        if received == 0 {
+    ) -> Result<bool, PlayError> {
+        if reader.received() == 0 {
             *reader = self.open(reader.request.clone(), source).await?;
-            return Ok(());
+            return Ok(true);
         }
-        let Some(tag) = reader.tag.clone() else {
-            return Err(PlayError::NotResumable {
-                path: reader.request.path.clone(),
-                received: Bytes::new(received),
-                problem: ResumeError::NoTag,
-            });
-        };
-        let whole = reader.request.bytes.as_ref();
-        let rest = Rest {
-            first: whole.map_or(0, |bytes| bytes.start).saturating_add(received),
-            last: whole.map(|bytes| bytes.end.saturating_sub(1)),
-            tag,
-            received: Bytes::new(received),
-        };
+        let interruption = self.driver.interruptions.present();
+        let cause = interruption.map_or_else(String::new, |present| present.reason.clone());
+        let rest = reader.rest(cause)?;
         let (response, body) = self.send(&reader.request, Some(&rest), source).await?;
-        rest.check(&response, &reader.request.path)?;
-        reader.before = received;
-        reader.body = body;
-        reader.at_once = false;
-        Ok(())
+        let Some(end) = rest.check(&response)? else {
+            return Ok(false);
+        };
+        reader.go_on(body, end);
+        Ok(true)
     }
 
     /// Sends a request, or one for the rest of its response, until there is a response.
@@ -238,6 +194,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             let connection = self.connection(source).await?;
             let mut cmcd = cmcd.clone();
             if self.driver.interruptions.present().is_some() {
+                self.driver.advance(source);
                 source.refresh(&mut cmcd);
             }
             let mut headers = HeaderMap::new();
@@ -255,24 +212,36 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                     None => connection.get(&with_cmcd, headers).await,
                 }
             };
-            let (error, wait) = match self.in_time(exchange).await {
-                // Of a session that has not begun, a refusal is the answer.
-                Ok((response, _))
-                    if response.status() == StatusCode::SERVICE_UNAVAILABLE && self.driver.has_begun() =>
-                {
-                    (status_error(&response, path), retry_after(&response))
+            if let Some((response, body)) = self.attempt(exchange, path, source).await? {
+                if response.status().is_success() {
+                    let now = self.now();
+                    self.driver.cmsd.read(response.headers(), now);
                 }
-                Ok((response, body)) => {
-                    if response.status().is_success() {
-                        let now = self.now();
-                        self.driver.cmsd.read(response.headers(), now);
-                    }
-                    return Ok((response, body));
-                }
-                Err(error) => (error, None),
-            };
-            Box::pin(self.recover(error, wait, source)).await?;
+                return Ok((response, body));
+            }
         }
+    }
+
+    /// The response to a request for `path`; `None`, after a wait, if the request is to be sent again.
+    async fn attempt<P: TitleSource, T>(
+        &mut self,
+        exchange: impl Future<Output = Result<(Response<()>, T), ExchangeError>> + Send,
+        path: &str,
+        source: &mut P,
+    ) -> Result<Option<(Response<()>, T)>, PlayError> {
+        let (error, wait) = match self.in_time(exchange, source).await {
+            // Of a session that has not begun, a refusal is the answer.
+            Ok((response, _)) if response.status() == StatusCode::SERVICE_UNAVAILABLE && self.has_begun => {
+                (status_error(&response, path), retry_after(&response))
+            }
+            Ok((response, body)) => {
+                self.has_begun |= response.status().is_success();
+                return Ok(Some((response, body)));
+            }
+            Err(error) => (error, None),
+        };
+        Box::pin(self.recover(error, wait, source)).await?;
+        Ok(None)
     }
 
     /// The connection, made anew if it was lost.
@@ -365,18 +334,26 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         self.driver.options.timeout.min(left)
     }
 
-    /// The result of `exchange`, or an error when the timeout has passed.
-    async fn in_time<T>(
+    /// The result of `exchange`, or an error when the timeout has passed. In an interruption the player plays on.
+    async fn in_time<P: TitleSource, T>(
         &mut self,
-        exchange: impl Future<Output = Result<T, ExchangeError>>,
+        exchange: impl Future<Output = Result<T, ExchangeError>> + Send,
+        source: &mut P,
     ) -> Result<T, PlayError> {
         let timeout = self.wait_limit();
-        let result = time::timeout(&**self.driver.runtime(), timeout, exchange).await;
-        Ok(result.map_err(|time::Elapsed| PlayError::Silent(timeout))??)
+        let mut exchange = pin!(exchange);
+        let result = if self.driver.interruptions.present().is_some() {
+            let until = self.now().saturating_add(timeout);
+            Box::pin(self.driver.play_on(source, until, exchange.as_mut())).await
+        } else {
+            let runtime = self.driver.runtime();
+            time::timeout(&**runtime, timeout, exchange.as_mut()).await.ok()
+        };
+        Ok(result.ok_or(PlayError::Silent(timeout))??)
     }
 
-    /// The next bytes of a body, at most [`PIECE`]; `None` at its end. Waits while the source has paused reading, and
-    /// resumes the body if it breaks off.
+    /// The next bytes of a body; `None` at its end. Waits while the source has paused reading, and resumes the body if
+    /// it breaks off.
     async fn piece<P: TitleSource>(
         &mut self,
         reader: &mut BodyReader,
@@ -392,12 +369,15 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                 Err(error) => error,
             };
             // All of it had arrived, only its end had not.
-            let complete = reader.length == Some(reader.received());
-            if complete && self.backoff.is_some() && Remedy::of(&error).is_some() {
+            if reader.is_complete() && self.backoff.is_some() && Remedy::of(&error).is_some() {
                 return Ok(None);
             }
             Box::pin(self.recover(error, None, source)).await?;
-            Box::pin(self.resume(reader, source)).await?;
+            if !Box::pin(self.resume(reader, source)).await? {
+                let now = self.now();
+                self.driver.interruptions.resumed(now);
+                return Ok(None);
+            }
         }
     }
 
@@ -411,12 +391,17 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         let driver = &mut *self.driver;
         let mut silent_since = driver.now();
         loop {
-            // Read first: an observer may block, and that is no silence of the server.
             let now = driver.now();
             driver.attend(source);
+            // An observer may block, and that is no silence of the server.
+            silent_since = silent_since.saturating_add(driver.now().saturating_sub(now));
             let paused = source.reading_paused();
+            if !paused && let Some(piece) = reader.take() {
+                driver.count(now, Bytes::from(piece.len()));
+                return Ok(Some(piece));
+            }
             let until = if paused {
-                silent_since = now;
+                silent_since = driver.now();
                 source.playout().next_deadline().unwrap_or(Duration::MAX)
             } else {
                 silent_since.saturating_add(limit)
@@ -424,21 +409,13 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             if !paused && now >= until {
                 return Err(PlayError::Silent(limit));
             }
-            if !paused && !reader.pending.is_empty() {
-                let piece = reader.pending.split_to(reader.pending.len().min(PIECE));
-                driver.count(now, Bytes::from(piece.len()));
-                return Ok(Some(piece));
-            }
             match driver.wait(&mut reader.body, paused, until).await {
                 WakeUp::Timer => driver.advance(source),
-                WakeUp::Chunk(chunk) => match chunk? {
-                    Some(chunk) => {
-                        reader.at_once =
-                            reader.before == 0 && reader.body.promised() == Some(chunk.len() as u64);
-                        reader.pending = chunk;
+                WakeUp::Chunk(chunk) => {
+                    if !reader.accept(chunk?)? {
+                        return Ok(None);
                     }
-                    None => return Ok(None),
-                },
+                }
             }
         }
     }

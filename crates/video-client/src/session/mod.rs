@@ -3,6 +3,7 @@
 //! The session loop is in `driver` and `link`. A `TitleSource` decides what it requests: `progressive` for one file,
 //! [`crate::dash`] for segments.
 
+mod body;
 mod driver;
 mod link;
 mod progressive;

@@ -8,14 +8,22 @@ use crate::error::{PlayError, ResumeError, status_error};
 /// The rest of a response, to be requested if its file is still the same.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
+    /// Path of the file.
+    pub(super) path: String,
     /// Position in the file.
     pub(super) first: u64,
-    /// Position of the last byte; `None` for the file's end.
+    /// Position of the last byte to request; `None` for the file's end.
     pub(super) last: Option<u64>,
+    /// Position after the last byte of the response, if the server declared it.
+    pub(super) end: Option<u64>,
+    /// Length of the file, if the server declared it.
+    pub(super) complete: Option<u64>,
     /// Strong entity tag of the response (RFC 9110 §8.8.3).
     pub(super) tag: HeaderValue,
     /// Bytes of the response that were received before.
     pub(super) received: Bytes,
+    /// Error that interrupted the response.
+    pub(super) cause: String,
 }
 
 /// The entity tag of a response if it is strong: only then are equal tags equal bytes.
@@ -24,27 +32,82 @@ pub(super) fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
 }
 
+/// The part of a file that a response carries (`Content-Range`, RFC 9110 §14.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ContentRange {
+    /// Position of the first byte.
+    pub(super) first: u64,
+    /// Position of the last byte.
+    last: u64,
+    /// Length of the file; `None` if the server does not know it.
+    pub(super) complete: Option<u64>,
+}
+
+/// Both parts of `Content-Range: bytes PART/COMPLETE`.
+fn content_range(headers: &HeaderMap) -> Option<(&str, &str)> {
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    range.strip_prefix("bytes ")?.split_once('/')
+}
+
+impl ContentRange {
+    /// The range of a response with these headers, if it is valid.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let (part, complete) = content_range(headers)?;
+        let (first, last) = part.split_once('-')?;
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        let complete = match complete {
+            "*" => None,
+            length => Some(length.parse().ok()?),
+        };
+        let valid = first <= last && complete.is_none_or(|length| last < length);
+        valid.then_some(Self {
+            first,
+            last,
+            complete,
+        })
+    }
+
+    /// Number of bytes; `None` beyond what 64 bits can say.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.last.saturating_sub(self.first).checked_add(1)
+    }
+}
+
 impl Rest {
-    /// Checks that `response` is this part of the same file.
+    /// Checks that `response` is this part of the same file. Returns the position after its last byte, or `None` if the
+    /// file has no more bytes.
     ///
     /// # Errors
     /// The file has changed, or the server sends something else.
-    pub(super) fn check(&self, response: &Response<()>, path: &str) -> Result<(), PlayError> {
-        let (path, received) = (path.to_owned(), self.received);
+    pub(super) fn check(&self, response: &Response<()>) -> Result<Option<u64>, PlayError> {
         let problem = match response.status() {
-            StatusCode::PARTIAL_CONTENT if self.is_other_version(response) => None,
-            StatusCode::PARTIAL_CONTENT if self.is_in(response.headers()) => return Ok(()),
-            StatusCode::PARTIAL_CONTENT => Some(ResumeError::OtherPart),
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
+                if self.is_other_version(response) =>
+            {
+                None
+            }
+            StatusCode::PARTIAL_CONTENT => match ContentRange::of(response.headers()) {
+                Some(range) if self.is_other_length(range.complete) => None,
+                Some(range) if self.is_in(&range) => return Ok(range.last.checked_add(1)),
+                _ => Some(ResumeError::OtherPart),
+            },
+            StatusCode::RANGE_NOT_SATISFIABLE => match complete_length(response.headers()) {
+                Some(length) if self.is_other_length(Some(length)) || length < self.least_length() => None,
+                Some(length) if length == self.first => return Ok(None),
+                _ => Some(ResumeError::OtherPart),
+            },
             StatusCode::OK if strong_tag(response.headers()).as_ref() == Some(&self.tag) => {
                 Some(ResumeError::Whole)
             }
-            StatusCode::OK | StatusCode::RANGE_NOT_SATISFIABLE => None,
-            _ => return Err(status_error(response, &path)),
+            StatusCode::OK => None,
+            _ => return Err(status_error(response, &self.path)),
         };
+        let (path, received) = (self.path.clone(), self.received);
         Err(match problem {
             Some(problem) => PlayError::NotResumable {
                 path,
                 received,
+                cause: self.cause.clone(),
                 problem,
             },
             None => PlayError::Changed { path, received },
@@ -57,21 +120,33 @@ impl Rest {
         tag.is_some_and(|tag| *tag != self.tag)
     }
 
-    /// Returns true if the `Content-Range` of a response (RFC 9110 §14.4) is this part.
-    fn is_in(&self, headers: &HeaderMap) -> bool {
-        let range = headers.get(header::CONTENT_RANGE).and_then(|range| {
-            let (part, complete) = range.to_str().ok()?.strip_prefix("bytes ")?.split_once('/')?;
-            let (first, last) = part.split_once('-')?;
-            Some((first.parse::<u64>().ok()?, last.parse::<u64>().ok()?, complete))
-        });
-        range.is_some_and(|(first, last, complete)| {
-            let end = complete
-                .parse::<u64>()
-                .ok()
-                .and_then(|length| length.checked_sub(1));
-            first == self.first && (Some(last) == self.last || (self.last.is_none() && Some(last) == end))
-        })
+    /// Returns true if the file is known to have had another length than this one.
+    fn is_other_length(&self, length: Option<u64>) -> bool {
+        length.is_some() && self.complete.is_some() && length != self.complete
     }
+
+    /// Smallest length that the file can have if it is the same.
+    fn least_length(&self) -> u64 {
+        self.end.unwrap_or(self.first)
+    }
+
+    /// Returns true if `range` is this part: up to the declared end, or else to the last byte requested or the end of a
+    /// file that is shorter.
+    fn is_in(&self, range: &ContentRange) -> bool {
+        let end = range.last.checked_add(1);
+        range.first == self.first
+            && match (self.end, self.last) {
+                (Some(_), _) => end == self.end,
+                (None, Some(last)) => range.last == last || (range.last < last && end == range.complete),
+                (None, None) => range.complete.is_none() || end == range.complete,
+            }
+    }
+}
+
+/// Length of the file in a response of status 416 (`Content-Range: bytes */LENGTH`, RFC 9110 §15.5.17).
+fn complete_length(headers: &HeaderMap) -> Option<u64> {
+    let (part, complete) = content_range(headers)?;
+    complete.parse().ok().filter(|_| part == "*")
 }
 
 #[cfg(test)]
@@ -87,40 +162,78 @@ mod tests {
         response.body(()).unwrap()
     }
 
-    fn rest(last: Option<u64>) -> Rest {
+    /// The rest of a response after 100 bytes of its file.
+    fn rest(last: Option<u64>, end: Option<u64>, complete: Option<u64>) -> Rest {
         Rest {
+            path: "/a".to_owned(),
             first: 100,
             last,
+            end,
+            complete,
             tag: HeaderValue::from_static("\"v1\""),
             received: Bytes::new(100),
+            cause: "the server left".to_owned(),
         }
     }
 
+    /// The rest of a file of 200 bytes.
+    fn whole() -> Rest {
+        rest(None, Some(200), Some(200))
+    }
+
     #[rstest]
-    #[case::to_the_end(None, &[("content-range", "bytes 100-199/200"), ("etag", "\"v1\"")])]
-    #[case::without_a_tag(None, &[("content-range", "bytes 100-199/200")])]
-    #[case::part_of_a_range(Some(149), &[("content-range", "bytes 100-149/200")])]
-    #[case::of_unknown_length(Some(149), &[("content-range", "bytes 100-149/*")])]
-    fn the_rest_of_the_same_file_is_taken(#[case] last: Option<u64>, #[case] fields: &[(&str, &str)]) {
-        rest(last).check(&response(206, fields), "/a").unwrap();
+    #[case::to_the_end(whole(), &[("content-range", "bytes 100-199/200"), ("etag", "\"v1\"")])]
+    #[case::without_a_tag(whole(), &[("content-range", "bytes 100-199/200")])]
+    #[case::of_unstated_length(whole(), &[("content-range", "bytes 100-199/*")])]
+    #[case::to_an_end_not_declared_before(rest(None, None, None), &[("content-range", "bytes 100-199/200")])]
+    #[case::of_unknown_length(rest(None, None, None), &[("content-range", "bytes 100-199/*")])]
+    #[case::part_of_a_range(rest(Some(199), Some(200), Some(300)), &[("content-range", "bytes 100-199/300")])]
+    #[case::range_beyond_the_end(rest(Some(299), Some(200), Some(200)), &[("content-range", "bytes 100-199/200")])]
+    #[case::range_beyond_an_end_not_declared(rest(Some(299), None, None), &[("content-range", "bytes 100-199/200")])]
+    fn the_rest_of_the_same_file_is_taken(#[case] rest: Rest, #[case] fields: &[(&str, &str)]) {
+        assert_eq!(rest.check(&response(206, fields)).unwrap(), Some(200));
+    }
+
+    #[rstest]
+    #[case::not_declared(rest(None, None, None))]
+    #[case::of_a_range(rest(Some(299), None, None))]
+    #[case::declared(rest(None, Some(100), Some(100)))]
+    fn nothing_is_left_if_the_file_ends_where_the_response_broke_off(#[case] rest: Rest) {
+        let fields = [("content-range", "bytes */100")];
+        assert_eq!(rest.check(&response(416, &fields)).unwrap(), None);
     }
 
     #[rstest]
     #[case::other_tag(206, &[("content-range", "bytes 100-199/200"), ("etag", "\"v2\"")], "changed on the server")]
+    #[case::other_length(206, &[("content-range", "bytes 100-199/300")], "changed on the server")]
     #[case::all_of_another(200, &[("etag", "\"v2\"")], "changed on the server")]
     #[case::shorter(416, &[("content-range", "bytes */50")], "changed on the server")]
+    #[case::shorter_by_all_that_is_left(416, &[("content-range", "bytes */100")], "changed on the server")]
+    #[case::longer(416, &[("content-range", "bytes */300")], "changed on the server")]
+    #[case::refused(416, &[("content-range", "bytes */200")], "not send the requested range")]
+    #[case::refused_without_a_length(416, &[], "not send the requested range")]
     #[case::all_of_it(200, &[("etag", "\"v1\"")], "all of it")]
-    #[case::other_begin(206, &[("content-range", "bytes 0-199/200")], "another part")]
-    #[case::less(206, &[("content-range", "bytes 100-198/200")], "another part")]
-    #[case::nowhere(206, &[], "another part")]
+    #[case::other_begin(206, &[("content-range", "bytes 0-199/200")], "not send the requested range")]
+    #[case::less(206, &[("content-range", "bytes 100-198/200")], "not send the requested range")]
+    #[case::backwards(206, &[("content-range", "bytes 100-99/200")], "not send the requested range")]
+    #[case::nowhere(206, &[], "not send the requested range")]
     #[case::gone(404, &[], "404")]
     fn anything_else_is_an_error_that_says_so(
         #[case] status: u16,
         #[case] fields: &[(&str, &str)],
         #[case] words: &str,
     ) {
-        let error = rest(None).check(&response(status, fields), "/a").unwrap_err();
+        let error = whole().check(&response(status, fields)).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
+    }
+
+    #[test]
+    fn the_error_names_what_interrupted_the_response_and_what_is_missing() {
+        let error = whole().check(&response(206, &[])).unwrap_err().to_string();
+        assert!(
+            error.contains("the server left") && error.contains("after 100B of /a"),
+            "{error}"
+        );
     }
 
     #[rstest]

@@ -12,6 +12,7 @@ use playrate_transport::{
     Server, ServerOptions, Target, Trust,
 };
 use quinn::{Runtime, TokioRuntime};
+use tokio::sync::watch;
 
 /// Behaviour of the server on every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +21,45 @@ pub(crate) enum Manner {
     Good,
     /// Answers every request with 404.
     NotFound,
+    /// Answers every request with 503.
+    Full,
     /// Shuts down after so many bytes.
     LeavesAfter(usize),
     /// Sends so many bytes and then nothing more.
     FallsSilentAfter(usize),
-    /// Cancels every response after so many bytes.
-    CancelsAfter(usize),
-    /// The same, and does not say which version of the file it sends.
-    CancelsUntaggedAfter(usize),
-    /// The same with a tag, and knows no ranges.
-    CancelsWholeAfter(usize),
+    /// Interrupts responses.
+    Interrupts(Interrupts),
+}
+
+/// Behaviour of a server that cancels each response after so many bytes of it, once its client has taken them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interrupts {
+    /// Length of the parts. One that is the whole file is cancelled in place of its end.
+    pub(crate) after: usize,
+    /// Names the version of the file.
+    pub(crate) tagged: bool,
+    /// Knows ranges.
+    pub(crate) ranges: bool,
+    /// Declares the length of the first response.
+    pub(crate) declared: bool,
+    /// Answers a request for a range after this time only.
+    pub(crate) delay: Duration,
+    /// Bytes that the response to a request for a range has too many or, negative, too few; it is not cancelled then.
+    pub(crate) surplus: isize,
+}
+
+impl Interrupts {
+    /// Behaviour in which only the cancellation is out of the ordinary.
+    pub(crate) fn after(after: usize) -> Self {
+        Self {
+            after,
+            tagged: true,
+            ranges: true,
+            declared: true,
+            delay: Duration::ZERO,
+            surplus: 0,
+        }
+    }
 }
 
 /// Entity tag of the server's file.
@@ -49,6 +79,12 @@ pub(crate) fn media(name: &str) -> Bytes {
 
 /// Serves `file` on a loopback port; returns its address and the pin of its key.
 pub(crate) fn serve(file: Bytes, manner: Manner) -> (SocketAddr, Pin) {
+    let (_, taken) = watch::channel(0);
+    serve_watched(file, manner, taken)
+}
+
+/// The same for a server that knows the number of bytes that its client has `taken`.
+pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<usize>) -> (SocketAddr, Pin) {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let identity = Identity::development(&[]).unwrap();
     let pin = identity.pin();
@@ -57,9 +93,10 @@ pub(crate) fn serve(file: Bytes, manner: Manner) -> (SocketAddr, Pin) {
     let choice: ControllerChoice = "quinn-cubic".parse().unwrap();
     tokio::spawn(async move {
         while let Some(incoming) = server.accept().await {
-            let (server, file, control) = (
+            let (server, file, taken, control) = (
                 server.clone(),
                 file.clone(),
+                taken.clone(),
                 ConnectionController::new(choice.clone()),
             );
             tokio::spawn(async move {
@@ -68,7 +105,14 @@ pub(crate) fn serve(file: Bytes, manner: Manner) -> (SocketAddr, Pin) {
                 };
                 while let Ok(Some(arrival)) = session.accept().await {
                     // What becomes of an exchange with a misbehaving server is the client's to notice.
-                    tokio::spawn(answer(arrival, file.clone(), manner, server.clone()));
+                    match manner {
+                        Manner::Interrupts(how) => {
+                            tokio::spawn(interrupt(arrival, file.clone(), how, taken.clone()));
+                        }
+                        _ => {
+                            tokio::spawn(answer(arrival, file.clone(), manner, server.clone()));
+                        }
+                    }
                 }
             });
         }
@@ -94,57 +138,89 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
         let response = response.status(StatusCode::NOT_FOUND).body(()).unwrap();
         return exchange.respond(response, "no such title".into()).await;
     }
-    let begin = match exchange.request().headers().get(header::RANGE) {
-        Some(range) if !matches!(manner, Manner::CancelsWholeAfter(_)) => {
-            let begin = range
-                .to_str()
-                .unwrap()
-                .trim_start_matches("bytes=")
-                .trim_end_matches('-');
-            assert_eq!(exchange.request().headers()[header::IF_RANGE], TAG);
-            begin.parse().unwrap()
-        }
-        _ => 0,
-    };
-    let mut response = response.header(header::CONTENT_LENGTH, file.len() - begin);
-    if begin > 0 {
-        let part = format!("bytes {begin}-{}/{}", file.len() - 1, file.len());
-        response = response
-            .status(StatusCode::PARTIAL_CONTENT)
-            .header(header::CONTENT_RANGE, part);
+    if manner == Manner::Full {
+        let response = response.status(StatusCode::SERVICE_UNAVAILABLE);
+        let response = response.header(header::RETRY_AFTER, "1").body(()).unwrap();
+        return exchange.respond(response, "full".into()).await;
     }
-    if !matches!(manner, Manner::CancelsUntaggedAfter(_)) {
-        response = response.header(header::ETAG, TAG);
-    }
+    let response = response
+        .header(header::CONTENT_LENGTH, file.len())
+        .header(header::ETAG, TAG);
     let mut body = exchange.start(response.body(()).unwrap()).await?;
     let end = match manner {
-        Manner::Good | Manner::NotFound => file.len(),
-        Manner::LeavesAfter(bytes)
-        | Manner::FallsSilentAfter(bytes)
-        | Manner::CancelsAfter(bytes)
-        | Manner::CancelsUntaggedAfter(bytes)
-        | Manner::CancelsWholeAfter(bytes) => file.len().min(begin + bytes),
+        Manner::LeavesAfter(bytes) | Manner::FallsSilentAfter(bytes) => file.len().min(bytes),
+        _ => file.len(),
     };
-    for start in (begin..end).step_by(16 << 10) {
+    for start in (0..end).step_by(16 << 10) {
         body.write(file.slice(start..end.min(start + (16 << 10)))).await?;
     }
     match manner {
-        _ if end == file.len() => body.finish().await,
-        Manner::Good | Manner::NotFound => body.finish().await,
         Manner::LeavesAfter(_) => {
             // Lets what was written arrive, so that the client has something to report.
             tokio::time::sleep(Duration::from_secs(1)).await;
             server.shutdown(Duration::ZERO).await;
             Ok(())
         }
-        Manner::CancelsAfter(_) | Manner::CancelsUntaggedAfter(_) | Manner::CancelsWholeAfter(_) => {
-            // As above; then it is dropped before its end.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            Ok(())
-        }
-        Manner::FallsSilentAfter(_) => {
+        Manner::FallsSilentAfter(bytes) if bytes < file.len() => {
             tokio::time::sleep(Duration::from_secs(60)).await;
             body.finish().await
         }
+        _ => body.finish().await,
     }
+}
+
+/// Answers with `file` or the requested rest of it, as `how` says.
+async fn interrupt(
+    arrival: Arrival,
+    file: Bytes,
+    how: Interrupts,
+    mut taken: watch::Receiver<usize>,
+) -> Result<(), ExchangeError> {
+    let exchange = arrival.receive().await?;
+    let length = file.len();
+    let begin = exchange.request().headers().get(header::RANGE).map(|range| {
+        assert_eq!(exchange.request().headers()[header::IF_RANGE], TAG);
+        let range = range.to_str().unwrap().trim_start_matches("bytes=");
+        range.trim_end_matches('-').parse::<usize>().unwrap()
+    });
+    let begin = begin.filter(|_| how.ranges);
+    let mut response = Response::builder();
+    if how.tagged {
+        response = response.header(header::ETAG, TAG);
+    }
+    let (status, part) = match begin {
+        None => (StatusCode::OK, None),
+        Some(begin) if begin == length => (
+            StatusCode::RANGE_NOT_SATISFIABLE,
+            Some(format!("bytes */{length}")),
+        ),
+        Some(begin) => (
+            StatusCode::PARTIAL_CONTENT,
+            Some(format!("bytes {begin}-{}/{length}", length - 1)),
+        ),
+    };
+    if let Some(part) = part {
+        tokio::time::sleep(how.delay).await;
+        response = response.header(header::CONTENT_RANGE, part);
+    } else if how.declared {
+        response = response.header(header::CONTENT_LENGTH, length);
+    }
+    let mut body = exchange.start(response.status(status).body(()).unwrap()).await?;
+    let begin = begin.unwrap_or(0);
+    if begin > 0 && how.surplus != 0 {
+        let mut rest = file.slice(begin..).to_vec();
+        rest.resize(rest.len().saturating_add_signed(how.surplus), 0);
+        body.write(rest.into()).await?;
+        return body.finish().await;
+    }
+    let end = length.min(begin + how.after);
+    if begin < end {
+        body.write(file.slice(begin..end)).await?;
+    }
+    if end == length && begin > 0 {
+        return body.finish().await;
+    }
+    // A reset discards what has arrived and was not read. If the test ends before, nobody waits for the response.
+    drop(taken.wait_for(|&taken| taken >= end).await);
+    Ok(())
 }

@@ -8,5 +8,6 @@
 mod cli;
 mod common;
 mod frames;
+mod interrupted;
 mod manifest;
 mod session;

@@ -11,7 +11,7 @@ use rstest::rstest;
 use video_client::dash::{DashOptions, DashSession, MediaSegment, Presentation, Representation};
 use video_client::playout::{PLAYOUT_BUFFER_448, PlayoutEventKind, Start};
 use video_client::report::Outcome;
-use video_client::{Observer, PlayError, PlayOptions, Played, Progress, ReconnectOptions, Session};
+use video_client::{Observer, PlayError, PlayOptions, Played, Progress, Session};
 
 const TITLE: &str = "title-720p.mp4";
 
@@ -115,41 +115,6 @@ async fn a_server_that_leaves_mid_stream_leaves_a_report_of_what_came() {
     assert!(report.playback.startup_delay.is_some());
     assert!(report.playback.frames_remaining() > 0);
     assert_eq!(report.playback.ended, None);
-}
-
-/// Options of a session that reconnects.
-fn reconnecting() -> PlayOptions {
-    let mut options = PlayOptions::default();
-    options.session.reconnect = Some(ReconnectOptions::default());
-    options
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_response_that_is_cancelled_again_and_again_is_fetched_in_parts() {
-    let file = media("fixtures/progressive-moov-first.mp4");
-    let (played, bytes) = play(&file, Manner::CancelsAfter(12_000), reconnecting()).await;
-    played.result.unwrap();
-    assert!(bytes == file, "the bytes are the title's");
-    let seen = &played.report.network.interruptions;
-    assert_eq!((seen.recorded.len(), seen.reconnects), (3, 0), "on one connection");
-    assert_eq!(seen.disconnected, Duration::ZERO);
-    assert!(seen.recorded.iter().all(|it| it.resumed.is_some()), "{seen:?}");
-}
-
-#[rstest]
-#[case::untagged(Manner::CancelsUntaggedAfter(12_000), "no strong ETag")]
-#[case::without_ranges(Manner::CancelsWholeAfter(12_000), "all of it")]
-#[tokio::test(flavor = "multi_thread")]
-async fn a_response_that_cannot_be_continued_is_an_error_that_says_why(
-    #[case] manner: Manner,
-    #[case] words: &str,
-) {
-    let file = media("fixtures/progressive-moov-first.mp4");
-    let (played, bytes) = play(&file, manner, reconnecting()).await;
-    let error = played.result.unwrap_err();
-    assert!(matches!(error, PlayError::NotResumable { .. }), "{error}");
-    assert!(error.to_string().contains(words), "{error}");
-    assert!(bytes == file[..12_000]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

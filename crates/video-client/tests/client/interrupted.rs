@@ -1,0 +1,199 @@
+//! Sessions over loopback UDP whose responses are interrupted, and that request the rest.
+
+use std::time::Duration;
+
+use playrate_transport::Target;
+use playrate_units::Bytes;
+use rstest::rstest;
+use tokio::sync::watch;
+use video_client::report::Interruptions;
+use video_client::{Observer, PlayError, PlayOptions, Played, Progress, ReconnectOptions, Session, Sink};
+
+use crate::common::{Interrupts, Manner, client, media, serve_watched};
+
+/// Keeps the bytes of a title, and says how many they are.
+struct Taking {
+    bytes: Vec<u8>,
+    taken: watch::Sender<usize>,
+}
+
+impl Sink for Taking {
+    async fn write(&mut self, bytes: bytes::Bytes) -> std::io::Result<()> {
+        self.bytes.extend_from_slice(&bytes);
+        self.taken.send_replace(self.bytes.len());
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn film() -> bytes::Bytes {
+    media("fixtures/progressive-moov-first.mp4")
+}
+
+/// Options of a session that reconnects.
+fn reconnecting() -> PlayOptions {
+    let mut options = PlayOptions::default();
+    options.session.reconnect = Some(ReconnectOptions::default());
+    options
+}
+
+/// Plays the film from a server of this `manner`.
+async fn play_watched(
+    manner: Manner,
+    options: PlayOptions,
+    observer: &mut impl Observer,
+) -> (Played, Vec<u8>) {
+    let (taken, seen) = watch::channel(0);
+    let (address, pin) = serve_watched(film(), manner, seen);
+    let target = Target::at("localhost", address);
+    let session = Session::new(client(pin), target, "/title.mp4", options);
+    let (bytes, never) = (Vec::new(), std::future::pending());
+    let mut sink = Taking { bytes, taken };
+    let played = session.play(&mut sink, observer, never).await.unwrap();
+    (played, sink.bytes)
+}
+
+async fn play(manner: Manner) -> (Played, Vec<u8>) {
+    play_watched(manner, reconnecting(), &mut ()).await
+}
+
+/// Asserts that the film came whole. Returns the session's interruptions.
+fn whole((played, bytes): (Played, Vec<u8>)) -> Interruptions {
+    played.result.unwrap();
+    assert!(bytes == film(), "the bytes are the title's");
+    played.report.network.interruptions
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_that_is_cancelled_again_and_again_is_fetched_in_parts() {
+    let seen = whole(play(Manner::Interrupts(Interrupts::after(12_000))).await);
+    assert_eq!((seen.count, seen.reconnects), (3, 0), "on one connection");
+    assert_eq!(seen.disconnected, Duration::ZERO);
+    assert!(seen.recorded.iter().all(|it| it.resumed.is_some()), "{seen:?}");
+}
+
+#[rstest]
+#[case::untagged(Interrupts { tagged: false, ..Interrupts::after(12_000) }, "no strong ETag")]
+#[case::without_ranges(Interrupts { ranges: false, ..Interrupts::after(12_000) }, "all of it")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_that_cannot_be_continued_is_an_error_that_says_why(
+    #[case] how: Interrupts,
+    #[case] words: &str,
+) {
+    let (played, bytes) = play(Manner::Interrupts(how)).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::NotResumable { .. }), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains(words) && text.contains("the peer cancelled"),
+        "{text}"
+    );
+    assert!(bytes == film()[..12_000]);
+}
+
+#[rstest]
+#[case::too_short(-1)]
+#[case::empty(-35_367)]
+#[case::too_long(1)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rest_of_another_length_than_declared_is_an_error(#[case] surplus: isize) {
+    let how = Interrupts {
+        surplus,
+        ..Interrupts::after(12_000)
+    };
+    let (played, bytes) = play(Manner::Interrupts(how)).await;
+    let error = played.result.unwrap_err();
+    let PlayError::WrongLength {
+        declared, received, ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!(*declared, Bytes::from(film().len()));
+    assert_eq!(
+        *received,
+        Bytes::from(film().len().saturating_add_signed(surplus)),
+        "{error}"
+    );
+    assert!(bytes == film()[..bytes.len()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rest_is_checked_against_its_range_if_no_length_was_declared_before() {
+    let how = Interrupts {
+        declared: false,
+        surplus: -1,
+        ..Interrupts::after(12_000)
+    };
+    let (played, _) = play(Manner::Interrupts(how)).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::WrongLength { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_lost_between_the_last_byte_and_the_end_is_no_interruption() {
+    let seen = whole(play(Manner::LeavesAfter(film().len())).await);
+    assert_eq!(seen, Interruptions::default());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_of_unknown_length_that_lacks_only_its_end_is_complete() {
+    let how = Interrupts {
+        declared: false,
+        ..Interrupts::after(film().len())
+    };
+    let seen = whole(play(Manner::Interrupts(how)).await);
+    assert_eq!(seen.count, 1);
+    assert!(seen.recorded[0].resumed.is_some(), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_observer_that_blocks_is_no_silence_of_the_server() {
+    /// Takes longer than the timeout, so many times.
+    struct Slow(u32);
+    impl Observer for Slow {
+        fn progress(&mut self, _: &Progress) {
+            if let Some(left) = self.0.checked_sub(1) {
+                self.0 = left;
+                std::thread::sleep(Duration::from_millis(400));
+            }
+        }
+    }
+    let mut options = reconnecting();
+    options.session.timeout = Duration::from_millis(300);
+    let seen = whole(play_watched(Manner::Good, options, &mut Slow(5)).await);
+    assert_eq!(seen, Interruptions::default());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_player_plays_on_while_the_rest_of_a_response_is_awaited() {
+    #[derive(Default)]
+    struct Watcher(Vec<Duration>);
+    impl Observer for Watcher {
+        fn progress(&mut self, progress: &Progress) {
+            self.0.push(progress.at);
+        }
+    }
+    let mut watcher = Watcher::default();
+    let how = Interrupts {
+        delay: Duration::from_secs(1),
+        ..Interrupts::after(30_000)
+    };
+    let played = play_watched(Manner::Interrupts(how), reconnecting(), &mut watcher).await;
+    let seen = whole(played);
+    let interruption = &seen.recorded[0];
+    let times = interruption.began..interruption.resumed.unwrap();
+    let calls = watcher.0.iter().filter(|&at| times.contains(at)).count();
+    assert!(calls >= 4, "{calls} calls in {times:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_as_the_first_answer_ends_the_session() {
+    let (played, _) = play(Manner::Full).await;
+    let error = played.result.unwrap_err();
+    assert!(matches!(error, PlayError::Status { .. }), "{error}");
+    assert_eq!(played.report.network.interruptions, Interruptions::default());
+}
