@@ -77,13 +77,11 @@ impl<'a> DashSource<'a> {
 
     /// A request for an object of this type, with the CMCD that every request has.
     pub(super) fn request(&self, resource: &Resource, object: ObjectType) -> Request {
-        let playout = self.playout();
-        let playing = playout.report().startup_delay.is_some() && !playout.is_stalled();
         let mut cmcd = Cmcd::default();
         cmcd.content = Some(self.path.to_owned());
         cmcd.streaming_format = Some(if is_hls(self.path) { 'h' } else { 'd' });
         cmcd.object_type = Some(object);
-        cmcd.startup = !playing;
+        cmcd.startup = self.is_starting_up();
         Request {
             path: resource.path.clone(),
             bytes: resource.bytes.clone(),
@@ -91,29 +89,46 @@ impl<'a> DashSource<'a> {
         }
     }
 
+    /// Returns true while the player shows nothing: before it starts, and in stalls.
+    fn is_starting_up(&self) -> bool {
+        let playout = self.playout();
+        playout.report().startup_delay.is_none() || playout.is_stalled()
+    }
+
     /// A request for a segment of this rate and playing time.
-    fn segment_request(&mut self, resource: &Resource, rate: Bitrate, duration: Duration) -> Request {
+    pub(super) fn segment_request(
+        &mut self,
+        resource: &Resource,
+        rate: Bitrate,
+        duration: Duration,
+    ) -> Request {
         let mut request = self.request(resource, ObjectType::Video);
-        let held = self.playout().held_time();
-        let underflows = self.playout().report().underflow_events;
         let player = self.player.as_ref();
         let representations = player.map(|player| player.presentation().representations());
+        let cmcd = &mut request.cmcd;
+        cmcd.bitrate = Some(rate);
+        cmcd.object_duration = Some(duration);
+        cmcd.top_bitrate = representations.and_then(|all| all.last().map(|top| top.rate));
+        self.describe_state(&mut request.cmcd, rate, duration);
+        request
+    }
+
+    /// Sets the keys of a request for a segment that depend on the player's state. Each underflow is in one request.
+    fn describe_state(&mut self, cmcd: &mut Cmcd, rate: Bitrate, duration: Duration) {
+        let held = self.playout().held_time();
+        let underflows = self.playout().report().underflow_events;
         let bytes = rate * duration;
         let useful = bytes.per(held.max(RTP_MIN_BUFFER)).map(|needed| {
             let most = needed.as_bits_per_second().saturating_mul(RTP_FACTOR);
             Bitrate::from_bits_per_second(most).max(rate)
         });
-        let cmcd = &mut request.cmcd;
-        cmcd.bitrate = Some(rate);
+        cmcd.startup = self.is_starting_up();
         cmcd.buffer_length = Some(held);
         cmcd.underflow = underflows > self.reported_underflows;
-        cmcd.object_duration = Some(duration);
         cmcd.deadline = Some(held).filter(|_| !cmcd.startup);
-        cmcd.measured_throughput = player.and_then(DashPlayer::throughput);
+        cmcd.measured_throughput = self.player.as_ref().and_then(DashPlayer::throughput);
         cmcd.requested_throughput = useful;
-        cmcd.top_bitrate = representations.and_then(|all| all.last().map(|top| top.rate));
         self.reported_underflows = underflows;
-        request
     }
 
     /// The initialisation segment of a representation, fetched at its first use.
@@ -219,11 +234,10 @@ impl TitleSource for DashSource<'_> {
         }
     }
 
-    fn refresh(&self, cmcd: &mut Cmcd) {
-        if cmcd.buffer_length.is_some() {
-            let held = self.playout().held_time();
-            cmcd.buffer_length = Some(held);
-            cmcd.deadline = cmcd.deadline.map(|_| held);
+    fn refresh(&mut self, cmcd: &mut Cmcd) {
+        match (cmcd.bitrate, cmcd.object_duration) {
+            (Some(rate), Some(duration)) => self.describe_state(cmcd, rate, duration),
+            _ => cmcd.startup = self.is_starting_up(),
         }
     }
 
@@ -271,5 +285,73 @@ fn unreadable(path: &str, problem: MediaError) -> PlayError {
     PlayError::Segment {
         path: path.to_owned(),
         problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dash::tests::{ms, presentation, size, transfer};
+
+    /// Fetches the next segment, in half a second from `at` on.
+    fn fetch(source: &mut DashSource<'_>, at: u64) {
+        let player = source.player.as_mut().unwrap();
+        let Decision::Fetch { representation, .. } = player.decide(ms(at)) else {
+            panic!("there is room for a segment");
+        };
+        player.fetched(transfer([at, at + 40, at + 500], size(representation)), None);
+    }
+
+    fn repeat(source: &mut DashSource<'_>, request: &Request, at: u64) -> Cmcd {
+        let mut cmcd = request.cmcd.clone();
+        source.playout_mut().unwrap().advance(ms(at));
+        source.refresh(&mut cmcd);
+        cmcd
+    }
+
+    #[test]
+    fn a_repeated_request_describes_the_present_and_reports_each_underflow_once() {
+        let options = DashOptions::default();
+        let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();
+        let resource = Resource {
+            path: "/720p/2.m4s".to_owned(),
+            bytes: None,
+        };
+        let request = |source: &mut DashSource<'_>| {
+            source.segment_request(&resource, Bitrate::from_kbps(2_640), ms(3_000))
+        };
+        fetch(&mut source, 0);
+        fetch(&mut source, 1_000);
+        // Six seconds are shown from 1.5 s on, and then nothing.
+        source.playout_mut().unwrap().advance(ms(10_000));
+        let stalled = request(&mut source);
+        assert!(stalled.cmcd.underflow && stalled.cmcd.startup && stalled.cmcd.deadline.is_none());
+        assert!(
+            !repeat(&mut source, &stalled, 10_100).underflow,
+            "it was reported"
+        );
+
+        for at in [11_000, 12_000, 13_000] {
+            fetch(&mut source, at);
+        }
+        let playing = repeat(&mut source, &stalled, 14_000);
+        assert!(!playing.startup && playing.deadline.is_some());
+        assert_ne!(playing.requested_throughput, stalled.cmcd.requested_throughput);
+        assert_eq!(playing, request(&mut source).cmcd, "as of a request made now");
+
+        assert!(repeat(&mut source, &stalled, 60_000).underflow, "another one");
+        assert!(!repeat(&mut source, &stalled, 61_000).underflow);
+    }
+
+    #[test]
+    fn a_repeated_request_for_what_precedes_segments_says_no_more_than_before() {
+        let options = DashOptions::default();
+        let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();
+        let resource = Resource {
+            path: "/film.mpd".to_owned(),
+            bytes: None,
+        };
+        let request = source.request(&resource, ObjectType::Manifest);
+        assert_eq!(repeat(&mut source, &request, 1_000), request.cmcd);
     }
 }

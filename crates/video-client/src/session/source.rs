@@ -45,8 +45,8 @@ pub(crate) trait TitleSource: Send {
         sink: &mut S,
     ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
 
-    /// Updates what a request says of the player, which is sent again after an interruption.
-    fn refresh(&self, _cmcd: &mut Cmcd) {}
+    /// Sets the keys of `cmcd` that depend on the player's state to the present one, for a request that is sent again.
+    fn refresh(&mut self, _cmcd: &mut Cmcd) {}
 
     /// A response of this length, if the server declared one, has begun.
     fn on_response(&mut self, _length: Option<Bytes>) {}
