@@ -302,7 +302,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             backoff.interrupted_after(now.saturating_sub(interruptions.last_end()));
         }
         let present = interruptions.begin(now, &error);
-        let delay = backoff.next_delay().max(wait.unwrap_or_default());
+        let delay = backoff.next_delay(&error).max(wait.unwrap_or_default());
         let until = now.saturating_add(delay);
         if until >= present.began.saturating_add(backoff.limit()) {
             return Err(given_up(present, now, error));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Response, StatusCode, header};
-use playrate_transport::ConnectError;
+use playrate_transport::{ConnectError, ConnectionLost, ExchangeError};
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
@@ -18,9 +18,11 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 /// Behaviour of a session whose connection is lost.
 ///
 /// It connects again and requests the rest of the interrupted response (`Range` with `If-Range`, RFC 9110 §13.1.5),
-/// while the player plays on from its buffer. The first attempt is made at once, unless the interruption before ended
-/// less than [`longest_delay`](Self::longest_delay) ago; the delay before each further one doubles up to that, less a
-/// random part of up to a half.
+/// while the player plays on from its buffer. The first attempt is made at once; after a random part of
+/// [`first_delay`](Self::first_delay) if the server closed or refused the connection, as it may have done with all of
+/// its clients; and after a delay like a further one if the interruption before ended less than
+/// [`longest_delay`](Self::longest_delay) ago. The delay before each further one doubles up to that, less a random part
+/// of up to a half.
 ///
 /// Worth another attempt are: a connection that timed out, was reset, refused or closed without an error; a server that
 /// is going away or silent; a cancelled response; 503 in mid-session. Errors of certificates, HTTP and content end the
@@ -34,8 +36,8 @@ pub struct ReconnectOptions {
     pub first_delay: Duration,
     /// Longest delay between two attempts.
     pub longest_delay: Duration,
-    /// Seed of the delays' random part. Clients of one server need different ones, so that they do not all come back
-    /// at once.
+    /// Seed of the delays' random part. Clients of one server need different ones: those whose connections it closed at
+    /// one time then come back spread over `first_delay`, and those that fail again over half of each further delay.
     pub seed: u64,
 }
 
@@ -75,6 +77,21 @@ impl Remedy {
     }
 }
 
+/// Returns true if the server closed or refused the connection, as it may have done with others at the same time.
+fn is_closed_by_server(error: &PlayError) -> bool {
+    let lost = match error {
+        PlayError::Exchange(ExchangeError::GoingAway) => return true,
+        PlayError::Exchange(ExchangeError::Connection(lost))
+        | PlayError::Connect(ConnectError::Lost(lost)) => lost,
+        _ => return false,
+    };
+    // The link drops a connection that it closes itself, so this one was closed after the server's GOAWAY.
+    matches!(
+        lost,
+        ConnectionLost::ClosedByPeer { .. } | ConnectionLost::RefusedByPeer | ConnectionLost::ClosedHere
+    )
+}
+
 /// Delays before further attempts, and times for them.
 #[derive(Debug)]
 pub(super) struct Backoff {
@@ -97,24 +114,31 @@ impl Backoff {
         self.options.limit
     }
 
-    /// An interruption begins, so long after the one before.
+    /// Starts the delays anew if the last interruption ended long enough before this one, `undisturbed` ago.
     pub(super) fn interrupted_after(&mut self, undisturbed: Duration) {
         if undisturbed >= self.options.longest_delay {
             self.attempts = 0;
         }
     }
 
-    /// Delay before the next attempt, which is counted.
-    pub(super) fn next_delay(&mut self) -> Duration {
+    /// Delay before the next attempt, which is counted, after `error`.
+    pub(super) fn next_delay(&mut self, error: &PlayError) -> Duration {
         let doublings = self.attempts.checked_sub(1);
         self.attempts = self.attempts.saturating_add(1);
         let Some(doublings) = doublings else {
-            return Duration::ZERO;
+            return match is_closed_by_server(error) {
+                true => self.random_part(self.options.first_delay.min(self.options.longest_delay)),
+                false => Duration::ZERO,
+            };
         };
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
         let delay = self.options.first_delay.saturating_mul(factor);
         let half = delay.min(self.options.longest_delay) / 2;
-        half + half.mul_f64(f64::from(self.generator.next_u32()) / f64::from(u32::MAX))
+        half + self.random_part(half)
+    }
+
+    fn random_part(&mut self, whole: Duration) -> Duration {
+        whole.mul_f64(f64::from(self.generator.next_u32()) / f64::from(u32::MAX))
     }
 
     /// Longest time for the attempt that was counted last, on a path of this RTT: longer from attempt to attempt, since
@@ -125,7 +149,8 @@ impl Backoff {
     }
 }
 
-/// The time that a response of status 503 asks to wait for (`Retry-After` in seconds, RFC 9110 §10.2.3).
+/// The time that a response of status 503 asks to wait for (`Retry-After`, RFC 9110 §10.2.3); `None` if it has none or
+/// a date, which is not read.
 pub(super) fn retry_after(response: &Response<()>) -> Option<Duration> {
     let field = response.headers().get(header::RETRY_AFTER)?;
     field.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
@@ -134,7 +159,6 @@ pub(super) fn retry_after(response: &Response<()>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use playrate_transport::{ConnectionLost, ExchangeError};
     use playrate_units::Bytes;
 
     fn backoff(seed: u64) -> Backoff {
@@ -144,8 +168,14 @@ mod tests {
         })
     }
 
+    fn silent() -> PlayError {
+        PlayError::Silent(Duration::from_secs(30))
+    }
+
     fn delays(backoff: &mut Backoff) -> Vec<u128> {
-        (0..8).map(|_| backoff.next_delay().as_millis()).collect()
+        (0..8)
+            .map(|_| backoff.next_delay(&silent()).as_millis())
+            .collect()
     }
 
     #[test]
@@ -158,6 +188,24 @@ mod tests {
     }
 
     #[test]
+    fn clients_of_a_server_that_closes_their_connections_come_back_spread_over_the_first_delay() {
+        for error in [
+            closed(0x100),
+            ExchangeError::GoingAway.into(),
+            lost(ConnectionLost::ClosedHere),
+            PlayError::Connect(ConnectionLost::RefusedByPeer.into()),
+        ] {
+            let delays: Vec<_> = (0..100).map(|seed| backoff(seed).next_delay(&error)).collect();
+            let within = |from, to| {
+                let range = Duration::from_millis(from)..=Duration::from_millis(to);
+                delays.iter().filter(|delay| range.contains(delay)).count()
+            };
+            assert_eq!(within(0, 100), 100, "{error}");
+            assert!(within(0, 30) > 10 && within(70, 100) > 10, "{error}: {delays:?}");
+        }
+    }
+
+    #[test]
     fn delays_follow_from_the_seed() {
         assert_eq!(delays(&mut backoff(7)), delays(&mut backoff(7)));
         assert_ne!(delays(&mut backoff(7)), delays(&mut backoff(8)));
@@ -166,23 +214,23 @@ mod tests {
     #[test]
     fn only_after_a_time_without_interruptions_is_the_first_attempt_at_once() {
         let mut backoff = backoff(1);
-        backoff.next_delay();
+        backoff.next_delay(&silent());
         backoff.interrupted_after(Duration::from_millis(1_999));
-        assert!(backoff.next_delay() >= Duration::from_millis(50));
+        assert!(backoff.next_delay(&silent()) >= Duration::from_millis(50));
         backoff.interrupted_after(Duration::from_secs(2));
-        assert_eq!(backoff.next_delay(), Duration::ZERO);
+        assert_eq!(backoff.next_delay(&silent()), Duration::ZERO);
     }
 
     #[test]
     fn attempts_may_take_longer_on_a_long_path_and_after_failures() {
         let mut backoff = backoff(1);
-        backoff.next_delay();
+        backoff.next_delay(&silent());
         assert_eq!(backoff.attempt_limit(Duration::from_millis(1)), SHORTEST_ATTEMPT);
         assert_eq!(
             backoff.attempt_limit(Duration::from_millis(600)),
             Duration::from_millis(4_800)
         );
-        backoff.next_delay();
+        backoff.next_delay(&silent());
         assert_eq!(
             backoff.attempt_limit(Duration::from_millis(1)),
             2 * SHORTEST_ATTEMPT
@@ -214,7 +262,7 @@ mod tests {
             closed(0x100),
             closed(0x107),
             PlayError::Connect(ConnectionLost::RefusedByPeer.into()),
-            PlayError::Silent(Duration::from_secs(30)),
+            silent(),
             ExchangeError::GoingAway.into(),
             ExchangeError::Cancelled { code: 0x10b }.into(),
         ];
