@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Response, StatusCode, header};
+use http::{Method, Response, StatusCode, header};
 use playrate_transport::{
     Arrival, Client, ClientOptions, ConnectionController, ControllerChoice, ExchangeError, Identity, Pin,
     Server, ServerOptions, Target, Trust,
@@ -23,6 +23,8 @@ pub(crate) enum Manner {
     NotFound,
     /// Answers every request with 503.
     Full,
+    /// Answers every HEAD with 503.
+    FullForHead,
     /// Shuts down after so many bytes.
     LeavesAfter(usize),
     /// Sends so many bytes and then nothing more.
@@ -138,7 +140,8 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
         let response = response.status(StatusCode::NOT_FOUND).body(()).unwrap();
         return exchange.respond(response, "no such title".into()).await;
     }
-    if manner == Manner::Full {
+    let is_head = exchange.request().method() == Method::HEAD;
+    if manner == Manner::Full || (manner == Manner::FullForHead && is_head) {
         let response = response.status(StatusCode::SERVICE_UNAVAILABLE);
         let response = response.header(header::RETRY_AFTER, "1").body(()).unwrap();
         return exchange.respond(response, "full".into()).await;

@@ -6,10 +6,11 @@ use playrate_transport::Target;
 use playrate_units::Bytes;
 use rstest::rstest;
 use tokio::sync::watch;
+use video_client::dash::{DashOptions, DashSession};
 use video_client::report::Interruptions;
 use video_client::{Observer, PlayError, PlayOptions, Played, Progress, ReconnectOptions, Session, Sink};
 
-use crate::common::{Interrupts, Manner, client, media, serve_watched};
+use crate::common::{Interrupts, Manner, client, client_of, media, serve_watched};
 
 /// Keeps the bytes of a title, and says how many they are.
 struct Taking {
@@ -196,4 +197,28 @@ async fn a_refusal_as_the_first_answer_ends_the_session() {
     let error = played.result.unwrap_err();
     assert!(matches!(error, PlayError::Status { .. }), "{error}");
     assert_eq!(played.report.network.interruptions, Interruptions::default());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_length_of_a_file_is_asked_for_again_after_a_refusal_in_mid_session() {
+    // A playlist that does not declare its rate, which follows from the length of the first segment.
+    let playlist =
+        "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-MAP:URI=\"init.mp4\"\n#EXTINF:9,\n0.m4s\n#EXT-X-ENDLIST\n";
+    let (client, target) = client_of(&playlist.into(), Manner::FullForHead);
+    let mut options = DashOptions::default();
+    let mut reconnect = ReconnectOptions::default();
+    reconnect.limit = Duration::from_millis(2_500);
+    options.session.reconnect = Some(reconnect);
+    let session = DashSession::new(client, target, "/film.m3u8", options);
+    let never = std::future::pending();
+    let played = session.play(&mut Vec::new(), &mut (), never).await.unwrap();
+    let error = played.result.unwrap_err();
+    let PlayError::GivenUp { tried, last, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(matches!(**last, PlayError::Status { .. }), "{error}");
+    assert!(
+        *tried >= Duration::from_secs(2),
+        "asked again after a second each: {error}"
+    );
 }
