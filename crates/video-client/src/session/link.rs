@@ -423,9 +423,11 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
 
 /// The error of a session that is given up after `last`.
 fn given_up(interruption: &Interruption, now: Duration, last: PlayError) -> PlayError {
+    let tried = now.saturating_sub(interruption.began);
     PlayError::GivenUp {
         lost: interruption.reason.clone(),
-        tried: now.saturating_sub(interruption.began),
+        // Nanoseconds say nothing to a reader of the error.
+        tried: tried.saturating_sub(Duration::from_nanos(u64::from(tried.subsec_nanos() % 1_000_000))),
         last: Box::new(last),
     }
 }
