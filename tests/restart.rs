@@ -6,12 +6,12 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
+use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig, RelayHandle};
 use playrate_units::{Bitrate, Probability};
 use support::{Running, Server, films, program, title};
 
@@ -47,51 +47,101 @@ fn wait_until_longer(file: &Path, than: u64) {
     }
 }
 
+/// A server on a path of 8 Mbit/s, and what is needed to start it again.
+struct Site {
+    films: tempfile::TempDir,
+    directory: tempfile::TempDir,
+    arguments: Vec<String>,
+    server: Option<Server>,
+    address: SocketAddr,
+    relay: RelayHandle,
+}
+
+impl Site {
+    /// Starts a server with these arguments besides its certificate. The path is so slow that the title, of 2.8 Mbit/s,
+    /// takes 10 s, and so fast that the buffer soon holds seconds.
+    fn start(directory: tempfile::TempDir, more: &[&str]) -> Self {
+        let films = films();
+        let mut arguments = identity(directory.path()).to_vec();
+        let more = more.iter().chain(&["--no-tcp", "--controller", "cubic"]);
+        arguments.extend(more.map(|&argument| argument.to_owned()));
+        let listen = "127.0.0.1:0";
+        let server = start(listen, &films, &arguments);
+        let address: SocketAddr = server.address().parse().expect("an address");
+        let rtt = Duration::from_millis(20);
+        let path = PathConfig::bottleneck(Bitrate::from_mbps(8), rtt, QueueLimit::ONE_BDP, Probability::ZERO);
+        let relay = Relay::start(&RelayConfig::new(address, path)).expect("the relay starts");
+        Self {
+            films,
+            directory,
+            arguments,
+            server: Some(server),
+            address,
+            relay,
+        }
+    }
+
+    /// File to which [`play`](Self::play) writes.
+    fn copy(&self) -> PathBuf {
+        self.directory.path().join("copy.mp4")
+    }
+
+    /// Plays the title into [`copy`](Self::copy).
+    fn play(&self) -> Running {
+        let pin = self.server.as_ref().expect("it has started").said("Pin");
+        let client = Command::new(program("video-client"))
+            .arg("play")
+            .arg(format!("https://{}/{}", self.relay.local_addr(), support::TITLE))
+            .args(["--pin", pin, "--clock", "rebuffer", "--json", "--output"])
+            .arg(self.copy())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("video-client starts");
+        Running(client)
+    }
+
+    /// Kills the server, waits a second, starts it again, and waits until more arrives. Returns the time for which.
+    fn restart(&mut self) -> Duration {
+        drop(self.server.take());
+        // What was on the path and in the client is written meanwhile.
+        sleep(Duration::from_secs(1));
+        let held = length(&self.copy());
+        self.server = Some(start(&self.address.to_string(), &self.films, &self.arguments));
+        let restarted = Instant::now();
+        wait_until_longer(&self.copy(), held);
+        restarted.elapsed()
+    }
+}
+
+fn start(listen: &str, films: &tempfile::TempDir, arguments: &[String]) -> Server {
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    Server::start_on(listen, films.path(), &arguments)
+}
+
+#[test]
+fn a_server_that_forgot_its_clients_is_missed_after_ten_seconds() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut site = Site::start(directory, &[]);
+    let _client = site.play();
+    wait_until_longer(&site.copy(), 500_000);
+    let waited = site.restart();
+    println!("first byte {:.2} s after the restart", waited.as_secs_f64());
+    // Of the client's 10 s, one had passed when the server was back; the transport's default would be 30 s.
+    assert!(waited < Duration::from_secs(25), "{waited:?}");
+    assert!(waited > Duration::from_secs(5), "{waited:?}: was it recognized?");
+}
+
 #[test]
 fn a_viewer_sees_nothing_of_a_server_that_is_killed_and_started_again() {
-    let (films, state) = (films(), tempfile::tempdir().expect("a temporary directory"));
-    let identity = identity(state.path());
-    let directory = state.path().join("state").display().to_string();
-    fs::create_dir(&directory).expect("a directory");
-    let mut arguments: Vec<_> = identity.iter().map(String::as_str).collect();
-    arguments.extend(["--state", &directory, "--no-tcp", "--controller", "cubic"]);
-    let first = Server::start(films.path(), &arguments);
-    let address: SocketAddr = first.address().parse().expect("an address");
-
-    // So slow that the title, of 2.8 Mbit/s, takes 10 s, and fast enough that the buffer soon holds seconds.
-    let rtt = Duration::from_millis(20);
-    let path = PathConfig::bottleneck(Bitrate::from_mbps(8), rtt, QueueLimit::ONE_BDP, Probability::ZERO);
-    let relay = Relay::start(&RelayConfig::new(address, path)).expect("the relay starts");
-    let copy = state.path().join("copy.mp4");
-    let client = Command::new(program("video-client"))
-        .arg("play")
-        .arg(format!("https://{}/{}", relay.local_addr(), support::TITLE))
-        .args([
-            "--pin",
-            first.said("Pin"),
-            "--clock",
-            "rebuffer",
-            "--json",
-            "--output",
-        ])
-        .arg(&copy)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("video-client starts");
-    let mut client = Running(client);
-
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let state = directory.path().join("state");
+    fs::create_dir(&state).expect("a directory");
+    let mut site = Site::start(directory, &["--state", &state.display().to_string()]);
+    let mut client = site.play();
+    let copy = site.copy();
     wait_until_longer(&copy, 3_500_000);
-    drop(first);
-    // What was on the path and in the client is written meanwhile.
-    sleep(Duration::from_secs(1));
-    let held = length(&copy);
-    let _second = Server::start_on(&address.to_string(), films.path(), &arguments);
-    let restarted = Instant::now();
-    wait_until_longer(&copy, held);
-    println!(
-        "first byte {:.2} s after the restart",
-        restarted.elapsed().as_secs_f64()
-    );
+    let waited = site.restart();
+    println!("first byte {:.2} s after the restart", waited.as_secs_f64());
 
     let ended = client.wait(Duration::from_secs(60));
     let output = client.0.stdout.take().expect("piped");
