@@ -152,7 +152,7 @@ fn a_long_outage_is_a_stall_like_any_other_if_the_buffer_does_not_last() {
     assert_eq!(report.playback.frames_remaining(), 0);
 }
 
-/// Plays 60 s from a server that crashes after 20 s and is replaced after 3 s, with keys of these endpoints.
+/// Plays 80 s from a server that crashes after 20 s and is replaced after 3 s, with keys of these endpoints.
 fn play_over_a_restart(keys: [&EndpointKey; 2]) -> QualityReport {
     let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(80)));
     let first = start(&rig, &title, settings(), keys[0]);
@@ -227,34 +227,87 @@ fn a_server_that_shuts_down_in_order_and_is_replaced_is_not_missed() {
     assert_eq!(report.playback.underflow_events, 0);
 }
 
+/// Settings of a server that has no room, and says to come again after `retry_after`.
+fn full(retry_after: Duration) -> Settings {
+    let mut full = settings();
+    full.limits.sessions = Some(0);
+    full.limits.retry_after = retry_after;
+    full
+}
+
 #[test]
 fn a_restarted_server_without_room_is_asked_again_when_it_says() {
     let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
     let key = EndpointKey::generate().unwrap();
     let _first = start(&rig, &title, settings(), &key);
-    let mut full = settings();
-    full.limits.sessions = Some(0);
-    full.limits.retry_after = secs(3);
+    let summaries = Arc::new(Summaries::default());
+    let mut full = full(secs(8));
+    full.observers.push(Arc::clone(&summaries) as Arc<_>);
     let happen = async {
         sleep(&rig, secs(20)).await;
-        let _second = start(&rig, &title, full, &key);
-        sleep(&rig, secs(14)).await;
+        let second = start(&rig, &title, full, &key);
+        sleep(&rig, secs(35)).await;
+        second.shutdown(secs(1)).await;
         let _third = start(&rig, &title, settings(), &key);
-        sleep(&rig, secs(30)).await;
+        sleep(&rig, secs(40)).await;
     };
     let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
     played.result.unwrap();
     assert_eq!(bytes.len() as u64, title.len());
     let report = &played.report;
-    assert!(
-        report.network.interruptions.reconnects >= 2,
+    assert_eq!(
+        report.network.interruptions.reconnects, 2,
         "{:?}",
         report.network.interruptions
     );
     let [interruption] = interruptions(report) else {
         panic!("{:?}", report.network.interruptions);
     };
-    assert!(interruption.resumed.unwrap() > secs(34), "{interruption:?}");
+    // The client notices the restart with its keep-alive, 10 s after the last packet, and asks every 8 s from then on.
+    assert!(interruption.began < secs(31), "{interruption:?}");
+    assert!(interruption.resumed.unwrap() > secs(55), "{interruption:?}");
+    let asked: u64 = summaries
+        .0
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|it| it.state.requests)
+        .sum();
+    assert!((3..=4).contains(&asked), "asked {asked} times");
+}
+
+#[test]
+fn a_session_whose_first_request_gets_no_answer_connects_again() {
+    let (rig, title) = (Rig::new(Seed::new(1), &path("4Mbit/s")), title(secs(30)));
+    let _first = rig.start(library(&title), settings(), |_| {});
+    let happen = async {
+        // The handshake takes a little over 40 ms, and the first answer 40 ms more.
+        sleep(&rig, Duration::from_millis(70)).await;
+        rig.crash();
+        sleep(&rig, secs(5)).await;
+        let _second = rig.start(library(&title), settings(), |_| {});
+        sleep(&rig, secs(60)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    let report = &played.report;
+    assert!(report.network.connected.unwrap() < Duration::from_millis(70));
+    assert_eq!(interruptions(report).len(), 1);
+    assert!(report.network.first_byte.unwrap() > secs(5));
+}
+
+#[test]
+fn a_refusal_as_the_first_answer_ends_a_session_at_once() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(30)));
+    let _server = rig.start(library(&title), full(secs(1)), |_| {});
+    let (played, _) = play(&rig, &title, options(&title, secs(60)), async {});
+    let error = played.result.unwrap_err();
+    assert!(
+        matches!(&error, PlayError::Status { status, .. } if status.as_u16() == 503),
+        "{error}"
+    );
+    assert!(played.report.network.ended < secs(1));
 }
 
 #[test]
