@@ -130,7 +130,7 @@ pub(crate) struct NetworkArguments {
     #[arg(long, value_name = "HOW", default_value = "header")]
     pub(crate) cmcd: CmcdMode,
 
-    /// Count the connection as lost when the server has sent nothing for this long although the player reads
+    /// Longest silence of the server while the player reads: reconnect then, or fail with --reconnect-limit 0s
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     pub(crate) timeout: Duration,
 

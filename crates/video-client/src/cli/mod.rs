@@ -30,8 +30,8 @@ const FAILED: u8 = 1;
 /// The input was bad; nothing was sent.
 const BAD_INPUT: u8 = 2;
 
-/// Silence after which a client that reconnects sends something: so long it may take until it learns that its server
-/// was restarted.
+/// Silence after which a client that reconnects sends something. A server that was restarted and kept its state answers
+/// that with a reset, so this is the longest time until the client learns of the restart.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// Silence of a server, in spite of that, after which such a client takes the connection for lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
