@@ -9,8 +9,8 @@ use playrate_quinn::Baseline;
 
 /// Thresholds beyond which a packet that was overtaken counts as lost (RFC 9002 §6.1).
 ///
-/// Larger ones tolerate more reordering, and find a real loss later. They apply to the packets that this side sends; the
-/// peer has its own.
+/// Larger ones tolerate more reordering, and find a real loss later. They apply to the packets that this side sends;
+/// its peer has thresholds of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossDetection {
     /// A packet is lost if an acknowledged one was sent this many packets later (kPacketThreshold), at least 3.
@@ -26,8 +26,8 @@ impl LossDetection {
         time_threshold: 1.125,
     };
     /// Thresholds for paths that reorder packets by up to 64 packets and half an RTT. Once a later packet is
-    /// acknowledged, a loss is found at most one and a half RTTs after it was sent. A burst in slow start goes on for 64
-    /// packets longer until its loss is found.
+    /// acknowledged, a loss is found at most one and a half RTTs after it was sent. A burst in slow start goes on for
+    /// 64 packets longer until its loss is found.
     pub const TOLERANT: Self = Self {
         packet_threshold: 64,
         time_threshold: 1.5,

@@ -25,7 +25,7 @@ pub struct Interruptions {
     pub reconnects: u64,
     /// Sum of the times without a connection, from the loss of one to the end of the handshake of the next.
     pub disconnected: Duration,
-    /// Number of interruptions.
+    /// Number of interruptions, including those that are not recorded.
     pub count: u64,
     /// The interruptions in order, the first [`MAX_RECORDED`](Self::MAX_RECORDED) of them.
     pub recorded: Vec<Interruption>,

@@ -29,7 +29,7 @@ pub(crate) enum Manner {
     LeavesAfter(usize),
     /// Sends so many bytes and then nothing more.
     FallsSilentAfter(usize),
-    /// Interrupts responses.
+    /// Cancels responses before their end, and sends the rest on request.
     Interrupts(Interrupts),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Interrupts {
     pub(crate) after: usize,
     /// Names the version of the file.
     pub(crate) tagged: bool,
-    /// Knows ranges.
+    /// Answers a request for a range with that range, and not with the whole file.
     pub(crate) ranges: bool,
     /// Declares the length of the first response.
     pub(crate) declared: bool,
@@ -223,7 +223,7 @@ async fn interrupt(
     if end == length && begin > 0 {
         return body.finish().await;
     }
-    // A reset discards what has arrived and was not read. If the test ends before, nobody waits for the response.
+    // A reset discards what has arrived and was not read. If the test ends before, no one needs the response.
     drop(taken.wait_for(|&taken| taken >= end).await);
     Ok(())
 }
