@@ -26,19 +26,12 @@ const LIMIT: Duration = Duration::from_secs(600);
 const RTTS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(100)];
 const DETECTIONS: [LossDetection; 6] = [
     LossDetection::RFC_9002,
-    detection(3, 1.25),
-    detection(64, 1.125),
-    detection(64, 1.25),
-    detection(64, 1.5),
-    detection(1_000_000, 1.5),
+    LossDetection::new(3, 1.25),
+    LossDetection::new(64, 1.125),
+    LossDetection::new(64, 1.25),
+    LossDetection::new(64, 1.5),
+    LossDetection::new(1_000_000, 1.5),
 ];
-
-const fn detection(packet_threshold: u32, time_threshold: f32) -> LossDetection {
-    LossDetection {
-        packet_threshold,
-        time_threshold,
-    }
-}
 
 const fn percent(percent: u32) -> Probability {
     Probability::from_parts_per_billion(percent * 10_000_000)

@@ -12,6 +12,7 @@ use playrate_quinn::Baseline;
 /// Larger ones tolerate more reordering, and find a real loss later. They apply to the packets that this side sends;
 /// its peer has thresholds of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LossDetection {
     /// A packet is lost if an acknowledged one was sent this many packets later (kPacketThreshold), at least 3.
     pub packet_threshold: u32,
@@ -35,6 +36,14 @@ impl LossDetection {
 
     /// RFC 9002 §6.1.1: the packet threshold SHOULD NOT be less than 3. §6.1.2 has no upper bound for the time
     /// threshold; quinn multiplies RTTs by it, which panics where the product is more than a `Duration` holds.
+    /// Creates thresholds; impossible ones are an error of [`TransportOptions::to_quinn`].
+    pub const fn new(packet_threshold: u32, time_threshold: f32) -> Self {
+        Self {
+            packet_threshold,
+            time_threshold,
+        }
+    }
+
     fn is_possible(self) -> bool {
         self.packet_threshold >= 3 && (1.0..=8.0).contains(&self.time_threshold)
     }

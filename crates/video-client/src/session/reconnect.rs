@@ -126,9 +126,10 @@ impl Backoff {
         let doublings = self.attempts.checked_sub(1);
         self.attempts = self.attempts.saturating_add(1);
         let Some(doublings) = doublings else {
-            return match is_closed_by_server(error) {
-                true => self.random_part(self.options.first_delay.min(self.options.longest_delay)),
-                false => Duration::ZERO,
+            return if is_closed_by_server(error) {
+                self.random_part(self.options.first_delay.min(self.options.longest_delay))
+            } else {
+                Duration::ZERO
             };
         };
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
