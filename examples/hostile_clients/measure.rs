@@ -154,7 +154,8 @@ impl Condition {
         sampled?;
         self.most_resident = most;
         self.lasted += began.elapsed();
-        self.server_time += rig.process()?.processor_time - before.processor_time;
+        let after = rig.process()?;
+        self.server_time += after.processor_time.saturating_sub(before.processor_time);
         Ok(())
     }
 

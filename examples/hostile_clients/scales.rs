@@ -10,11 +10,12 @@ pub(crate) fn full(attack: Attack) -> Scale {
     let (connections, addresses, rate) = match attack {
         Attack::Initials => (1, 10_000, 10_000.0),
         Attack::IdleQuic | Attack::IdleTcp | Attack::IdleTls | Attack::Pings => (5_000, 100, 500.0),
-        Attack::StalledHttp3 | Attack::StalledHttp2 => (12, 12, 1_000.0),
         Attack::SlowHeads => (1_000, 100, 1_000.0),
         Attack::EndlessHeads | Attack::EndlessContent => (60, 12, 2_000.0),
         Attack::ResetHttp2 | Attack::ResetHttp3 => (12, 12, 5_000.0),
-        Attack::Ranges | Attack::Paths | Attack::FalseCmcd => (12, 12, 1_000.0),
+        Attack::StalledHttp3 | Attack::StalledHttp2 | Attack::Ranges | Attack::Paths | Attack::FalseCmcd => {
+            (12, 12, 1_000.0)
+        }
         Attack::Migration => (12, 100, 500.0),
         Attack::TinyWindows => (100, 12, 2_000.0),
     };

@@ -171,7 +171,11 @@ async fn sample(
         ticks.tick().await;
         let (process, now) = (rig.process()?, Instant::now());
         let descriptors = fs::read_dir(format!("/proc/{}/fd", rig.server.process()))?.count();
-        let cpu = (process.processor_time - before.processor_time).as_secs_f64() / (now - at).as_secs_f64();
+        let cpu = process
+            .processor_time
+            .saturating_sub(before.processor_time)
+            .as_secs_f64()
+            / (now - at).as_secs_f64();
         let seen = seen.borrow();
         writeln!(
             file,

@@ -67,10 +67,6 @@ fn h2_start() -> Vec<u8> {
 }
 
 /// Sends `begin`, and then `piece` without end.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "who sends, by which protocol, and both parts of it"
-)]
 async fn over_tls(
     force: &Force,
     number: usize,

@@ -49,10 +49,11 @@ pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::R
     let mut sent = 0_usize;
     loop {
         ticks.tick().await;
-        let due = began.elapsed().as_secs_f64() * scale.rate;
+        let due = began.elapsed().as_secs_f64() * scale.rate - sent as f64;
         // What could not be sent in time is not sent in one burst later.
-        let burst = (scale.rate * TICK.as_secs_f64() * 20.0).max(1.0);
-        for _ in 0..(due - sent as f64).clamp(0.0, burst).floor() as usize {
+        let mut burst = due.min((scale.rate * TICK.as_secs_f64() * 20.0).max(1.0));
+        while burst >= 1.0 {
+            burst -= 1.0;
             let transmit = Transmit {
                 destination: victim.address,
                 ecn: None,
