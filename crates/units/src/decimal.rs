@@ -53,7 +53,9 @@ impl Family {
 /// large.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() || fraction.len() > 18 || (number.contains('.') && fraction.is_empty()) {
+    // Underscores alone are no number.
+    let lacks_digits = |text: &str| !text.contains(|c: char| c.is_ascii_digit());
+    if lacks_digits(whole) || fraction.len() > 18 || (number.contains('.') && lacks_digits(fraction)) {
         return None;
     }
     let digits = |text: &str| -> Option<u128> {

@@ -62,6 +62,8 @@ mod tests {
     #[case("100")]
     #[case("soon")]
     #[case("-1s")]
+    #[case("_s")]
+    #[case("1._s")]
     fn refuses_what_is_no_time(#[case] text: &str) {
         assert!(parse(text).is_err());
     }
