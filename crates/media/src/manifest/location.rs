@@ -35,14 +35,18 @@ impl Location {
         Self(self.0.as_ref().and_then(|url| url.join(reference.trim()).ok()))
     }
 
-    /// The path below the media directory, `/` between segments; `None` if it lies elsewhere.
+    /// The path below the media directory, `/` between segments; `None` if it lies elsewhere. The URL has no dot
+    /// segments any more, but once decoded it may: `..%2f`.
     pub(super) fn file(&self) -> Option<String> {
         let url = self.0.as_ref()?;
         let here = url.host_str() == Some("site.invalid") && url.port().is_none() && url.scheme() == "https";
         let path = percent_decode_str(url.path().strip_prefix('/')?)
             .decode_utf8()
             .ok()?;
-        (here && !path.is_empty()).then(|| path.into_owned())
+        let leads_out = path.starts_with('/')
+            || path.contains('\0')
+            || path.split('/').any(|segment| matches!(segment, "." | ".."));
+        (here && !path.is_empty() && !leads_out).then(|| path.into_owned())
     }
 
     /// Query of a request for it, such as a token, as written in the manifest.

@@ -153,6 +153,20 @@ fn references_lead_below_the_media_directory_or_nowhere(#[case] base: &str, #[ca
     assert_eq!(found[0].pieces[0].file.as_deref(), file);
 }
 
+#[rstest]
+#[case::absolute("../..//etc/passwd")]
+#[case::encoded_slash("..%2f..%2fetc/passwd")]
+#[case::encoded_dots("%2e%2e%2f%2e%2e%2fetc/passwd")]
+#[case::encoded_dot("a/.%2fb")]
+#[case::nul("a%00.m4s")]
+fn no_reference_leads_out_of_the_media_directory(#[case] reference: &str) {
+    let text = format!(
+        "<MPD><Period><AdaptationSet><Representation><BaseURL>{reference}</BaseURL></Representation>\
+         </AdaptationSet></Period></MPD>"
+    );
+    assert_eq!(dash("films/film.mpd", &text)[0].pieces[0].file, None);
+}
+
 #[test]
 fn queries_of_references_stay_with_them() {
     let text = FFMPEG.replace(".m4s", ".m4s?token=a%2Fb");
