@@ -274,3 +274,18 @@ fn identifiers_are_cut_to_64_characters_and_a_slow_rate_is_not_zero() {
         format!("cid=\"{}/end.mpd\"", "x".repeat(56))
     );
 }
+
+#[test]
+fn a_text_without_a_character_that_can_be_written_is_left_out() {
+    let uri = "/film.mp4?CMCD=cid%3D%C3%A9%2Csid%3D%C3%A9a%2Cnor%3D%01"
+        .parse()
+        .unwrap();
+    let read = Cmcd::read(&HeaderMap::new(), &uri).unwrap();
+    assert_eq!(
+        (read.content.as_deref(), read.session.as_deref()),
+        (Some("é"), Some("éa"))
+    );
+    let mut headers = HeaderMap::new();
+    read.write_headers(&mut headers);
+    assert_eq!(headers, fields(&[("cmcd-session", "sid=\"a\"")]));
+}

@@ -47,7 +47,8 @@ impl Cmcd {
         let number = |value: Option<u64>| value.and_then(write_integer);
         let token = |text: &str| TokenRef::from_str(text).ok().map(write);
         let letter = |letter: Option<char>| token(letter?.encode_utf8(&mut [0; 4]));
-        let string = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(write_text);
+        // A text without a character that can be written is left out: no identifier is empty.
+        let string = |text: Option<&str>| text.map(write_text).filter(|written| written != "\"\"");
         let range = self.next_range.as_ref().map(|range| match range.end {
             u64::MAX => format!("{}-", range.start),
             end => format!("{}-{}", range.start, end.saturating_sub(1)),
