@@ -27,8 +27,21 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+// The command line names this library as the binary does.
+#[cfg(feature = "testing")]
+extern crate self as video_server;
+
 pub mod admission;
+#[cfg(feature = "testing")]
+#[expect(
+    dead_code,
+    clippy::field_reassign_with_default,
+    reason = "the binary uses the rest of it, and cannot name all fields of the library's structs"
+)]
+mod cli;
 pub mod http;
 pub mod library;
 pub mod serve;
 pub mod site;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -25,7 +25,7 @@ struct Setting {
 
 /// Contents of a config file.
 #[derive(Debug)]
-pub(super) struct Config {
+pub(crate) struct Config {
     file: PathBuf,
     settings: Vec<Setting>,
 }
@@ -35,12 +35,17 @@ impl Config {
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(file)
             .map_err(|error| Failure::Input(anyhow!("--config {}: {error}", file.display())))?;
+        Self::parse(file, &text)
+    }
+
+    /// Reads `text` as the contents of `file`. Checks as [`read`](Self::read) does.
+    pub(crate) fn parse(file: &Path, text: &str) -> Result<Self, Failure> {
         let mut config = Self {
             file: file.to_owned(),
             settings: Vec::new(),
         };
-        let at = |span: Range<usize>| line(&text, span.start);
-        let table = DeTable::parse(&text).map_err(|error| {
+        let at = |span: Range<usize>| line(text, span.start);
+        let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, at);
             config.failure(line, &error.message().replace('\n', ", "))
         })?;

@@ -31,12 +31,12 @@ use std::process::ExitCode;
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory, Parser, Subcommand};
-use config::Config;
+pub(crate) use config::Config;
 
 /// Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
 #[derive(Debug, Parser)]
 #[command(name = "video-server", version, max_term_width = 100)]
-struct CommandLine {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -56,7 +56,7 @@ enum Command {
 
 /// Error that ends the process.
 #[derive(Debug)]
-enum Failure {
+pub(crate) enum Failure {
     /// Invalid input: exit code 2.
     Input(anyhow::Error),
     /// Failure while running: exit code 1.
@@ -153,17 +153,21 @@ impl CommandLine {
 /// Runs `video-server check`: reads everything, opens no socket.
 fn check(file: &std::path::Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    let mut line: Vec<OsString> = vec!["video-server".into(), "serve".into()];
-    line.extend(config.arguments(|_| false));
-    let parsed = CommandLine::try_parse_from(line).map_err(|error| {
-        let explained = config.explain(&error);
-        explained.unwrap_or_else(|| Failure::Input(anyhow::anyhow!("{}: {error}", file.display())))
-    })?;
-    let Command::Serve(arguments) = parsed.command else {
+    let Command::Serve(arguments) = parse_config(file, &config)?.command else {
         return Ok(());
     };
     let found = serve::check(&arguments).map_err(|failure| config.place(failure))?;
     print(&format!("{} is good: {found}\n", file.display()))
+}
+
+/// The command line that a config file stands for.
+pub(crate) fn parse_config(file: &std::path::Path, config: &Config) -> Result<CommandLine, Failure> {
+    let mut line: Vec<OsString> = vec!["video-server".into(), "serve".into()];
+    line.extend(config.arguments(|_| false));
+    CommandLine::try_parse_from(line).map_err(|error| {
+        let explained = config.explain(&error);
+        explained.unwrap_or_else(|| Failure::Input(anyhow::anyhow!("{}: {error}", file.display())))
+    })
 }
 
 #[expect(

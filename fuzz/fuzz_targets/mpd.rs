@@ -1,0 +1,5 @@
+//! Manifests of DASH (MPD).
+
+#![no_main]
+
+playrate_fuzz::fuzz!("mpd");

@@ -1,0 +1,5 @@
+//! Scenario files of the lab.
+
+#![no_main]
+
+playrate_fuzz::fuzz!("scenarios");

@@ -1,0 +1,5 @@
+//! Traces of links and titles, and segment sizes.
+
+#![no_main]
+
+playrate_fuzz::fuzz!("traces");
