@@ -199,7 +199,7 @@ mod tests {
             let delays: Vec<_> = (0..100).map(|seed| backoff(seed).next_delay(&error)).collect();
             let within = |from, to| {
                 let range = Duration::from_millis(from)..=Duration::from_millis(to);
-                delays.iter().filter(|delay| range.contains(delay)).count()
+                delays.iter().filter(|&delay| range.contains(delay)).count()
             };
             assert_eq!(within(0, 100), 100, "{error}");
             assert!(within(0, 30) > 10 && within(70, 100) > 10, "{error}: {delays:?}");
