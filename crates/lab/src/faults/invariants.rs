@@ -198,7 +198,7 @@ impl Check<'_> {
                     )
                 },
             );
-            let gave_up = self.record.ending != Ending::Left || server.open_responses == 0;
+            let gave_up = self.record.ending != Ending::Left || self.record.open_responses.last == 0;
             self.expect(gave_up, Invariant::Limits, || {
                 let limit = time(self.plan.stall_timeout);
                 format!("a response to a client that reads nothing outlived the stall timeout of {limit}")
@@ -224,7 +224,7 @@ impl Check<'_> {
             format!("the server had read {most} bytes ahead of the client, with windows of {windows} bytes")
         });
         // The player requests one thing at a time, on one connection at a time; a lost one may not have been noticed.
-        let open = self.record.most_open_responses;
+        let open = self.record.open_responses.most;
         self.expect(open <= 1 + self.connections(), Invariant::Memory, || {
             format!("{open} requests of a client that sends one at a time were open at once")
         });

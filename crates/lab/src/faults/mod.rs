@@ -155,7 +155,7 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
     for (known, seeds) in known(verdicts) {
         let (number, first) = (seeds.len() as u64, seeds.first().copied().unwrap_or_default());
         let sessions = crate::words::count(number, "session meets", "sessions meet");
-        let _ = write!(text, "{sessions} {} (seed {first})\n", known.page());
+        let _ = writeln!(text, "{sessions} {} (seed {first})", known.page());
     }
     let number = violating(verdicts).count();
     if number == 0 {
@@ -170,7 +170,7 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
         }
     }
     if number > NAMED {
-        let _ = write!(text, "  and those of {} more seeds\n", number - NAMED);
+        let _ = writeln!(text, "  and those of {} more seeds", number - NAMED);
     }
     text
 }

@@ -39,13 +39,27 @@ pub(super) struct ServerEnd {
     pub(super) freed: Option<Duration>,
     /// Duration of the shutdown.
     pub(super) shutdown: Duration,
-    /// Requests that were neither answered nor aborted when the session ended.
-    pub(super) open_responses: u64,
     pub(super) connections: Vec<EndedConnection>,
     /// Totals as the server reports them.
     pub(super) totals: video_server::serve::ServerTotals,
     /// Bytes that it had read from its disk.
     pub(super) read: u64,
+}
+
+/// Numbers of requests that were neither answered nor aborted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OpenResponses {
+    /// The largest one.
+    pub(super) most: u64,
+    /// The one at most [`TICK`] before the session ended.
+    pub(super) last: u64,
+}
+
+impl OpenResponses {
+    fn see(&mut self, open: u64) {
+        self.most = self.most.max(open);
+        self.last = open;
+    }
 }
 
 /// Everything that was seen of a session.
@@ -64,8 +78,7 @@ pub(super) struct SessionRecord {
     /// Pieces that the viewer took, and the times at which it did.
     pub(super) taken: Vec<(Duration, bytes::Bytes)>,
     pub(super) most_ahead: u64,
-    /// Most requests that were open at once.
-    pub(super) most_open_responses: u64,
+    pub(super) open_responses: OpenResponses,
     /// `None` if no server ran at the end.
     pub(super) server: Option<ServerEnd>,
     /// Tasks left on the server and on the client when all was over.
@@ -244,7 +257,7 @@ impl SessionRecord {
             },
             taken: Vec::new(),
             most_ahead: 0,
-            most_open_responses: 0,
+            open_responses: OpenResponses::default(),
             server: None,
             tasks_left: [0; 2],
             events,
@@ -260,7 +273,7 @@ impl Scene<'_> {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         self.start_client(title, pin, viewer, sender)?;
         let mut actions = actions(self.plan).into_iter().peekable();
-        let (mut starts, mut rebinds, mut most_open) = (0, 0, 0);
+        let (mut starts, mut rebinds, mut open) = (0, 0, OpenResponses::default());
         let end = loop {
             let now = self.runtime.time().elapsed();
             let next = actions.peek().map_or(now + TICK, |(at, _)| (*at).min(now + TICK));
@@ -270,7 +283,7 @@ impl Scene<'_> {
                 () = self.runtime.sleep(next.saturating_sub(now)) => {}
             }
             if let Some(server) = &server {
-                most_open = server.open_responses().max(most_open);
+                open.see(server.open_responses());
             }
             let now = self.runtime.time().elapsed();
             while let Some((_, action)) = actions.next_if(|(at, _)| *at <= now) {
@@ -304,7 +317,7 @@ impl Scene<'_> {
                 }
             }
         };
-        self.finish(end, server, most_open).await
+        self.finish(end, server, open).await
     }
 
     /// Starts the client's session on its host; its result goes to `sender`.
@@ -362,10 +375,10 @@ impl Scene<'_> {
         &self,
         end: Option<ClientEnd>,
         server: Option<RunningServer>,
-        most_open: u64,
+        open: OpenResponses,
     ) -> Result<SessionRecord, SimError> {
         let mut record = SessionRecord::empty(Ending::Vanished, self);
-        record.most_open_responses = most_open;
+        record.open_responses = open;
         if let Some((ended, played)) = end {
             let Played { report, result, .. } = played?;
             record.ending = Ending::of(&result);
@@ -386,7 +399,6 @@ impl Scene<'_> {
     }
 
     async fn shut_down(&self, running: RunningServer) -> ServerEnd {
-        let open_responses = running.open_responses();
         let since = self.runtime.time().elapsed();
         let now = || self.runtime.time().elapsed().saturating_sub(since);
         while running.server.open_connections() > 0 && now() < self.plan.freed_within() {
@@ -415,7 +427,6 @@ impl Scene<'_> {
         ServerEnd {
             freed,
             shutdown,
-            open_responses,
             connections: running.ended(),
             totals: report.totals,
             read: self.servers.counters.read(),

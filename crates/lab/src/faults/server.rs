@@ -65,7 +65,7 @@ impl RunningServer {
         let states = self.server.connections();
         let open = states
             .iter()
-            .map(|state| state.requests.saturating_sub(state.responses));
+            .map(|state| state.requests.saturating_sub(state.responses + state.aborted));
         open.sum()
     }
 }

@@ -74,12 +74,12 @@ pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
         text.push_str(&wrapped("", &ahead, WIDTH));
     }
     let _ = write!(text, "wire hash {:016x}\n\n", verdict.wire_hash);
-    let _ = write!(text, "ending      {}\n", verdict.ending.name());
+    let _ = writeln!(text, "ending      {}", verdict.ending.name());
     if verdict.violations.is_empty() {
         text.push_str("verdict     every invariant holds\n");
     }
     for known in &verdict.known {
-        let _ = write!(text, "known       {}\n", known.page());
+        let _ = writeln!(text, "known       {}", known.page());
     }
     for violation in &verdict.violations {
         text.push_str(&wrapped("violated    ", &violation.to_string(), WIDTH));

@@ -30,6 +30,8 @@ pub struct ConnectionState {
     pub requests: u64,
     /// Number of responses that the client acknowledged whole.
     pub responses: u64,
+    /// Number of responses that were aborted.
+    pub aborted: u64,
     /// Last sample of its congestion control; `None` before the first acknowledgement.
     pub sample: Option<Sample>,
     /// Delivery rate while there was enough to send, over the last seconds of such time.
@@ -55,6 +57,7 @@ impl ActiveConnection {
             age: now.saturating_duration_since(self.began),
             requests: self.requests.load(Relaxed),
             responses: self.responses.load(Relaxed),
+            aborted: self.aborted.load(Relaxed),
             sample: self.control.monitor().latest(),
             delivery_rate: self.throughput.estimate(),
             video_rate: knowledge.average_rate(),
