@@ -20,6 +20,7 @@ use quinn::Runtime;
 const RATE: Bitrate = Bitrate::from_mbps(20);
 const RESPONSES: usize = 40;
 const RESPONSE: usize = 500_000;
+static ZEROS: [u8; RESPONSE] = [0; RESPONSE];
 /// Virtual time after which a run has failed.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -79,7 +80,7 @@ async fn serve(incoming: Incoming, control: ConnectionController) -> Option<quin
     while let Ok(Some(request)) = session.accept().await {
         let exchange = request.receive().await.ok()?;
         connection = Some(exchange.quinn().clone());
-        let answered = exchange.respond(http::Response::new(()), Chunk::from_static(&[0; RESPONSE]));
+        let answered = exchange.respond(http::Response::new(()), Chunk::from_static(&ZEROS));
         // The last response's acknowledgement may be overtaken by the client's close.
         drop(answered.await);
     }
@@ -111,12 +112,12 @@ fn run(
     let sim = Simulation::new(seed);
     let mut path = PathConfig::bottleneck(RATE, rtt, QueueLimit::ONE_BDP, disturbance.loss);
     path.forward.reordering = disturbance.late;
-    let path = sim.add_path(path.build(seed.child("path"))?);
+    let link = sim.add_path(path.build(seed.child("path"))?);
     let (near, far) = (
         sim.add_host(HostConfig::default())?,
         sim.add_host(HostConfig::default())?,
     );
-    sim.connect(near, far, &[path]);
+    sim.connect(near, far, &[link]);
     let runtime: Arc<dyn Runtime> = sim.runtime();
     let identity = Identity::development(&[])?;
     let mut options = ClientOptions::new(Trust::Pin(identity.pin()));
@@ -127,7 +128,7 @@ fn run(
     options.transport.loss_detection = detection;
     let server = Server::new(Arc::clone(&runtime), sim.bind(near, 443)?, options)?;
     let target = Target::at("localhost", server.local_addr()?);
-    let (done, served) = tokio::sync::oneshot::channel();
+    let (done, outcome) = tokio::sync::oneshot::channel();
     let control = ConnectionController::new(choice.clone());
     runtime.spawn(Box::pin(async move {
         if let Some(incoming) = server.accept().await {
@@ -146,8 +147,8 @@ fn run(
         }
         connection.close();
         client.wait_idle().await;
-        let served = served.await?.context("the server ended without a connection")?;
-        anyhow::Ok((times, served.stats().path))
+        let connection = outcome.await?.context("the server ended without a connection")?;
+        anyhow::Ok((times, connection.stats().path))
     })??;
     let elapsed: Duration = times.iter().sum();
     let mut outcome = Outcome {
@@ -157,7 +158,7 @@ fn run(
         times,
         lost_packets: stats.lost_packets,
         sent_packets: stats.sent_packets,
-        dropped_packets: sim.link_stats(path.forward).dropped.total().packets,
+        dropped_packets: sim.link_stats(link.forward).dropped.total().packets,
     };
     outcome.times.sort();
     Ok(outcome)

@@ -57,7 +57,7 @@ impl Rig {
             .collect();
         let mut command = Command::new(program);
         command.env("RUST_LOG", "info");
-        let server = Server::start_program(command, &media, &options);
+        let server = Server::start_program(command, "127.0.0.1:0", &media, &options);
         let address = server.address().parse().context("address of the server")?;
         Ok(Self {
             victim: Victim::new(address, &certificate, TITLE)?,
