@@ -186,6 +186,7 @@ async fn interrupt(
         let range = range.to_str().unwrap().trim_start_matches("bytes=");
         range.trim_end_matches('-').parse::<usize>().unwrap()
     });
+    let is_repeated = begin.is_some();
     let begin = begin.filter(|_| how.ranges);
     let mut response = Response::builder();
     if how.tagged {
@@ -216,11 +217,17 @@ async fn interrupt(
         body.write(rest.into()).await?;
         return body.finish().await;
     }
-    let end = length.min(begin + how.after);
+    // The client has taken what a part from the beginning would have, so that would be cancelled before its head is read.
+    let is_last = is_repeated && (begin == 0 || begin + how.after >= length);
+    let end = if is_last {
+        length
+    } else {
+        length.min(begin + how.after)
+    };
     if begin < end {
         body.write(file.slice(begin..end)).await?;
     }
-    if end == length && begin > 0 {
+    if is_last {
         return body.finish().await;
     }
     // A reset discards what has arrived and was not read. If the test ends before, no one needs the response.
