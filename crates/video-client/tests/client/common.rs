@@ -217,7 +217,7 @@ async fn interrupt(
         body.write(rest.into()).await?;
         return body.finish().await;
     }
-    // The client has taken what a part from the beginning would have, so that would be cancelled before its head is read.
+    // The client has taken what a part from the beginning would have: it would be cancelled before its head is read.
     let is_last = is_repeated && (begin == 0 || begin + how.after >= length);
     let end = if is_last {
         length
