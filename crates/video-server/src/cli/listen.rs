@@ -54,10 +54,13 @@ pub(super) fn listen(
             (udp, tcp, None)
         }
         Some(mut predecessor) => {
-            let tcp = match predecessor.take_tcp() {
-                _ if arguments.no_tcp => None,
-                Some(listener) => Some(inherit(listener)?),
-                None => Some(tcp::listen(predecessor.address()).map_err(unusable)?),
+            let tcp = if arguments.no_tcp {
+                None
+            } else {
+                Some(match predecessor.take_tcp() {
+                    Some(listener) => inherit(listener)?,
+                    None => tcp::listen(predecessor.address()).map_err(unusable)?,
+                })
             };
             let process = predecessor.process_id();
             // Last, as that one goes on serving all clients until then.
@@ -135,7 +138,8 @@ impl Listening {
     }
 }
 
-fn second_descriptor(listener: &mut Option<TcpListener>) -> std::io::Result<Option<StdListener>> {
+/// Returns a further descriptor of the socket of `listener`, if there is one.
+pub(super) fn second_descriptor(listener: &mut Option<TcpListener>) -> std::io::Result<Option<StdListener>> {
     let Some(first) = listener.take() else {
         return Ok(None);
     };

@@ -17,6 +17,7 @@ use video_server::library::Library;
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
+use super::accepting::Accepting;
 use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
 use super::handover::Handover;
@@ -305,33 +306,26 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     let server = VideoServer::start(listening.server, runtime, library, settings);
     let dashboard = listening
         .metrics
-        .map(|listener| Dashboard::start(listener, seen, server.clone()))
+        .map(|listener| Dashboard::start(listener, seen, server.clone()).map(Arc::new))
         .transpose()
         .map_err(Failure::run)?;
     let tcp = listening
         .tcp
-        .map(|listener| TcpServer::start(listener, &server, &options))
+        .map(|listener| TcpServer::start(listener, &server, &options).map(Arc::new))
         .transpose()
         .map_err(Failure::input)?;
     let watching = (arguments.strict, !arguments.no_watch);
     let rescans = Rescans::start(&arguments.media, watching, server.clone()).map_err(Failure::run)?;
-    let monitored = dashboard.as_ref().map(Dashboard::address);
+    let monitored = dashboard.as_ref().map(|dashboard| dashboard.address());
+    let accepting = Accepting { tcp, dashboard };
+    let tcp = accepting.tcp.as_deref();
     let mut handover = Handover::new(listening.older);
     if let (Some(directory), Some(offered)) = (&arguments.state, offered) {
-        let stops = (
-            tcp.as_ref().map(TcpServer::stop),
-            dashboard.as_ref().map(Dashboard::stop),
-        );
-        handover.offer(directory, offered, move || {
-            if let Some(tcp) = &stops.0 {
-                tcp.send_replace(true);
-            }
-            if let Some(dashboard) = &stops.1 {
-                dashboard.abort();
-            }
-        });
+        handover.offer(directory, offered, accepting.clone());
     }
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
+    // The older process waits for this, and goes on with the port if this one fails before.
+    handover.serving();
 
     let signal = loop {
         tokio::select! {
@@ -339,11 +333,11 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
             signal = signals.next() => match signal {
                 Signal::End(name) => break Some(name),
                 Signal::Reload => {
-                    certificate::reload(arguments, &server, tcp.as_ref());
+                    certificate::reload(arguments, &server, tcp);
                     rescans.request();
                 }
             },
-            () = handover.over(&server, tcp.as_ref()) => break None,
+            () = handover.over(&server, &accepting) => break None,
         }
     };
     if let Some(signal) = signal {
@@ -351,7 +345,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
         tracing::info!(signal, %deadline, "shutting down; a second signal ends it at once");
     }
     handover.close_tcp();
-    let drained = shut_down(&server, tcp.as_ref(), arguments.drain_timeout, signals).await;
+    let drained = shut_down(&server, tcp, arguments.drain_timeout, signals).await;
     if let Some(qlog) = qlog {
         qlog.finish();
     }

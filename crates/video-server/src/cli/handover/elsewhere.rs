@@ -7,7 +7,7 @@ use std::sync::Arc;
 use playrate_transport::{DatagramRouter, Succession};
 use video_server::serve::VideoServer;
 
-use super::tcp::TcpServer;
+use super::accepting::Accepting;
 
 pub(super) enum Predecessor {}
 
@@ -58,11 +58,13 @@ impl Handover {
         Self
     }
 
-    pub(super) fn offer(&mut self, _: &Path, _: Offered, _: impl Fn() + Send + 'static) {}
+    pub(super) fn offer(&mut self, _: &Path, _: Offered, _: Accepting) {}
+
+    pub(super) fn serving(&mut self) {}
 
     pub(super) fn close_tcp(&self) {}
 
-    pub(super) async fn over(&mut self, _: &VideoServer, _: Option<&TcpServer>) {
+    pub(super) async fn over(&mut self, _: &VideoServer, _: &Accepting) {
         std::future::pending().await
     }
 }

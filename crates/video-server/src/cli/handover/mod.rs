@@ -7,16 +7,18 @@
 //! with its last connection. Connections over TCP stay where they were accepted.
 //!
 //! In order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
-//! over](Predecessor::take), the older one stops reading its UDP socket and confirms, datagrams follow. If the newer
-//! process ends, the older one reads its socket again and can be taken over anew.
+//! over](Predecessor::take), the older one stops reading its sockets and confirms, datagrams follow, and among them the
+//! message that the newer one serves. Only then may the older one end. If the newer process ends, before or after that,
+//! the older one reads its sockets again and can be taken over anew.
 
 mod offer;
 mod wire;
 
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, mpsc as threads};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -24,19 +26,17 @@ use playrate_transport::{Datagram, Succession};
 use tokio::sync::{mpsc, watch};
 use video_server::serve::VideoServer;
 
-use offer::Offer;
 pub(super) use offer::Offered;
-use wire::Greeting;
+use offer::{Offer, Stage};
+use wire::{Greeting, Take};
 
-use super::tcp::TcpServer;
+use super::accepting::Accepting;
 
 /// Name of the Unix socket in the directory of `--state`.
 const SOCKET: &str = "handover";
 /// Longest time that the other process may take for an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// Line with which the newer process takes over.
-const TAKE: &str = "take\n";
-/// Line with which the older one confirms it.
+/// Line with which the older process confirms that the newer one has the port.
 const TAKEN: &str = "taken\n";
 /// Number of datagrams that wait between socket and endpoint at most.
 const WAITING_DATAGRAMS: usize = 4_096;
@@ -125,13 +125,19 @@ impl Predecessor {
         let Self {
             greeting,
             udp,
+            tcp,
+            metrics,
             stream,
-            ..
         } = self;
-        (&stream).write_all(TAKE.as_bytes())?;
+        let take = Take {
+            tcp: greeting.has_tcp && tcp.is_none(),
+            metrics: greeting.has_metrics && metrics.is_none(),
+        };
+        // What this process does not use, the older one can close.
+        drop((tcp, metrics));
+        take.send(&stream)?;
         let mut answer = String::new();
-        let mut reader = BufReader::new((&stream).take(TAKEN.len() as u64));
-        reader.read_line(&mut answer)?;
+        (&stream).take(TAKEN.len() as u64).read_to_string(&mut answer)?;
         if answer != TAKEN {
             return Err(anyhow!("it ended meanwhile"));
         }
@@ -147,6 +153,8 @@ impl Predecessor {
 #[derive(Debug)]
 pub(super) struct Older {
     ended: watch::Receiver<bool>,
+    /// Has the process told that this one serves.
+    serving: threads::Sender<()>,
 }
 
 impl Older {
@@ -155,13 +163,16 @@ impl Older {
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(None)?;
         let reading = stream.try_clone()?;
+        let writer = Arc::new(Mutex::new(BufWriter::new(stream)));
+        let shared = Arc::clone(&writer);
         let thread = std::thread::Builder::new().name("handover-send".to_owned());
         thread.spawn(move || {
-            let mut writer = BufWriter::new(stream);
             while let Some(datagram) = datagrams.blocking_recv() {
-                let mut written = wire::write(&mut writer, &datagram);
+                let mut writer = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let writer = &mut *writer;
+                let mut written = wire::write(writer, &datagram);
                 while let (Ok(()), Ok(more)) = (&written, datagrams.try_recv()) {
-                    written = wire::write(&mut writer, &more);
+                    written = wire::write(writer, &more);
                 }
                 if written.and_then(|()| writer.flush()).is_err() {
                     // The process has ended. Its connections are lost, and this one's endpoint resets them.
@@ -170,14 +181,26 @@ impl Older {
             }
         })?;
         let (ending, ended) = watch::channel(false);
+        let (serving, served) = threads::channel();
         let thread = std::thread::Builder::new().name("handover-end".to_owned());
         thread.spawn(move || {
+            if served.recv().is_ok() {
+                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                // An error says that the process has ended, which shows below.
+                let _ = wire::write_serving(&mut *writer).and_then(|()| writer.flush());
+            }
             // It sends nothing more, so this returns when it has ended.
             let _ = (&reading).read(&mut [0]);
             tracing::info!("the process that served before has ended");
             ending.send_replace(true);
         })?;
-        Ok(Self { ended })
+        Ok(Self { ended, serving })
+    }
+
+    /// Tells the process that this one serves, so that it may end.
+    fn serving(&self) {
+        // An error says that the thread is gone, with the process.
+        let _ = self.serving.send(());
     }
 
     /// Waits until the process has ended.
@@ -192,29 +215,18 @@ impl Older {
 pub(super) struct Handover {
     older: Option<Older>,
     offer: Option<Offer>,
-    /// True once the log says that a newer process has taken over.
-    is_logged: bool,
 }
 
 impl Handover {
     /// The place after `older`, before any newer process.
     pub(super) fn new(older: Option<Older>) -> Self {
-        Self {
-            older,
-            offer: None,
-            is_logged: false,
-        }
+        Self { older, offer: None }
     }
 
-    /// Offers what is `offered` to processes that look in `directory`. `stop_accepting` ends the accepting of
-    /// connections over TCP.
-    pub(super) fn offer(
-        &mut self,
-        directory: &Path,
-        offered: Offered,
-        stop_accepting: impl Fn() + Send + 'static,
-    ) {
-        match Offer::start(directory, offered, stop_accepting) {
+    /// Offers what is `offered` to processes that look in `directory`. One that takes over is the one to accept
+    /// connections over TCP, in place of `accepting`.
+    pub(super) fn offer(&mut self, directory: &Path, offered: Offered, accepting: Accepting) {
+        match Offer::start(directory, offered, accepting) {
             Ok(offer) => self.offer = Some(offer),
             Err(error) => tracing::warn!(
                 directory = %directory.display(),
@@ -231,23 +243,45 @@ impl Handover {
         }
     }
 
+    /// Tells the older process, if there is one, that this one serves new clients.
+    pub(super) fn serving(&mut self) {
+        if let Some(older) = &self.older {
+            older.serving();
+        }
+    }
+
     /// Waits until a newer process has taken over, and the last connection of this one has ended. Until the older one
-    /// has ended as well, datagrams for it pass through this one.
-    pub(super) async fn over(&mut self, server: &VideoServer, tcp: Option<&TcpServer>) {
-        match &mut self.offer {
-            Some(offer) => offer.taken().await,
-            None => std::future::pending().await,
-        }
-        if !self.is_logged {
-            tracing::info!("another process has taken over the port: this one ends with its last connection");
-            self.is_logged = true;
-        }
-        server.idle().await;
-        if let Some(tcp) = tcp {
-            tcp.idle().await;
-        }
-        if let Some(older) = &mut self.older {
-            older.ended().await;
+    /// has ended as well, datagrams for it pass through this one. If the newer process ends before, this one accepts
+    /// connections over TCP again.
+    pub(super) async fn over(&mut self, server: &VideoServer, accepting: &Accepting) {
+        let Self { older, offer } = self;
+        let Some(offer) = offer else {
+            return std::future::pending().await;
+        };
+        loop {
+            match offer.stage() {
+                Stage::Offered => offer.changed().await,
+                Stage::TakenBack => {
+                    offer.resume(accepting).await;
+                    offer.changed().await;
+                }
+                Stage::Taken => {
+                    // It may have taken over again before this process resumed.
+                    accepting.stop();
+                    let idle = async {
+                        server.idle().await;
+                        accepting.idle().await;
+                        if let Some(older) = older.as_mut() {
+                            older.ended().await;
+                        }
+                    };
+                    tokio::select! {
+                        biased;
+                        () = offer.changed() => {}
+                        () = idle => return,
+                    }
+                }
+            }
         }
     }
 }

@@ -1,18 +1,22 @@
 //! [`Offer`]: the side of the process that a newer one takes over from.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anyhow::Context as _;
 use playrate_transport::{Datagram, DatagramRouter};
 use tokio::sync::{mpsc, watch};
 
-use super::wire::{self, Greeting};
-use super::{ANSWER_LIMIT, SOCKET, TAKE, TAKEN, WAITING_DATAGRAMS};
+use super::super::accepting::Accepting;
+use super::super::{listen::second_descriptor, tcp};
+use super::wire::{self, Greeting, Message, Take};
+use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS};
 
 /// Sockets of a process, and their use by it.
 #[derive(Debug)]
@@ -27,86 +31,194 @@ pub(in crate::cli) struct Offered {
     pub(in crate::cli) router: Arc<DatagramRouter>,
 }
 
-/// The TCP socket, as long as it is offered.
-type SharedListener = Arc<Mutex<Option<TcpListener>>>;
+/// Relation of a process to newer ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// None has taken over.
+    Offered,
+    /// A newer one serves new clients.
+    Taken,
+    /// A newer one had taken over, or begun to, and has ended: this process has the port again.
+    TakenBack,
+}
+
+/// Sockets for TCP, as long as they are offered.
+#[derive(Debug)]
+struct Listeners {
+    tcp: Option<Listener>,
+    metrics: Option<Listener>,
+}
+
+/// A second descriptor of a socket for TCP.
+#[derive(Debug)]
+struct Listener {
+    address: SocketAddr,
+    /// `None` while a newer process serves that does not use it, as clients would wait in it for nobody.
+    socket: Option<TcpListener>,
+}
+
+impl Listener {
+    fn new(socket: TcpListener) -> io::Result<Self> {
+        Ok(Self {
+            address: socket.local_addr()?,
+            socket: Some(socket),
+        })
+    }
+
+    /// Returns the socket to accept on again, which is opened if it was closed.
+    fn reopen(&mut self) -> anyhow::Result<tokio::net::TcpListener> {
+        if let Some(socket) = &self.socket {
+            return Ok(tokio::net::TcpListener::from_std(socket.try_clone()?)?);
+        }
+        let mut opened = Some(tcp::listen(self.address)?);
+        self.socket = second_descriptor(&mut opened)?;
+        opened.context("the socket is gone")
+    }
+}
+
+type SharedListeners = Arc<Mutex<Listeners>>;
 
 /// Offer to newer processes, for as long as this is not dropped.
 #[derive(Debug)]
 pub(in crate::cli) struct Offer {
     path: PathBuf,
-    tcp: SharedListener,
-    taken: watch::Receiver<bool>,
+    listeners: SharedListeners,
+    bound: SharedFile,
+    stage: watch::Receiver<Stage>,
 }
 
 impl Offer {
-    /// Offers what is `offered` to processes that look in `directory`. `stop_accepting` ends the accepting of
-    /// connections over TCP.
+    /// Offers what is `offered` to processes that look in `directory`. One that takes over is the one to accept
+    /// connections over TCP, in place of `accepting`.
     ///
     /// # Errors
     /// The Unix socket cannot be made there.
     pub(in crate::cli) fn start(
         directory: &Path,
         mut offered: Offered,
-        stop_accepting: impl Fn() + Send + 'static,
+        accepting: Accepting,
     ) -> io::Result<Self> {
         let path = directory.join(SOCKET);
-        let tcp = SharedListener::new(Mutex::new(offered.tcp.take()));
-        let listener = listen(&path)?;
-        let (taking, taken) = watch::channel(false);
+        let listeners = SharedListeners::new(Mutex::new(Listeners {
+            tcp: offered.tcp.take().map(Listener::new).transpose()?,
+            metrics: offered.metrics.take().map(Listener::new).transpose()?,
+        }));
+        let (listener, file) = listen(&path)?;
+        let bound = SharedFile::new(Mutex::new(Some(file)));
+        let (sender, stage) = watch::channel(Stage::Offered);
         let offering = Offering {
             path: path.clone(),
             offered,
-            tcp: Arc::clone(&tcp),
-            stop_accepting: Box::new(stop_accepting),
-            taking,
+            listeners: Arc::clone(&listeners),
+            bound: Arc::clone(&bound),
+            accepting,
+            stage: sender,
         };
         let thread = std::thread::Builder::new().name("handover".to_owned());
         thread.spawn(move || offering.run(listener))?;
-        Ok(Self { path, tcp, taken })
+        Ok(Self {
+            path,
+            listeners,
+            bound,
+            stage,
+        })
     }
 
     /// Offers the TCP socket no longer, which closes it: a newer process opens its own.
     pub(in crate::cli) fn withdraw_tcp(&self) {
-        drop(lock(&self.tcp).take());
+        drop(lock(&self.listeners).tcp.take());
     }
 
-    /// Waits until a newer process has taken over.
-    pub(in crate::cli) async fn taken(&mut self) {
-        if self.taken.wait_for(|&taken| taken).await.is_err() {
-            // The thread has ended, which it logged: no process takes over.
+    /// Present relation to newer processes.
+    pub(super) fn stage(&mut self) -> Stage {
+        *self.stage.borrow_and_update()
+    }
+
+    /// Waits until the stage is another one than [`stage`](Self::stage) returned last.
+    pub(super) async fn changed(&mut self) {
+        if self.stage.changed().await.is_err() {
+            // The thread has ended, which it logged: this stage is the last one.
             std::future::pending::<()>().await;
+        }
+    }
+
+    /// Has `accepting` accept connections again where it stopped.
+    pub(super) async fn resume(&self, accepting: &Accepting) {
+        let reopen = |listener: Option<&mut Listener>, purpose: &str| {
+            let reopened = listener?.reopen();
+            let failed =
+                |error: &_| tracing::warn!(%error, "cannot accept TCP connections for {purpose} again");
+            reopened.inspect_err(failed).ok()
+        };
+        if let Some(dashboard) = &accepting.dashboard
+            && dashboard.is_stopped()
+            && let Some(listener) = reopen(lock(&self.listeners).metrics.as_mut(), "metrics")
+        {
+            dashboard.resume(listener);
+        }
+        let Some(tcp) = accepting.tcp.as_ref().filter(|tcp| tcp.is_stopped()) else {
+            return;
+        };
+        let listener = reopen(lock(&self.listeners).tcp.as_mut(), "media");
+        if let Some(listener) = listener {
+            tcp.resume(listener).await;
         }
     }
 }
 
 impl Drop for Offer {
     fn drop(&mut self) {
+        let bound = lock(&self.bound).take();
         // Otherwise it is the newer process's.
-        if !*self.taken.borrow() {
+        if bound.is_some() && FileId::of(&self.path).ok() == bound {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Listens at `path` in place of a process that is gone or has been taken over.
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => UnixListener::bind(path),
+/// Identity of a file, which another one at the same path does not have.
+#[derive(Debug, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    inode: u64,
+    /// Seconds and nanoseconds of its last change, since numbers of inodes are used again.
+    changed: (i64, i64),
+}
+
+impl FileId {
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = fs::symlink_metadata(path)?;
+        Ok(Self {
+            device: file.dev(),
+            inode: file.ino(),
+            changed: (file.ctime(), file.ctime_nsec()),
+        })
     }
 }
 
-fn lock(listener: &SharedListener) -> MutexGuard<'_, Option<TcpListener>> {
-    listener.lock().unwrap_or_else(PoisonError::into_inner)
+/// The Unix socket's file, until a newer process replaces it.
+type SharedFile = Arc<Mutex<Option<FileId>>>;
+
+/// Listens at `path` in place of a process that is gone or has been taken over.
+fn listen(path: &Path) -> io::Result<(UnixListener, FileId)> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok((UnixListener::bind(path)?, FileId::of(path)?)),
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The thread's side of an [`Offer`].
 struct Offering {
     path: PathBuf,
     offered: Offered,
-    tcp: SharedListener,
-    stop_accepting: Box<dyn Fn() + Send>,
-    taking: watch::Sender<bool>,
+    listeners: SharedListeners,
+    bound: SharedFile,
+    accepting: Accepting,
+    stage: watch::Sender<Stage>,
 }
 
 impl Offering {
@@ -115,10 +227,10 @@ impl Offering {
         while let Some(listening) = listener.take() {
             let accepted = listening.accept().and_then(|(stream, _)| self.give(stream));
             match accepted {
-                Ok(Some((stream, datagrams))) => {
-                    // Whoever looks now waits for the newer process, or replaces its socket.
+                Ok(Some((stream, take, datagrams))) => {
+                    // Whoever looks now finds nobody until the newer process offers, and looks again.
                     drop(listening);
-                    receive(stream, &datagrams);
+                    self.receive(stream, take, &datagrams);
                     listener = self.take_back(datagrams);
                 }
                 Ok(None) => listener = Some(listening),
@@ -130,9 +242,9 @@ impl Offering {
         }
     }
 
-    /// Gives the sockets to the process at the other end of `stream`. Returns the stream and the sender of the
-    /// datagrams that come over it, if that process takes over.
-    fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, mpsc::Sender<Datagram>)>> {
+    /// Gives the sockets to the process at the other end of `stream`. Returns the stream, what that process takes, and
+    /// the sender of the datagrams that come over the stream, if it takes over.
+    fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, Take, mpsc::Sender<Datagram>)>> {
         let user = rustix::net::sockopt::socket_peercred(&stream)?.uid;
         if user != rustix::process::getuid() {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -141,35 +253,64 @@ impl Offering {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let offered = &self.offered;
         {
-            let tcp = lock(&self.tcp);
+            let listeners = lock(&self.listeners);
+            let [tcp, metrics] = [&listeners.tcp, &listeners.metrics]
+                .map(|listener| listener.as_ref().and_then(|listener| listener.socket.as_ref()));
             let greeting = Greeting {
                 process_id: std::process::id(),
                 process: offered.process,
                 address: offered.address,
                 has_tcp: tcp.is_some(),
-                has_metrics: offered.metrics.is_some(),
+                has_metrics: metrics.is_some(),
             };
-            let listeners = [tcp.as_ref(), offered.metrics.as_ref()];
             let mut sockets = vec![offered.udp.as_fd()];
-            sockets.extend(listeners.into_iter().flatten().map(TcpListener::as_fd));
+            sockets.extend([tcp, metrics].into_iter().flatten().map(TcpListener::as_fd));
             greeting.send(&stream, &sockets)?;
         }
-        let mut answer = String::new();
-        BufReader::new((&stream).take(TAKE.len() as u64)).read_line(&mut answer)?;
-        if answer != TAKE {
+        let Some(take) = Take::receive(&stream)? else {
             // It has looked, and cannot or need not take over.
             return Ok(None);
-        }
+        };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
         offered.router.receive_from(datagrams);
-        (self.stop_accepting)();
         stream.set_read_timeout(None)?;
+        // If this fails, the sender is dropped, and the router reads the socket again.
         (&stream).write_all(TAKEN.as_bytes())?;
-        self.taking.send_replace(true);
-        Ok(Some((stream, sender)))
+        self.accepting.stop();
+        Ok(Some((stream, take, sender)))
     }
 
-    /// Reads the UDP socket again and offers it anew, unless a further process has it.
+    /// Passes on the datagrams that the newer process forwards, until it ends.
+    fn receive(&self, stream: UnixStream, take: Take, datagrams: &mpsc::Sender<Datagram>) {
+        let mut reader = BufReader::with_capacity(1 << 16, stream);
+        loop {
+            match wire::read(&mut reader) {
+                // Lost if there is no room, as in a full buffer of a socket.
+                Ok(Message::Datagram(datagram)) => drop(datagrams.try_send(datagram)),
+                Ok(Message::Serving) => self.hand_over(take),
+                Err(error) => {
+                    tracing::warn!(%error, "the process that took over has ended");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Leaves new clients to the newer process, which uses the sockets that it took.
+    fn hand_over(&self, take: Take) {
+        lock(&self.bound).take();
+        let mut listeners = lock(&self.listeners);
+        let Listeners { tcp, metrics } = &mut *listeners;
+        for (listener, is_used) in [(tcp, take.tcp), (metrics, take.metrics)] {
+            if let Some(listener) = listener.as_mut().filter(|_| !is_used) {
+                listener.socket = None;
+            }
+        }
+        tracing::info!("another process has taken over the port: this one ends with its last connection");
+        self.stage.send_replace(Stage::Taken);
+    }
+
+    /// Reads the sockets again and offers them anew, unless a further process has them.
     fn take_back(&self, datagrams: mpsc::Sender<Datagram>) -> Option<UnixListener> {
         if UnixStream::connect(&self.path).is_ok() {
             tracing::warn!("a further process has the port: this one's connections receive nothing more");
@@ -177,26 +318,17 @@ impl Offering {
             std::mem::forget(datagrams);
             return None;
         }
-        match listen(&self.path) {
-            Ok(listener) => Some(listener),
+        let listening = listen(&self.path);
+        tracing::info!("this process has the port again");
+        self.stage.send_replace(Stage::TakenBack);
+        match listening {
+            Ok((listener, file)) => {
+                *lock(&self.bound) = Some(file);
+                Some(listener)
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot offer the port to a further process");
                 None
-            }
-        }
-    }
-}
-
-/// Passes on the datagrams that the newer process forwards, until it ends.
-fn receive(stream: UnixStream, datagrams: &mpsc::Sender<Datagram>) {
-    let mut reader = BufReader::with_capacity(1 << 16, stream);
-    loop {
-        match wire::read(&mut reader) {
-            // Lost if there is no room, as in a full buffer of a socket.
-            Ok(datagram) => drop(datagrams.try_send(datagram)),
-            Err(error) => {
-                tracing::warn!(%error, "the process that took over has ended");
-                return;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Messages of two processes of a server over their Unix connection.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -98,6 +98,57 @@ impl Greeting {
     }
 }
 
+/// Answer of the newer process, one line: it takes over, and uses these sockets beside the one for UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Take {
+    pub(super) tcp: bool,
+    pub(super) metrics: bool,
+}
+
+impl Take {
+    /// Bytes of the longest line.
+    const LONGEST: u64 = 17;
+
+    fn line(self) -> &'static str {
+        match (self.tcp, self.metrics) {
+            (false, false) => "take\n",
+            (true, false) => "take tcp\n",
+            (false, true) => "take metrics\n",
+            (true, true) => "take tcp metrics\n",
+        }
+    }
+
+    pub(super) fn send(self, mut stream: &UnixStream) -> io::Result<()> {
+        stream.write_all(self.line().as_bytes())
+    }
+
+    /// Receives the answer; `None` if it is another one, or the process ends the connection without any.
+    pub(super) fn receive(stream: &UnixStream) -> io::Result<Option<Self>> {
+        let mut line = String::new();
+        BufReader::new(stream.take(Self::LONGEST)).read_line(&mut line)?;
+        let all = [(false, false), (true, false), (false, true), (true, true)];
+        let mut all = all.into_iter().map(|(tcp, metrics)| Self { tcp, metrics });
+        Ok(all.find(|take| take.line() == line))
+    }
+}
+
+/// Message of the newer process after it has taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Announces that it serves new clients.
+    Serving,
+    /// Forwards a datagram for a connection of an older process.
+    Datagram(Datagram),
+}
+
+/// Length in place of a datagram's that marks [`Message::Serving`].
+const SERVING: u32 = u32::MAX;
+
+/// Writes [`Message::Serving`].
+pub(super) fn write_serving(to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&SERVING.to_be_bytes())
+}
+
 /// Bytes of an address: kind, IPv6 address.
 const ADDRESS: usize = 17;
 /// Bytes before a datagram's contents: their length, ECN, peer (address, port, flow, scope), local address.
@@ -135,12 +186,16 @@ fn put(to: &mut Vec<u8>, address: Option<IpAddr>) {
     to.extend_from_slice(&octets.octets());
 }
 
-/// Reads a datagram that [`write()`] wrote.
+/// Reads what [`write()`] or [`write_serving`] wrote.
 ///
 /// # Errors
-/// The connection has ended, or what came is no datagram.
-pub(super) fn read(from: &mut impl Read) -> io::Result<Datagram> {
-    let length = u32::from_be_bytes(array(from)?) as usize;
+/// The connection has ended, or what came is no message.
+pub(super) fn read(from: &mut impl Read) -> io::Result<Message> {
+    let length = u32::from_be_bytes(array(from)?);
+    if length == SERVING {
+        return Ok(Message::Serving);
+    }
+    let length = length as usize;
     if length > LONGEST {
         return Err(io::ErrorKind::InvalidData.into());
     }
@@ -151,7 +206,7 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<Datagram> {
     let local = take(from)?;
     let mut contents = vec![0; length];
     from.read_exact(&mut contents)?;
-    Ok(Datagram {
+    Ok(Message::Datagram(Datagram {
         peer: match ip {
             IpAddr::V4(_) => SocketAddr::new(ip, port),
             IpAddr::V6(ip) => SocketAddrV6::new(ip, port, flow, scope).into(),
@@ -159,7 +214,7 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<Datagram> {
         local,
         ecn,
         contents: contents.into(),
-    })
+    }))
 }
 
 /// Reads an address as [`put`] writes it.
@@ -207,16 +262,34 @@ mod tests {
         for datagram in &sent {
             write(&mut bytes, datagram).unwrap();
         }
+        write_serving(&mut bytes).unwrap();
         let mut rest = &bytes[..];
         for datagram in sent {
-            assert_eq!(read(&mut rest).unwrap(), datagram);
+            assert_eq!(read(&mut rest).unwrap(), Message::Datagram(datagram));
         }
+        assert_eq!(read(&mut rest).unwrap(), Message::Serving);
         assert_eq!(read(&mut rest).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         bytes[0] = 1;
         assert_eq!(
             read(&mut &bytes[..]).unwrap_err().kind(),
             io::ErrorKind::InvalidData
         );
+    }
+
+    #[test]
+    fn the_older_process_learns_which_sockets_are_used() {
+        for (tcp, metrics) in [(false, false), (true, false), (false, true), (true, true)] {
+            let (here, there) = UnixStream::pair().unwrap();
+            let take = Take { tcp, metrics };
+            take.send(&here).unwrap();
+            assert_eq!(Take::receive(&there).unwrap(), Some(take));
+        }
+        for other in ["", "take", "take media\n"] {
+            let (here, there) = UnixStream::pair().unwrap();
+            (&here).write_all(other.as_bytes()).unwrap();
+            drop(here);
+            assert_eq!(Take::receive(&there).unwrap(), None, "{other}");
+        }
     }
 
     #[test]

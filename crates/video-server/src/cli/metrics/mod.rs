@@ -7,7 +7,7 @@ mod counters;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use playrate_transport::PlaceLimits;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use video_server::serve::VideoServer;
 
 use super::Failure;
@@ -44,8 +44,8 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 /// Serves the operator's view until it is dropped.
 pub(super) struct Dashboard {
     address: SocketAddr,
-    _accepting: JoinSet<()>,
-    stop: AbortHandle,
+    context: Arc<DashboardContext>,
+    accepting: Mutex<JoinSet<()>>,
 }
 
 /// Opens the socket for [`Dashboard::start`].
@@ -81,42 +81,61 @@ impl Dashboard {
             metrics,
             server,
         });
-        let mut accepting = JoinSet::new();
-        let stop = accepting.spawn(async move {
-            let limits = PlaceLimits {
-                connections: CONNECTIONS,
-                connections_per_address: CONNECTIONS,
-                evict_after: Duration::MAX,
-            };
-            let mut acceptor = Acceptor::new(listener, "metrics", limits);
-            acceptor
-                .run(|stream, _, activity| {
-                    // Counts as used for as long as it is open, so that it makes room for no other.
-                    let used = activity.begin();
-                    let serving = serve(stream, Arc::clone(&context));
-                    async move {
-                        serving.await;
-                        drop(used);
-                    }
-                })
-                .await;
-        });
-        Ok(Self {
+        let dashboard = Self {
             address,
-            _accepting: accepting,
-            stop,
-        })
+            context,
+            accepting: Mutex::new(JoinSet::new()),
+        };
+        dashboard.resume(listener);
+        Ok(dashboard)
+    }
+
+    /// Serves on `listener`, and no longer on the one before.
+    pub(super) fn resume(&self, listener: TcpListener) {
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, Arc::clone(&self.context)));
+        *self.accepting() = accepting;
     }
 
     /// Ends it, with its connections.
-    pub(super) fn stop(&self) -> AbortHandle {
-        self.stop.clone()
+    pub(super) fn stop(&self) {
+        // Dropped, they are aborted.
+        *self.accepting() = JoinSet::new();
+    }
+
+    /// Returns true after [`stop`](Self::stop), until it serves again.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.accepting().is_empty()
+    }
+
+    fn accepting(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.accepting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Address on which it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
+}
+
+async fn accept(listener: TcpListener, context: Arc<DashboardContext>) {
+    let limits = PlaceLimits {
+        connections: CONNECTIONS,
+        connections_per_address: CONNECTIONS,
+        evict_after: Duration::MAX,
+    };
+    let mut acceptor = Acceptor::new(listener, "metrics", limits);
+    acceptor
+        .run(|stream, _, activity| {
+            // Counts as used for as long as it is open, so that it makes room for no other.
+            let used = activity.begin();
+            let serving = serve(stream, Arc::clone(&context));
+            async move {
+                serving.await;
+                drop(used);
+            }
+        })
+        .await;
 }
 
 async fn serve(stream: TcpStream, context: Arc<DashboardContext>) {

@@ -11,7 +11,7 @@ mod client_stream;
 mod connection;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -55,7 +55,9 @@ impl TcpContext {
 pub(super) struct TcpServer {
     accepting: Mutex<JoinSet<()>>,
     context: Arc<TcpContext>,
-    stop: watch::Sender<bool>,
+    places: PlaceLimits,
+    /// A switch: once it is true, the present listener and its connections accept nothing more.
+    stop: StdMutex<watch::Sender<bool>>,
 }
 
 impl TcpServer {
@@ -88,20 +90,19 @@ impl TcpServer {
             limits,
             running: AtomicU64::new(0),
         });
-        let (stop, stopped) = watch::channel(false);
-        let mut accepting = JoinSet::new();
         let places = PlaceLimits {
             connections: options.max_connections,
             // A proxy in front of the server has all of them.
             connections_per_address: options.max_connections,
             evict_after: options.evict_after,
         };
-        let acceptor = Acceptor::new(listener, "media", places);
-        accepting.spawn(accept(acceptor, Arc::clone(&context), stopped));
+        let mut accepting = JoinSet::new();
+        let stop = accept_on(&mut accepting, listener, places, &context);
         Ok(Self {
             accepting: Mutex::new(accepting),
             context,
-            stop,
+            places,
+            stop: StdMutex::new(stop),
         })
     }
 
@@ -112,23 +113,38 @@ impl TcpServer {
         Ok(())
     }
 
-    /// A switch: once it is true, neither connections nor further requests are accepted.
-    pub(super) fn stop(&self) -> watch::Sender<bool> {
-        self.stop.clone()
+    /// Stops accepting connections and further requests.
+    pub(super) fn stop(&self) {
+        self.switch().send_replace(true);
+    }
+
+    /// Returns true after [`stop`](Self::stop), until connections are accepted again.
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.switch().borrow()
+    }
+
+    /// Accepts connections again, on `listener`. Those from before end with their responses.
+    pub(super) async fn resume(&self, listener: TcpListener) {
+        let mut accepting = self.accepting.lock().await;
+        *self.switch() = accept_on(&mut accepting, listener, self.places, &self.context);
+    }
+
+    fn switch(&self) -> MutexGuard<'_, watch::Sender<bool>> {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no connections are accepted, and the last one has ended.
     #[cfg(target_os = "linux")]
     pub(super) async fn idle(&self) {
-        self.accepting.lock().await.join_next().await;
+        all_ended(&mut *self.accepting.lock().await).await;
     }
 
     /// Stops accepting connections and requests, waits for responses, and aborts those that have not ended
     /// after `deadline`. Returns the number of aborted responses.
     pub(super) async fn shutdown(&self, deadline: Duration) -> u64 {
-        self.stop.send_replace(true);
+        self.stop();
         let mut accepting = self.accepting.lock().await;
-        let ended = accepting.join_next();
+        let ended = all_ended(&mut accepting);
         if time::timeout(&TokioRuntime, deadline, ended).await.is_ok() {
             return 0;
         }
@@ -136,6 +152,23 @@ impl TcpServer {
         accepting.abort_all();
         cut
     }
+}
+
+/// Accepts connections on `listener`, as a task in `tasks`, until the switch that this returns is true.
+fn accept_on(
+    tasks: &mut JoinSet<()>,
+    listener: TcpListener,
+    places: PlaceLimits,
+    context: &Arc<TcpContext>,
+) -> watch::Sender<bool> {
+    let (stop, stopped) = watch::channel(false);
+    let acceptor = Acceptor::new(listener, "media", places);
+    tasks.spawn(accept(acceptor, Arc::clone(context), stopped));
+    stop
+}
+
+async fn all_ended(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
 }
 
 /// Accepts connections until `stop` is true, then waits for the open ones.
@@ -148,8 +181,7 @@ async fn accept(mut acceptor: Acceptor, context: Arc<TcpContext>, mut stop: watc
             connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
         }) => {}
     }
-    let mut connections = acceptor.into_connections();
-    while connections.join_next().await.is_some() {}
+    all_ended(&mut acceptor.into_connections()).await;
 }
 
 #[cfg(test)]

@@ -1,0 +1,32 @@
+//! [`Accepting`]: what a server accepts over TCP, for the time that it has the port.
+
+use std::sync::Arc;
+
+use super::metrics::Dashboard;
+use super::tcp::TcpServer;
+
+/// Services of a process over TCP: the site, and the operator's view.
+#[derive(Clone)]
+pub(super) struct Accepting {
+    pub(super) tcp: Option<Arc<TcpServer>>,
+    pub(super) dashboard: Option<Arc<Dashboard>>,
+}
+
+impl Accepting {
+    /// Stops accepting connections and further requests, since another process accepts them.
+    pub(super) fn stop(&self) {
+        if let Some(tcp) = &self.tcp {
+            tcp.stop();
+        }
+        if let Some(dashboard) = &self.dashboard {
+            dashboard.stop();
+        }
+    }
+
+    /// Waits until the site accepts no connections, and the last one has ended.
+    pub(super) async fn idle(&self) {
+        if let Some(tcp) = &self.tcp {
+            tcp.idle().await;
+        }
+    }
+}
