@@ -42,6 +42,14 @@ impl EndpointKey {
         Ok(Self(bytes))
     }
 
+    /// Number that two processes compare to find out if they have the same key. It does not reveal the key.
+    pub fn fingerprint(&self) -> u64 {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
+        let tag = hmac::sign(&key, b"playrate endpoint key fingerprint");
+        let bytes = tag.as_ref().first_chunk().copied().unwrap_or_default();
+        u64::from_be_bytes(bytes)
+    }
+
     /// The secret, to store it where only the server reads it.
     pub fn as_bytes(&self) -> &[u8; Self::LENGTH] {
         &self.0

@@ -2,9 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use playrate_transport::{BindError, EndpointError, Server, ServerOptions, udp_socket};
+use playrate_transport::{BindError, EndpointError, EndpointKey, Server, ServerOptions, time, udp_socket};
 use quinn::Runtime;
 use tokio::net::TcpListener;
 
@@ -17,6 +18,11 @@ use super::tcp::{self, ListenError};
 /// Number of attempts to find a port that is free for both UDP and TCP, if any port will do.
 const TRIES: usize = 16;
 
+/// Time for which an older process may be ending, or being taken over by a further one, before this one fails.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Shortest and longest pause before the next attempt.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
 /// The sockets of a server, and its endpoint on the one for UDP.
 pub(super) struct Listening {
     pub(super) server: Server,
@@ -26,24 +32,48 @@ pub(super) struct Listening {
     pub(super) older: Option<Older>,
     /// First byte of the endpoint's connection IDs.
     process: u8,
+    /// Fingerprint of the endpoint's key, if it has one.
+    key: Option<u64>,
     /// A second descriptor of the UDP socket.
     udp: UdpSocket,
 }
 
-/// Opens the sockets that `arguments` name, or takes them over from the process of this server that has them.
-pub(super) fn listen(
+/// Opens the sockets that `arguments` name, or takes them over from the process of this server that has them. Tries
+/// again for some seconds if that process is ending or being taken over.
+pub(super) async fn listen(
     arguments: &ServeOptions,
     runtime: &Arc<dyn Runtime>,
     options: &ServerOptions,
 ) -> Result<Listening, Failure> {
-    let mut predecessor = predecessor(arguments)?;
+    let began = runtime.now();
+    let (mut pause, longest) = PAUSES;
+    loop {
+        match attempt(arguments, runtime, options) {
+            Err(Failure::Run(error))
+                if arguments.state.is_some() && runtime.now().saturating_duration_since(began) < PATIENCE =>
+            {
+                tracing::debug!(error = %Failure::Run(error), "trying again");
+                time::sleep(&**runtime, pause).await;
+                pause = longest.min(pause.saturating_mul(2));
+            }
+            done => return done,
+        }
+    }
+}
+
+fn attempt(
+    arguments: &ServeOptions,
+    runtime: &Arc<dyn Runtime>,
+    options: &ServerOptions,
+) -> Result<Listening, Failure> {
+    let mut predecessor = predecessor(arguments, options)?;
     let metrics = match arguments.metrics {
         None => None,
         Some(address) => {
             let inherited = predecessor.as_mut().and_then(|older| older.take_metrics(address));
             Some(match inherited {
                 Some(listener) => inherit(listener)?,
-                None => metrics::listen(address)?,
+                None => metrics::listen(address, arguments.state.is_some())?,
             })
         }
     };
@@ -59,13 +89,15 @@ pub(super) fn listen(
             } else {
                 Some(match predecessor.take_tcp() {
                     Some(listener) => inherit(listener)?,
-                    None => tcp::listen(predecessor.address()).map_err(unusable)?,
+                    None => {
+                        tcp::listen(predecessor.address()).map_err(|error| unusable_tcp(arguments, error))?
+                    }
                 })
             };
             let process = predecessor.process_id();
             // Last, as that one goes on serving all clients until then.
             let taken = predecessor.take().context("--state: cannot take over the port");
-            let (udp, succession, older) = taken.map_err(Failure::Input)?;
+            let (udp, succession, older) = taken.map_err(Failure::Run)?;
             tracing::info!(
                 process,
                 "took over the port: the older process goes on with its connections"
@@ -75,6 +107,7 @@ pub(super) fn listen(
         }
     };
     let process = options.succession.process;
+    let key = options.endpoint_key.as_ref().map(EndpointKey::fingerprint);
     let second = udp.try_clone().map_err(Failure::run)?;
     let server = Server::on_socket(udp, Arc::clone(runtime), options).map_err(|error| match error {
         EndpointError::Options(_) => Failure::Input(anyhow::Error::new(error).context("--send-window")),
@@ -87,17 +120,19 @@ pub(super) fn listen(
         metrics,
         older,
         process,
+        key,
         udp: second,
     })
 }
 
 /// The process that has the port, if it offers it.
-fn predecessor(arguments: &ServeOptions) -> Result<Option<Predecessor>, Failure> {
-    let Some(directory) = &arguments.state else {
+fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Option<Predecessor>, Failure> {
+    let (Some(directory), Some(key)) = (&arguments.state, &options.endpoint_key) else {
         return Ok(None);
     };
-    let found = Predecessor::find(directory).map_err(Failure::Input)?;
-    let Some(older) = found else { return Ok(None) };
+    let Some(older) = Predecessor::find(directory, key)? else {
+        return Ok(None);
+    };
     let is_wanted = match arguments.listen {
         Some(address) => address == older.address(),
         None => [DEFAULT_LISTEN, without_ipv6()].contains(&older.address()),
@@ -124,11 +159,12 @@ fn inherit(listener: StdListener) -> Result<TcpListener, Failure> {
 impl Listening {
     /// Second descriptors of the sockets, to offer them to a newer process; `None` without a key for it.
     pub(super) fn offered(&mut self) -> std::io::Result<Option<Offered>> {
-        let Some(router) = self.server.router() else {
+        let (Some(router), Some(key)) = (self.server.router(), self.key) else {
             return Ok(None);
         };
         Ok(Some(Offered {
             process: self.process,
+            key,
             address: self.server.local_addr()?,
             udp: self.udp.try_clone()?,
             tcp: second_descriptor(&mut self.tcp)?,
@@ -154,7 +190,7 @@ fn open(arguments: &ServeOptions) -> Result<(UdpSocket, Option<TcpListener>), Fa
     let any_port = arguments.listen.is_some_and(|address| address.port() == 0);
     let mut tries = if any_port { TRIES } else { 1 };
     loop {
-        let udp = open_udp(arguments.listen)?;
+        let udp = open_udp(arguments)?;
         if arguments.no_tcp {
             return Ok((udp, None));
         }
@@ -162,13 +198,13 @@ fn open(arguments: &ServeOptions) -> Result<(UdpSocket, Option<TcpListener>), Fa
         match tcp::listen(udp.local_addr().map_err(Failure::run)?) {
             Ok(listener) => return Ok((udp, Some(listener))),
             Err(ListenError::InUse { .. }) if tries > 0 => {}
-            Err(error) => return Err(unusable(error)),
+            Err(error) => return Err(unusable_tcp(arguments, error)),
         }
     }
 }
 
-fn open_udp(wanted: Option<SocketAddr>) -> Result<UdpSocket, Failure> {
-    let opened = match wanted {
+fn open_udp(arguments: &ServeOptions) -> Result<UdpSocket, Failure> {
+    let opened = match arguments.listen {
         Some(address) => udp_socket(address),
         None => match udp_socket(DEFAULT_LISTEN) {
             Err(BindError::Other { source, .. }) => {
@@ -179,7 +215,10 @@ fn open_udp(wanted: Option<SocketAddr>) -> Result<UdpSocket, Failure> {
             opened => opened,
         },
     };
-    opened.map_err(unusable)
+    opened.map_err(|error| {
+        let is_in_use = matches!(error, BindError::InUse { .. });
+        unusable(error, is_in_use && arguments.state.is_some())
+    })
 }
 
 /// The default address on a machine without IPv6.
@@ -187,6 +226,17 @@ fn without_ipv6() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_LISTEN.port())
 }
 
-fn unusable(error: impl Into<anyhow::Error>) -> Failure {
-    Failure::Input(error.into().context("--listen"))
+fn unusable_tcp(arguments: &ServeOptions, error: ListenError) -> Failure {
+    let is_in_use = matches!(error, ListenError::InUse { .. });
+    unusable(error, is_in_use && arguments.state.is_some())
+}
+
+/// Failure to listen, which another attempt may not have if an older process of this server `may_end`.
+fn unusable(error: impl Into<anyhow::Error>, may_end: bool) -> Failure {
+    let error = error.into().context("--listen");
+    if may_end {
+        Failure::Run(error)
+    } else {
+        Failure::Input(error)
+    }
 }

@@ -287,7 +287,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
-    let mut listening = listen(arguments, &runtime, &options)?;
+    let mut listening = listen(arguments, &runtime, &options).await?;
     let mut settings = Settings::new(arguments.controller.clone());
     settings.arms = arms;
     settings.playout_buffer = arguments.playout_buffer;

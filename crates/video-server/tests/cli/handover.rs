@@ -1,8 +1,11 @@
 //! A further process takes over the port while sessions are in progress.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, Version};
 use playrate_transport::{Body, Client, ClientOptions, Connection, Target, Trust};
@@ -10,7 +13,7 @@ use playrate_units::Bytes;
 use quinn::TokioRuntime;
 
 use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, run, text};
+use crate::process::{Serving, assert_contains, program, run, sleep, text, until};
 use crate::tcp::Site;
 
 /// A site whose servers have a directory for their state.
@@ -128,7 +131,8 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     let session = Session::begin(&old).await;
     old.signal("TERM");
     let refused = |error: &dyn ToString| error.to_string().contains("refused");
-    while !old.try_connect().await.is_err_and(|error| refused(&error)) {}
+    let is_refused = async || old.try_connect().await.is_err_and(|error| refused(&error));
+    until("connections are refused", is_refused).await;
     assert!(std::net::TcpStream::connect(address).is_err());
 
     let new = site.start(&address.to_string(), &[]);
@@ -182,6 +186,7 @@ async fn sessions_survive_the_crash_of_the_process_that_took_over() {
     // Killed.
     drop(crashing);
     let connection = session.end(&site).await;
+    old.logs("has the port again", 1).await;
     let again = site.start(&address, &[]);
     assert_eq!(status(&again.connect().await).await, StatusCode::OK);
     assert_eq!(status(&connection).await, StatusCode::OK);
@@ -190,17 +195,158 @@ async fn sessions_survive_the_crash_of_the_process_that_took_over() {
     assert_contains(&log, &["the process that took over has ended"]);
 }
 
+/// Requests a title over HTTP/3, HTTP/2 and metrics.
+async fn assert_serves(serving: &Serving, site: &StatefulSite) {
+    let connection = serving.connect().await;
+    assert_eq!(status(&connection).await, StatusCode::OK);
+    connection.close();
+    let mut client = site.site.connect(serving.address(), Version::HTTP_2).await;
+    assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
+    assert!(
+        request(serving, "GET /metrics")
+            .1
+            .contains("playrate_connections ")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_crashes_of_newer_processes_one_accepts_over_tcp_again_and_stays_when_idle() {
+    let site = StatefulSite::new();
+    let metrics = ["--metrics", "127.0.0.1:0"];
+    let mut old = site.start("127.0.0.1:0", &metrics);
+    let address = old.address().to_string();
+    // Keeps it from ending while the newer one serves.
+    let session = Session::begin(&old).await;
+    for (round, arguments) in [(1, &metrics[..]), (2, &["--no-tcp"])] {
+        let crashing = site.start(&address, arguments);
+        old.logs("has taken over the port", round).await;
+        assert_eq!(status(&crashing.connect().await).await, StatusCode::OK);
+        let is_tcp_open = std::net::TcpStream::connect(&address).is_ok();
+        assert_eq!(
+            is_tcp_open,
+            !arguments.contains(&"--no-tcp"),
+            "not read by any process"
+        );
+        drop(crashing);
+        old.logs("has the port again", round).await;
+        assert_serves(&old, &site).await;
+    }
+    session.end(&site).await.close();
+    sleep(Duration::from_millis(300)).await;
+    assert!(!old.has_ended(), "nobody else has the port");
+    assert_serves(&old, &site).await;
+    old.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
+    let site = StatefulSite::new();
+    let mut old = site.start("127.0.0.1:0", &["--metrics", "127.0.0.1:0"]);
+    let address = old.address().to_string();
+    // It cannot write that it serves.
+    let full = fs::File::create("/dev/full").unwrap();
+    let (media, state) = (site.site.path("media"), site.site.path("state"));
+    let failing = program()
+        .args(["serve", "--no-watch", "--listen", &address, "--media"])
+        .arg(&media)
+        .arg("--state")
+        .arg(&state)
+        .stdout(full)
+        .output()
+        .unwrap();
+    let errors = text(&failing.stderr);
+    assert_eq!(failing.status.code(), Some(1), "{errors}");
+    assert_contains(&errors, &["took over the port"]);
+    old.logs("has the port again", 1).await;
+    assert_serves(&old, &site).await;
+
+    // One that takes over, and is silent.
+    let mut silent = UnixStream::connect(state.join("handover")).unwrap();
+    let mut answer = [0; 1_000];
+    assert!(silent.read(&mut answer).unwrap() > 0);
+    silent.write_all(b"take tcp\n").unwrap();
+    let length = silent.read(&mut answer).unwrap();
+    assert_eq!(&answer[..length], b"taken\n");
+    sleep(Duration::from_millis(300)).await;
+    assert!(!old.has_ended(), "nobody serves");
+    drop(silent);
+    old.logs("has the port again", 2).await;
+    assert_serves(&old, &site).await;
+    let new = site.start(&address, &["--metrics", "127.0.0.1:0"]);
+    assert_contains(&ended(old), &["has taken over the port"]);
+    assert_serves(&new, &site).await;
+    new.stop();
+}
+
+#[tokio::test]
+async fn a_process_waits_for_the_port_of_one_that_is_ending() {
+    let site = StatefulSite::new();
+    let ending = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = ending.local_addr().unwrap().to_string();
+    let ended = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        drop(ending);
+    });
+    let serving = site.start(&address, &[]);
+    assert!(ended.is_finished());
+    assert_eq!(status(&serving.connect().await).await, StatusCode::OK);
+    serving.stop();
+}
+
+/// Exit code and log of a process that is started beside others, and does not serve.
+fn fails(site: &StatefulSite, address: &str) -> (Option<i32>, String) {
+    let (media, state) = (site.site.path("media"), site.site.path("state"));
+    let [media, state] = [&media, &state].map(|path| path.to_str().unwrap());
+    let output = run(&["serve", "--media", media, "--state", state, "--listen", address]);
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn a_process_that_gets_no_answer_may_be_started_again() {
+    let site = StatefulSite::new();
+    let silent = UnixListener::bind(site.site.path("state/handover")).unwrap();
+    let answers = std::thread::spawn(move || {
+        // Until the other side gives up, which is too late for a further attempt.
+        assert_eq!(silent.accept().unwrap().0.read(&mut [0]).unwrap(), 0);
+    });
+    let (code, errors) = fails(&site, "127.0.0.1:0");
+    assert_eq!(code, Some(1), "{errors}");
+    assert_contains(&errors, &["cannot take over", "no answer"]);
+    answers.join().unwrap();
+}
+
+#[test]
+fn a_server_with_another_key_is_not_taken_over() {
+    let site = StatefulSite::new();
+    let serving = site.start("127.0.0.1:0", &[]);
+    fs::write(site.site.path("state/endpoint-key"), [1; 32]).unwrap();
+    let (code, errors) = fails(&site, &serving.address().to_string());
+    assert_eq!(code, Some(2), "{errors}");
+    assert_contains(&errors, &["another key", "endpoint-key", "stop it first"]);
+    serving.stop();
+}
+
+#[tokio::test]
+async fn a_directory_with_a_long_path_does_without_taking_over() {
+    let site = StatefulSite::new();
+    let long = site.site.path(&"d".repeat(120));
+    fs::create_dir(&long).unwrap();
+    let start = |media: &Path, all: &[&str]| Serving::start_on("127.0.0.1:0", media, all);
+    let serving = site.site.serve_by(start, &["--state", long.to_str().unwrap()]);
+    assert_eq!(status(&serving.connect().await).await, StatusCode::OK);
+    assert_contains(&serving.stop(), &["no other process can take over the port"]);
+}
+
 #[test]
 fn the_directory_of_a_server_on_another_address_is_refused() {
     let site = StatefulSite::new();
     let serving = site.start("127.0.0.1:0", &[]);
-    let (media, state) = (site.site.path("media"), site.site.path("state"));
-    let [media, state] = [&media, &state].map(|path| path.to_str().unwrap());
-    let line = ["serve", "--media", media, "--state", state, "--listen"];
-    let output = run(&[&line[..], &["127.0.0.1:1"]].concat());
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{errors}");
-    let address = serving.address().to_string();
-    assert_contains(&errors, &[state, &address, "a directory of its own"]);
+    let (code, errors) = fails(&site, "127.0.0.1:1");
+    assert_eq!(code, Some(2), "{errors}");
+    let (state, address) = (site.site.path("state"), serving.address().to_string());
+    assert_contains(
+        &errors,
+        &[state.to_str().unwrap(), &address, "a directory of its own"],
+    );
     serving.stop();
 }

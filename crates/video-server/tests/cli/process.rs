@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -47,7 +48,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 pub(crate) struct Serving {
     child: Child,
     out: BufReader<ChildStdout>,
-    errors: ChildStderr,
+    errors: Log,
     /// Output of the server when it was ready.
     pub(crate) announcement: String,
 }
@@ -90,7 +91,7 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let errors = child.stderr.take().unwrap();
+        let errors = Log::read(child.stderr.take().unwrap());
         let mut announcement = String::new();
         while !announcement.contains("\nPin ") || !announcement.ends_with('\n') {
             assert!(
@@ -176,6 +177,19 @@ impl Serving {
         false
     }
 
+    /// Waits until the log has `part` so many times.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn logs(&self, part: &str, times: usize) {
+        let is_there = async || self.errors.text().matches(part).count() >= times;
+        until(part, is_there).await;
+    }
+
+    /// Returns true once the process has ended.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Stops it in good order and returns its log.
     pub(crate) fn stop(self) -> String {
         self.signal("TERM");
@@ -186,8 +200,8 @@ impl Serving {
 
     /// Its exit code, the rest of its output, and its log.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
-        let (mut out, mut errors) = (String::new(), String::new());
-        self.errors.read_to_string(&mut errors).unwrap();
+        let mut out = String::new();
+        let errors = self.errors.end();
         self.out.read_to_string(&mut out).unwrap();
         (self.child.wait().unwrap().code(), out, errors)
     }
@@ -199,6 +213,53 @@ impl Drop for Serving {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Log of a process, which is read as it comes.
+struct Log {
+    text: Arc<Mutex<String>>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    fn read(from: ChildStderr) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let shared = Arc::clone(&text);
+        let reading = thread::spawn(move || {
+            for line in BufReader::new(from).lines() {
+                let mut text = shared.lock().unwrap();
+                text.push_str(&line.unwrap());
+                text.push('\n');
+            }
+        });
+        Self {
+            text,
+            reading: Some(reading),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.text.lock().unwrap().clone()
+    }
+
+    /// Waits until the process has ended; returns all of its log.
+    fn end(&mut self) -> String {
+        if let Some(reading) = self.reading.take() {
+            reading.join().unwrap();
+        }
+        self.text()
+    }
+}
+
+/// Waits until `look` is true, at most 20 s.
+pub(crate) async fn until(what: &str, look: impl AsyncFn() -> bool) {
+    for _ in 0..400 {
+        if look().await {
+            return;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    panic!("never: {what}");
 }
 
 pub(crate) async fn sleep(duration: Duration) {

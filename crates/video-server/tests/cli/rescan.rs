@@ -10,7 +10,7 @@ use playrate_transport::Connection;
 use tempfile::TempDir;
 
 use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, fixture, sleep};
+use crate::process::{Serving, assert_contains, fixture, sleep, until};
 
 const FILM: &str = "progressive-moov-first.mp4";
 const OTHER_FILM: &str = "fragmented-dash.mp4";
@@ -41,17 +41,6 @@ async fn rate(connection: &Connection, path: &str) -> Option<u64> {
     let about = response.headers().get("cmsd-static")?.to_str().unwrap();
     let rate = about.split(',').find_map(|pair| pair.strip_prefix("br="))?;
     Some(rate.parse().unwrap())
-}
-
-/// Waits until `look` is true, at most 20 s.
-async fn until(what: &str, look: impl AsyncFn() -> bool) {
-    for _ in 0..200 {
-        if look().await {
-            return;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    panic!("never: {what}");
 }
 
 /// Numbers of unplayable titles and unusable manifests.

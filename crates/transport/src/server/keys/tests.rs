@@ -43,3 +43,11 @@ fn the_debug_text_of_a_key_does_not_show_it() {
     assert_ne!(key, EndpointKey::generate().unwrap());
     assert_eq!(format!("{key:?}"), "EndpointKey { .. }");
 }
+
+#[test]
+fn the_fingerprint_follows_from_the_key_and_differs_from_it() {
+    let [one, two] = [1, 2].map(|byte| EndpointKey::new([byte; EndpointKey::LENGTH]));
+    assert_eq!(one.fingerprint(), one.clone().fingerprint());
+    assert_ne!(one.fingerprint(), two.fingerprint());
+    assert_ne!(one.fingerprint().to_be_bytes(), one.as_bytes()[..8]);
+}

@@ -4,16 +4,17 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use playrate_transport::{DatagramRouter, Succession};
+use playrate_transport::{DatagramRouter, EndpointKey, Succession};
 use video_server::serve::VideoServer;
 
+use super::Failure;
 use super::accepting::Accepting;
 
 pub(super) enum Predecessor {}
 
 impl Predecessor {
     #[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
-    pub(super) fn find(_: &Path) -> anyhow::Result<Option<Self>> {
+    pub(super) fn find(_: &Path, _: &EndpointKey) -> Result<Option<Self>, Failure> {
         Ok(None)
     }
 
@@ -44,6 +45,7 @@ pub(super) enum Older {}
 #[expect(dead_code, reason = "it is read on Linux")]
 pub(super) struct Offered {
     pub(super) process: u8,
+    pub(super) key: u64,
     pub(super) address: SocketAddr,
     pub(super) udp: UdpSocket,
     pub(super) tcp: Option<TcpListener>,

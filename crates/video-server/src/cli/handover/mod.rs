@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc as threads};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use playrate_transport::{Datagram, Succession};
+use playrate_transport::{Datagram, EndpointKey, Succession};
 use tokio::sync::{mpsc, watch};
 use video_server::serve::VideoServer;
 
@@ -30,6 +30,7 @@ pub(super) use offer::Offered;
 use offer::{Offer, Stage};
 use wire::{Greeting, Take};
 
+use super::Failure;
 use super::accepting::Accepting;
 
 /// Name of the Unix socket in the directory of `--state`.
@@ -51,33 +52,55 @@ pub(super) struct Predecessor {
 }
 
 impl Predecessor {
-    /// Finds the process that offers its sockets in `directory`, if there is one.
+    /// Finds the process with `key` that offers its sockets in `directory`, if there is one.
     ///
     /// # Errors
-    /// It does not answer, or is of a version that this one cannot take over from.
-    pub(super) fn find(directory: &Path) -> anyhow::Result<Option<Self>> {
+    /// [`Failure::Run`] if it does not answer, which can be since it is ending, or is being taken over. Otherwise it has
+    /// another user, key or version, and this one cannot take over from it.
+    pub(super) fn find(directory: &Path, key: &EndpointKey) -> Result<Option<Self>, Failure> {
         let path = directory.join(SOCKET);
         let stream = match UnixStream::connect(&path) {
             Ok(stream) => stream,
             Err(error) => match error.kind() {
                 // Nothing was offered, or by a process that is gone.
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => return Ok(None),
-                _ => return Err(error).with_context(|| format!("--state: {}", path.display())),
+                // The path is too long for a Unix socket, of which the offer of this process warns.
+                io::ErrorKind::InvalidInput => return Ok(None),
+                _ => {
+                    let error = anyhow::Error::new(error).context(format!("--state: {}", path.display()));
+                    return Err(Failure::Input(error));
+                }
             },
         };
-        let found = Self::greeted(stream).with_context(|| {
+        let found = Self::greeted(stream, key).with_context(|| {
             format!(
                 "--state {}: cannot take over from the server that runs with this directory; stop it first",
                 directory.display()
             )
         });
-        found.map(Some)
+        found.map(Some).map_err(|error| {
+            let is_of_system = |cause: &(dyn std::error::Error + 'static)| {
+                let error = cause.downcast_ref::<io::Error>();
+                error.is_some_and(|error| error.kind() != io::ErrorKind::PermissionDenied)
+            };
+            if error.chain().any(is_of_system) {
+                Failure::Run(error)
+            } else {
+                Failure::Input(error)
+            }
+        })
     }
 
-    fn greeted(stream: UnixStream) -> anyhow::Result<Self> {
+    fn greeted(stream: UnixStream, key: &EndpointKey) -> anyhow::Result<Self> {
+        check_user(&stream)?;
         stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let (greeting, sockets) = Greeting::receive(&stream)?;
+        if greeting.key != key.fingerprint() {
+            return Err(anyhow!(
+                "it has another key than the file endpoint-key, which was replaced since it started"
+            ));
+        }
         let mut sockets = sockets.into_iter();
         let mut next = |is_there: bool| {
             let socket = if is_there { sockets.next() } else { return Ok(None) };
@@ -147,6 +170,19 @@ impl Predecessor {
         succession.older = Some(older);
         Ok((udp, succession, Older::start(stream, datagrams)?))
     }
+}
+
+/// Returns an error unless the process at the other end of `stream` is of the same user.
+fn check_user(stream: &UnixStream) -> io::Result<()> {
+    let other = rustix::net::sockopt::socket_peercred(stream)?.uid;
+    let own = rustix::process::getuid();
+    if other == own {
+        return Ok(());
+    }
+    let (other, own) = (other.as_raw(), own.as_raw());
+    let reason =
+        format!("it is of the user {other}, and this process of the user {own}; expected the same user");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
 /// An older process, which goes on with its connections.

@@ -16,13 +16,15 @@ use tokio::sync::{mpsc, watch};
 use super::super::accepting::Accepting;
 use super::super::{listen::second_descriptor, tcp};
 use super::wire::{self, Greeting, Message, Take};
-use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS};
+use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 
 /// Sockets of a process, and their use by it.
 #[derive(Debug)]
 pub(in crate::cli) struct Offered {
     /// First byte of its connection IDs.
     pub(in crate::cli) process: u8,
+    /// Fingerprint of its endpoint key.
+    pub(in crate::cli) key: u64,
     /// Address of the UDP socket.
     pub(in crate::cli) address: SocketAddr,
     pub(in crate::cli) udp: UdpSocket,
@@ -245,10 +247,7 @@ impl Offering {
     /// Gives the sockets to the process at the other end of `stream`. Returns the stream, what that process takes, and
     /// the sender of the datagrams that come over the stream, if it takes over.
     fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, Take, mpsc::Sender<Datagram>)>> {
-        let user = rustix::net::sockopt::socket_peercred(&stream)?.uid;
-        if user != rustix::process::getuid() {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
+        check_user(&stream)?;
         stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let offered = &self.offered;
@@ -259,6 +258,7 @@ impl Offering {
             let greeting = Greeting {
                 process_id: std::process::id(),
                 process: offered.process,
+                key: offered.key,
                 address: offered.address,
                 has_tcp: tcp.is_some(),
                 has_metrics: metrics.is_some(),

@@ -29,6 +29,8 @@ pub(super) struct Greeting {
     pub(super) process_id: u32,
     /// First byte of its connection IDs.
     pub(super) process: u8,
+    /// Fingerprint of its endpoint key.
+    pub(super) key: u64,
     /// Address of its UDP socket.
     pub(super) address: SocketAddr,
     pub(super) has_tcp: bool,
@@ -42,6 +44,7 @@ impl Greeting {
             "version": VERSION,
             "process_id": self.process_id,
             "process": self.process,
+            "key": self.key,
             "address": self.address.to_string(),
             "tcp": self.has_tcp,
             "metrics": self.has_metrics,
@@ -71,7 +74,11 @@ impl Greeting {
             &mut control,
             RecvFlags::CMSG_CLOEXEC,
         )
+        .map_err(io::Error::from)
         .context("no answer")?;
+        if received.bytes == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).context("no answer");
+        }
         let mut sockets = Vec::new();
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(more) = message {
@@ -91,6 +98,7 @@ impl Greeting {
         Some(Self {
             process_id: number("process_id")?.try_into().ok()?,
             process: number("process")?.try_into().ok()?,
+            key: number("key")?,
             address: value.get("address")?.as_str()?.parse().ok()?,
             has_tcp: is_true("tcp")?,
             has_metrics: is_true("metrics")?,
@@ -299,6 +307,7 @@ mod tests {
         let greeting = Greeting {
             process_id: 77,
             process: 255,
+            key: u64::MAX,
             address: "[::]:4433".parse().unwrap(),
             has_tcp: true,
             has_metrics: false,

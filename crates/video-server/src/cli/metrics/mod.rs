@@ -48,17 +48,18 @@ pub(super) struct Dashboard {
     accepting: Mutex<JoinSet<()>>,
 }
 
-/// Opens the socket for [`Dashboard::start`].
-pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    tcp::listen(address).map_err(|error| {
-        Failure::Input(match error {
-            ListenError::InUse { address } => anyhow::anyhow!(
+/// Opens the socket for [`Dashboard::start`]. A port in use is bad input, unless its owner `may_end`.
+pub(super) fn listen(address: SocketAddr, may_end: bool) -> Result<TcpListener, Failure> {
+    tcp::listen(address).map_err(|error| match error {
+        ListenError::InUse { address } => {
+            let error = anyhow::anyhow!(
                 "--metrics {address}: the port is in use by another program; choose another port or stop that program"
-            ),
-            ListenError::Other { address, source } => anyhow::anyhow!(
-                "--metrics {address}: {source}; expected an address of this machine and a free port"
-            ),
-        })
+            );
+            if may_end { Failure::Run(error) } else { Failure::Input(error) }
+        }
+        ListenError::Other { address, source } => Failure::Input(anyhow::anyhow!(
+            "--metrics {address}: {source}; expected an address of this machine and a free port"
+        )),
     })
 }
 
