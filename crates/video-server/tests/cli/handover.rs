@@ -233,7 +233,7 @@ async fn after_crashes_of_newer_processes_one_accepts_over_tcp_again_and_stays_w
     }
     session.end(&site).await.close();
     sleep(Duration::from_millis(300)).await;
-    assert!(!old.has_ended(), "nobody else has the port");
+    assert!(!old.has_ended(), "no other process has the port");
     assert_serves(&old, &site).await;
     old.stop();
 }
@@ -268,7 +268,7 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     let length = silent.read(&mut answer).unwrap();
     assert_eq!(&answer[..length], b"taken\n");
     sleep(Duration::from_millis(300)).await;
-    assert!(!old.has_ended(), "nobody serves");
+    assert!(!old.has_ended(), "no other process serves");
     drop(silent);
     old.logs("has the port again", 2).await;
     assert_serves(&old, &site).await;

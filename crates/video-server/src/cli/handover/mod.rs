@@ -55,8 +55,8 @@ impl Predecessor {
     /// Finds the process with `key` that offers its sockets in `directory`, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Run`] if it does not answer, which can be since it is ending, or is being taken over. Otherwise it has
-    /// another user, key or version, and this one cannot take over from it.
+    /// [`Failure::Run`] if it does not answer, as one that is ending or is being taken over. Otherwise it has another
+    /// user, key or version, and this one cannot take over from it.
     pub(super) fn find(directory: &Path, key: &EndpointKey) -> Result<Option<Self>, Failure> {
         let path = directory.join(SOCKET);
         let stream = match UnixStream::connect(&path) {

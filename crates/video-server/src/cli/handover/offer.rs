@@ -55,7 +55,7 @@ struct Listeners {
 #[derive(Debug)]
 struct Listener {
     address: SocketAddr,
-    /// `None` while a newer process serves that does not use it, as clients would wait in it for nobody.
+    /// `None` while a newer process serves that does not use it, as no process accepts what waits in it.
     socket: Option<TcpListener>,
 }
 
@@ -230,7 +230,7 @@ impl Offering {
             let accepted = listening.accept().and_then(|(stream, _)| self.give(stream));
             match accepted {
                 Ok(Some((stream, take, datagrams))) => {
-                    // Whoever looks now finds nobody until the newer process offers, and looks again.
+                    // A process that looks now finds none until the newer one offers, and looks again.
                     drop(listening);
                     self.receive(stream, take, &datagrams);
                     listener = self.take_back(datagrams);

@@ -152,7 +152,7 @@ pub(super) enum Message {
 /// Length in place of a datagram's that marks [`Message::Serving`].
 const SERVING: u32 = u32::MAX;
 
-/// Writes [`Message::Serving`].
+/// Writes [`Message::Serving`], which has no contents.
 pub(super) fn write_serving(to: &mut impl Write) -> io::Result<()> {
     to.write_all(&SERVING.to_be_bytes())
 }
