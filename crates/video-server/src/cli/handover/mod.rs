@@ -62,10 +62,11 @@ impl Predecessor {
         let stream = match UnixStream::connect(&path) {
             Ok(stream) => stream,
             Err(error) => match error.kind() {
-                // Nothing was offered, or by a process that is gone.
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => return Ok(None),
-                // The path is too long for a Unix socket, of which the offer of this process warns.
-                io::ErrorKind::InvalidInput => return Ok(None),
+                // Nothing was offered, or by a process that is gone, or the path is too long for a Unix socket, of
+                // which the offer of this process warns.
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => {
+                    return Ok(None);
+                }
                 _ => {
                     let error = anyhow::Error::new(error).context(format!("--state: {}", path.display()));
                     return Err(Failure::Input(error));
