@@ -278,17 +278,17 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     new.stop();
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_waits_for_the_port_of_one_that_is_ending() {
     let site = StatefulSite::new();
     let ending = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = ending.local_addr().unwrap().to_string();
-    let ended = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(500));
+    let ended = tokio::spawn(async move {
+        sleep(Duration::from_millis(500)).await;
         drop(ending);
     });
     let serving = site.start(&address, &[]);
-    ended.join().unwrap();
+    ended.await.unwrap();
     assert_eq!(status(&serving.connect().await).await, StatusCode::OK);
     serving.stop();
 }
