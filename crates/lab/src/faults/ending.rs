@@ -10,7 +10,7 @@ pub(super) enum Ending {
     Completed,
     /// The viewer left before the end.
     Left,
-    /// The client crashed.
+    /// The client crashed, so that nothing is known of its end.
     Vanished,
     /// No connection was made in time.
     NoAnswer,

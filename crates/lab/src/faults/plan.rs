@@ -104,7 +104,7 @@ impl TitlePlan {
         }
     }
 
-    /// The title itself.
+    /// The title, as the server has it and the client plays it.
     ///
     /// # Errors
     /// If it cannot be generated, which would be a mistake in the plan.

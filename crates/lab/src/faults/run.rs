@@ -49,7 +49,7 @@ pub(super) struct ServerEnd {
 /// Numbers of requests that were neither answered nor aborted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenResponses {
-    /// The largest one.
+    /// The largest of all numbers seen.
     pub(super) most: u64,
     /// The one at most [`TICK`] before the session ended.
     pub(super) last: u64,
