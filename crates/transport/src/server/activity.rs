@@ -42,8 +42,8 @@ impl Activity {
         }
     }
 
-    /// Counts one more exchange, until the returned value is dropped. Returns `None` if the session has to make room
-    /// for another client ([`evict`](Self::evict)).
+    /// Counts one more exchange, until the returned value is dropped. Returns `None` if the session is being
+    /// closed to make room for another client.
     pub fn begin(&self) -> Option<CountedExchange> {
         let begun = self.state.send_if_modified(|state| {
             state.exchanges += usize::from(!state.is_evicted);
@@ -84,7 +84,7 @@ impl Activity {
         })
     }
 
-    /// Waits until there has been no exchange for `limit`, if there is one, or the session is [evicted](Self::evict).
+    /// Waits until there has been no exchange for `limit`, if there is one, or the session is evicted.
     pub async fn expired(&self, limit: Option<Duration>) {
         let mut states = self.state.subscribe();
         loop {
