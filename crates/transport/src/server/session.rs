@@ -177,12 +177,15 @@ impl Session {
         }
     }
 
-    /// Informs the client that no further requests are accepted.
+    /// Informs the client that no further requests are accepted, if it has room for that within [`GOAWAY_LIMIT`].
     async fn go_away(&mut self) -> Result<(), h3::error::ConnectionError> {
         self.going_away = true;
         self.rejecting.store(true, Relaxed);
         // One more than the last accepted is the first that is not taken (RFC 9114 §5.2).
-        self.h3.shutdown(1).await
+        let sending = self.h3.shutdown(1);
+        time::timeout(&*self.context.shared.runtime, GOAWAY_LIMIT, sending)
+            .await
+            .unwrap_or(Ok(()))
     }
 
     fn ended(&self, error: &h3::error::ConnectionError) -> Result<Option<Arrival>, ConnectionLost> {

@@ -1,7 +1,9 @@
 //! Bytes on the wire, seen by a client of plain quinn.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use playrate_transport::time;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -16,6 +18,12 @@ const HEADERS_FRAME: u8 = 1;
 
 /// A client that trusts the server of `rig` and keeps its tokens.
 pub(crate) fn endpoint(rig: &Rig) -> quinn::Endpoint {
+    let mut endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    endpoint.set_default_client_config(config(rig));
+    endpoint
+}
+
+fn config(rig: &Rig) -> quinn::ClientConfig {
     let mut roots = RootCertStore::empty();
     let pem = rig.identity.certificate_pem();
     roots
@@ -28,11 +36,7 @@ pub(crate) fn endpoint(rig: &Rig) -> quinn::Endpoint {
         .with_root_certificates(roots)
         .with_no_client_auth();
     tls.alpn_protocols = vec![b"h3".to_vec()];
-    let mut endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(
-        QuicClientConfig::try_from(tls).unwrap(),
-    )));
-    endpoint
+    quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()))
 }
 
 pub(crate) async fn connect(endpoint: &quinn::Endpoint, rig: &Rig) -> quinn::Connection {
@@ -71,5 +75,28 @@ async fn a_response_ends_with_its_last_data_frame() {
             matches!(frames[..], [(HEADERS_FRAME, _), (DATA_FRAME, b"ok")]),
             "{request}: {frames:?}"
         );
+    }
+}
+
+/// The server's control stream is blocked in the middle of its SETTINGS, or right before a GOAWAY.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_without_room_for_a_goaway_does_not_keep_its_connection() {
+    let rig = ok_rig(|options| options.idle_limit = Some(Duration::from_millis(300)));
+    let endpoint = endpoint(&rig);
+    let mut connections = Vec::new();
+    for window in 1..64_u32 {
+        let mut transport = quinn::TransportConfig::default();
+        transport
+            .stream_receive_window(window.into())
+            .keep_alive_interval(Some(Duration::from_millis(500)));
+        let mut config = config(&rig);
+        config.transport_config(Arc::new(transport));
+        let address = rig.server.local_addr().unwrap();
+        let connecting = endpoint.connect_with(config, address, "localhost").unwrap();
+        connections.push((window, connecting.await.unwrap()));
+    }
+    for (window, connection) in connections {
+        let closed = time::timeout(&quinn::TokioRuntime, Duration::from_secs(20), connection.closed());
+        assert!(closed.await.is_ok(), "{window} B of control stream");
     }
 }
