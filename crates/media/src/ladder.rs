@@ -68,7 +68,7 @@ impl SegmentSizes {
         let real: Vec<u64> = sizes.iter().copied().cycle().take(count).collect();
         let total: u128 = real.iter().map(|&size| u128::from(size)).sum();
         let time = self.duration.as_nanos().saturating_mul(count as u128);
-        let target = (u128::from(asked) * time).div_ceil(8_000_000_000);
+        let target = u128::from(asked).saturating_mul(time).div_ceil(8_000_000_000);
         let (mut seen, mut before) = (0_u128, 0_u128);
         let scaled: Option<Vec<u64>> = real
             .iter()

@@ -5,13 +5,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 /// Reads a request; `None` if the first line is none. Lines that are no header field are left out, as HTTP libraries
 /// refuse them before anything of ours sees them.
 pub(super) fn request(bytes: &[u8]) -> Option<Request<()>> {
-    let mut lines = bytes.split(|&byte| byte == b'\n');
-    let first = lines.next().unwrap_or_default();
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .unwrap_or(bytes.len());
+    let (first, rest) = bytes.split_at(end);
     let (method, target) = first.split_at(first.iter().position(|&byte| byte == b' ')?);
     let mut request = Request::new(());
     *request.method_mut() = Method::from_bytes(method).ok()?;
     *request.uri_mut() = Uri::try_from(target.get(1..)?).ok()?;
-    *request.headers_mut() = lines.filter_map(field).collect();
+    *request.headers_mut() = fields(rest);
     Some(request)
 }
 

@@ -99,3 +99,11 @@ fn a_rotated_ladder_has_the_same_segments_from_another_on() {
     assert_eq!(sizes(&ladder.rotated_to(4)), expected);
     assert_eq!(sizes(&ladder.rotated_to(0)), sizes(&ladder));
 }
+
+#[test]
+fn segments_of_centuries_are_refused_instead_of_overflowing() {
+    let text = "segment_duration_s,6553565535\nencode_kbps,500\n0,190000\n";
+    let sizes: SegmentSizes = text.parse().unwrap();
+    let error = sizes.at_rate(Bitrate::MAX, 4).unwrap_err();
+    assert!(error.to_string().contains("too large"), "{error}");
+}
