@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode, Version};
 use playrate_transport::{Body, Client, ClientOptions, Connection, Target, Trust};
 use playrate_units::Bytes;
 use quinn::TokioRuntime;
+use tokio::task::JoinSet;
 
 use crate::metrics::{metric, request};
 use crate::process::{Serving, assert_contains, program, run, sleep, text, until};
@@ -283,12 +284,13 @@ async fn a_process_waits_for_the_port_of_one_that_is_ending() {
     let site = StatefulSite::new();
     let ending = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = ending.local_addr().unwrap().to_string();
-    let ended = tokio::spawn(async move {
+    let mut ended = JoinSet::new();
+    ended.spawn(async move {
         sleep(Duration::from_millis(500)).await;
         drop(ending);
     });
     let serving = site.start(&address, &[]);
-    ended.await.unwrap();
+    ended.join_all().await;
     assert_eq!(status(&serving.connect().await).await, StatusCode::OK);
     serving.stop();
 }
@@ -326,7 +328,7 @@ fn a_server_with_another_key_is_not_taken_over() {
     serving.stop();
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_with_a_long_path_does_without_taking_over() {
     let site = StatefulSite::new();
     let long = site.site.path(&"d".repeat(120));

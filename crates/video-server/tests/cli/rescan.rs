@@ -53,7 +53,7 @@ fn bad(serving: &Serving) -> (u64, u64) {
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
     let media = directory();
     let removed = media.path().join("long.bin");
@@ -94,7 +94,7 @@ async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
     let media = directory();
     let serving = serve(&media, &[]);
@@ -122,7 +122,7 @@ async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
 }
 
 #[cfg(unix)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
     let media = directory();
     let serving = serve(&media, &["--no-watch"]);
@@ -138,7 +138,7 @@ async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
 }
 
 #[cfg(unix)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
     let media = directory();
     let serving = serve(&media, &["--no-watch", "--strict"]);
