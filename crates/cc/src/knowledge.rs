@@ -195,8 +195,8 @@ impl VideoKnowledge {
         self.reported_buffer.set(size.map(Bytes::as_u64));
     }
 
-    /// Size of the [playout buffer](Self::playout_buffer), or the [reported one](Self::reported_buffer) while
-    /// that is unknown.
+    /// Size of the [playout buffer](Self::playout_buffer), or while that is unknown
+    /// the [reported one](Self::reported_buffer).
     pub fn buffer_size(&self) -> Option<Bytes> {
         self.playout_buffer().or_else(|| self.reported_buffer())
     }

@@ -34,8 +34,8 @@ pub(super) type Event = (Duration, String);
 /// State of the last server after the session.
 #[derive(Clone, Debug)]
 pub(super) struct ServerEnd {
-    /// Time after the session at which it had no connection left; `None` if it still had one after
-    /// [`FaultPlan::freed_within`].
+    /// Time after the session at which it had no connection left; `None` if it
+    /// still had one after [`FaultPlan::freed_within`].
     pub(super) freed: Option<Duration>,
     /// Duration of the shutdown.
     pub(super) shutdown: Duration,

@@ -10,8 +10,8 @@ use super::loss::LossSampler;
 use super::{Loss, Reordering, draw};
 use crate::{Seed, Time};
 
-/// Bytes of a datagram after the first that may be damaged: of a QUIC packet the version, or the beginning of a
-/// connection ID.
+/// Bytes of a datagram after the first that may be damaged: of a QUIC packet
+/// the version, or the beginning of a connection ID.
 const DAMAGED_HEAD: usize = 4;
 /// Offset from which on a datagram may be damaged again. Between the two QUIC has lengths of fields with random
 /// contents (RFC 9000 §17.2): a peer's answer to a damaged length would depend on those.
@@ -48,8 +48,8 @@ pub enum LinkFaultKind {
     Outage,
     /// Loss in addition to the link's own.
     Loss(Loss),
-    /// Packets arrive with one bit inverted, each with this probability. The first byte and bytes 5 to 63 are never
-    /// damaged.
+    /// Packets arrive with one bit inverted, each with this probability.
+    /// The first byte and bytes 5 to 63 are never damaged.
     Corruption(Probability),
     /// Packets arrive twice, each with this probability; the copy arrives up to one propagation delay later.
     Duplication(Probability),
