@@ -227,8 +227,10 @@ impl Link {
         let (departs, gave_up) = self.transmitter.finish(start, busy, bytes);
         self.free_at = departs;
         self.count_wait(start.since(now));
+        // Each sees every packet, so no short circuit between them.
         let lost = !cross && self.loss.loses(&mut self.loss_draws);
-        let lost = lost || (!cross && self.faults.loses(departs));
+        let lost_to_fault = !cross && self.faults.loses(departs);
+        let lost = lost || lost_to_fault;
         let fate = match (cross, lost || gave_up) {
             (true, _) => Fate::Cross,
             (false, true) => Fate::Lost,

@@ -233,6 +233,10 @@ impl Network {
     pub(super) fn rebind(&mut self, socket: u32, ip: IpAddr) -> Option<SocketAddr> {
         let address = self.free_address(ip, 0)?;
         let state = self.sockets.get_mut(socket as usize)?;
+        // The address of a closed socket may be another one's by now.
+        if !state.open || state.is_dead {
+            return Some(state.address);
+        }
         self.bound.remove(&state.address);
         state.address = address;
         state.last_route = None;
