@@ -43,26 +43,29 @@ impl SessionContext {
         }
     }
 
-    /// Bytes that the client has acknowledged on this connection.
-    fn delivered(&self) -> u64 {
+    /// STREAM frames sent and bytes acknowledged on this connection.
+    fn progress(&self) -> (u64, u64) {
         let latest = self.control.monitor().latest();
-        latest.map_or(0, |sample| sample.delivered.as_u64())
+        let delivered = latest.map_or(0, |sample| sample.delivered.as_u64());
+        (self.quinn.stats().frame_tx.stream, delivered)
     }
 
-    /// Waits for `future` for as long as the client acknowledges anything at all.
+    /// Waits for `future` for as long as STREAM frames leave and the client acknowledges packets. Neither is enough by
+    /// itself: a client that reads nothing acknowledges keep-alives, and to one that is gone the same bytes are sent
+    /// again and again.
     async fn unless_stalled<F: Future>(&self, future: F) -> Result<F::Output, ExchangeError> {
         let limit = self.shared.options.stall_timeout;
         let mut future = pin!(future);
-        let mut before = self.delivered();
+        let mut before = self.progress();
         loop {
             if let Ok(output) = time::timeout(&*self.shared.runtime, limit, future.as_mut()).await {
                 return Ok(output);
             }
-            let delivered = self.delivered();
-            if delivered == before {
+            let now = self.progress();
+            if now.0 == before.0 || now.1 == before.1 {
                 return Err(ExchangeError::Stalled { waited: limit });
             }
-            before = delivered;
+            before = now;
         }
     }
 }

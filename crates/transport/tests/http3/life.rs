@@ -51,8 +51,11 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_with_a_client_that_reads_nothing_is_reset() {
-    let change = |options: &mut ServerOptions| options.stall_timeout = Duration::from_millis(300);
+async fn an_exchange_with_a_client_that_reads_nothing_is_reset_although_keep_alives_are_acknowledged() {
+    let change = |options: &mut ServerOptions| {
+        options.stall_timeout = Duration::from_millis(300);
+        options.transport.keep_alive = Some(Duration::from_millis(50));
+    };
     let rig = big_rig(change, payload(4_000_000));
     let connection = rig.connect_narrow().await;
     let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
