@@ -67,6 +67,9 @@ pub enum ConnectionLost {
         /// The limit that was reached.
         refusal: Refusal,
     },
+    /// The peer closed it before its side of the handshake was complete.
+    #[error("the peer closed the connection during the handshake: it took too long, or the peer is full")]
+    ClosedInHandshake,
     /// The peer sent a stateless reset: it has lost the connection's state.
     #[error("the peer has lost the connection's state; it was probably restarted")]
     Reset,
@@ -96,7 +99,11 @@ impl ConnectionLost {
     pub fn is_temporary(&self) -> bool {
         match self {
             // `h3` closes by itself once the peer has gone away.
-            Self::TimedOut | Self::Reset | Self::RefusedByPeer | Self::ClosedHere => true,
+            Self::TimedOut
+            | Self::Reset
+            | Self::RefusedByPeer
+            | Self::ClosedInHandshake
+            | Self::ClosedHere => true,
             Self::ClosedByPeer { code, .. } => matches!(*code, 0 | H3_NO_ERROR | H3_EXCESSIVE_LOAD),
             Self::Refused { .. } | Self::Broken { .. } => false,
         }
@@ -161,6 +168,12 @@ impl From<ConnectionError> for ConnectionLost {
                 if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
             {
                 Self::RefusedByPeer
+            }
+            // What an application says is not sent before the keys are known (RFC 9000 §10.2.3).
+            ConnectionError::ConnectionClosed(close)
+                if close.error_code == TransportErrorCode::APPLICATION_ERROR =>
+            {
+                Self::ClosedInHandshake
             }
             other => Self::broken(&other),
         }

@@ -88,7 +88,10 @@ fn is_closed_by_server(error: &PlayError) -> bool {
     // The link drops a connection that it closes itself, so this one was closed after the server's GOAWAY.
     matches!(
         lost,
-        ConnectionLost::ClosedByPeer { .. } | ConnectionLost::RefusedByPeer | ConnectionLost::ClosedHere
+        ConnectionLost::ClosedByPeer { .. }
+            | ConnectionLost::ClosedInHandshake
+            | ConnectionLost::RefusedByPeer
+            | ConnectionLost::ClosedHere
     )
 }
 
