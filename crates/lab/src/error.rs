@@ -95,9 +95,15 @@ pub enum CommandError {
     },
 }
 
-/// Numbers separated by commas.
+/// Most numbers of a list in an error.
+const LISTED: usize = 20;
+
+/// Numbers separated by commas; of many the first ones.
 fn list(numbers: &[u64]) -> String {
-    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    let mut texts: Vec<String> = numbers.iter().take(LISTED).map(u64::to_string).collect();
+    if numbers.len() > LISTED {
+        texts.push("…".to_owned());
+    }
     texts.join(", ")
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::ending::Ending;
-use super::invariants::{Invariant, KnownDefect, Violation, violations};
+use super::invariants::{Findings, Invariant, KnownDefect, Violation, findings};
 use super::plan::FaultPlan;
 use super::run::{SessionRecord, run};
 use crate::run::ProgressDisplay;
@@ -24,7 +24,7 @@ pub(super) struct Verdict {
     pub(super) faults: Vec<&'static str>,
     pub(super) ending: Ending,
     pub(super) violations: Vec<Violation>,
-    /// Defects outside of this project that explain violations which are not among those.
+    /// Defects outside of this project without which there would be more violations.
     pub(super) known: Vec<KnownDefect>,
     pub(super) wire_hash: u64,
 }
@@ -33,34 +33,33 @@ pub(super) struct Verdict {
 pub(super) fn judge(plan: &FaultPlan) -> (Option<SessionRecord>, Verdict) {
     let played = catch_unwind(AssertUnwindSafe(|| {
         let record = run(plan)?;
-        let found = violations(plan, &record);
+        let found = findings(plan, &record);
         Ok::<_, SimError>((record, found))
     }));
-    let (record, violations) = match played {
+    let (record, Findings { violations, known }) = match played {
         Ok(Ok((record, found))) => (Some(record), found),
         failed => {
             let text = match failed {
                 Ok(Err(error)) => error.to_string(),
                 _ => "the session panicked; see the message above".to_owned(),
             };
-            let invariant = Invariant::Panic;
-            (None, vec![Violation { invariant, text }])
+            let violation = Violation {
+                invariant: Invariant::Panic,
+                text,
+            };
+            let found = Findings {
+                violations: vec![violation],
+                known: Vec::new(),
+            };
+            (None, found)
         }
     };
-    let mut known: Vec<_> = violations
-        .iter()
-        .filter_map(|it| KnownDefect::behind(it, plan))
-        .collect();
-    known.dedup();
-    let violations = violations
-        .into_iter()
-        .filter(|it| KnownDefect::behind(it, plan).is_none());
     let verdict = Verdict {
         seed: plan.seed,
         faults: plan.faults.iter().map(|fault| fault.kind.name()).collect(),
         ending: record.as_ref().map_or(Ending::Unended, |record| record.ending),
         wire_hash: record.as_ref().map_or(0, |record| record.wire_hash),
-        violations: violations.collect(),
+        violations,
         known,
     };
     (record, verdict)

@@ -12,7 +12,7 @@ pub(super) enum Ending {
     Left,
     /// The client crashed, so that nothing is known of its end.
     Vanished,
-    /// No connection was made in time.
+    /// No connection was made in time, by the measure of either side.
     NoAnswer,
     /// The connection heard nothing for the idle timeout.
     TimedOut,
@@ -84,7 +84,9 @@ impl Ending {
             Err(PlayError::GivenUp { .. }) => Self::GivenUp,
             Err(PlayError::Status { .. }) => Self::Refused,
             Err(PlayError::Connect(error)) => match error {
-                ConnectError::NoAnswer { .. } => Self::NoAnswer,
+                ConnectError::NoAnswer { .. } | ConnectError::Lost(ConnectionLost::ClosedInHandshake) => {
+                    Self::NoAnswer
+                }
                 ConnectError::Lost(lost) => Self::of_lost(lost),
                 _ => Self::Refused,
             },

@@ -3,31 +3,22 @@
 use std::fmt;
 use std::time::Duration;
 
+use playrate_transport::ConnectionLost;
 use video_server::serve::SessionEnd;
 
 use super::ending::Ending;
-use super::kind::FaultKind;
+use super::gap::{Gap, RECONNECTS, RECOVERY};
+use super::kind::{Fault, FaultKind};
 use super::plan::FaultPlan;
 use super::run::{SHUTDOWN, ServerEnd, SessionRecord};
 use crate::words::{grouped, time};
 
-/// Bytes that a server may have read beyond its send window and the client's receive window: two chunks of 64 KiB for
-/// the response, and the 256 KiB that may wait to be sent.
-const READ_AHEAD: u64 = (2 * 64 + 256) << 10;
-/// Time in which a session goes on after a fault, besides the fault's own length: for the client's keep-alive (10 s),
-/// with which a server notices a new address and the client a restart, and for probes after backing off (RFC 9002
-/// §6.2.1), a handshake, and a slow link.
-const RECOVERY: Duration = Duration::from_secs(15);
-/// Time after which a client has noticed that its server is another one with another endpoint key: the idle timeout of
-/// 30 s since its keep-alive.
-const UNNOTICED: Duration = Duration::from_secs(40);
-/// Time after which a session ends in which nothing arrives: the idle timeout of the connection and the timeout of the
-/// player are both 30 s, and the second may begin when the first has almost passed.
-const SILENCE: Duration = Duration::from_secs(65);
-/// Time for which a client that connects again goes on without a byte (`ReconnectOptions::limit`).
-const RECONNECTS: Duration = Duration::from_secs(60);
 /// Time in which the first connection is made or the session ends: `ClientOptions::connect_timeout`, and some.
 const CONNECTS: Duration = Duration::from_secs(6);
+/// Time after which a server gives up on a handshake (`ServerOptions::request_timeout`).
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Time in which a client takes the bytes that have waited for it.
+const LAST_BYTES: Duration = Duration::from_secs(1);
 /// Longest time of a shutdown beyond its deadline: one second for the closes, one for the tasks.
 const SHUTDOWN_EXTRA: Duration = Duration::from_secs(2);
 
@@ -70,7 +61,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A defect outside of this project that explains violations.
+/// A defect outside of this project that explains what would be a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum KnownDefect {
     /// After a change of the peer's port quinn sends a `PATH_CHALLENGE` only in a packet of the previous MTU.
@@ -85,29 +76,51 @@ impl KnownDefect {
         }
     }
 
-    /// The defect that explains this violation of a session of `plan`, if there is one.
-    pub(super) fn behind(violation: &Violation, plan: &FaultPlan) -> Option<Self> {
-        let has = |is: fn(&FaultKind) -> bool| plan.faults.iter().any(|fault| is(&fault.kind));
-        let migrates = has(|kind| *kind == FaultKind::NewPort);
-        let shrinks = has(|kind| matches!(kind, FaultKind::MtuLimit(_)));
-        let fits = matches!(violation.invariant, Invariant::Progress | Invariant::Ending);
-        (fits && migrates && shrinks).then_some(Self::PathChallenge)
+    /// The defect that may make `gap` as long as it is, if there is one: a port that is new within the gap, at about
+    /// the same time as a smaller MTU or after it.
+    fn behind(gap: &Gap, plan: &FaultPlan) -> Option<Self> {
+        let shrinks = |fault: &&Fault| matches!(fault.kind, FaultKind::MtuLimit(_));
+        let shrinks = plan.faults.iter().find(shrinks)?.at;
+        // A challenge that left just before is lost as well.
+        let begins = shrinks.saturating_sub(plan.path.rtt * 3 + plan.path.jitter);
+        let faults = gap.faults(plan);
+        let mut ports = faults
+            .iter()
+            .filter(|(fault, _)| fault.kind == FaultKind::NewPort);
+        ports
+            .any(|(port, _)| port.at >= begins)
+            .then_some(Self::PathChallenge)
     }
 }
 
-/// Collects violations of a session.
+/// What was found of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Findings {
+    pub(super) violations: Vec<Violation>,
+    /// Defects outside of this project without which there would be more violations.
+    pub(super) known: Vec<KnownDefect>,
+}
+
+/// Returns true if the server had heard nothing of the client for the idle timeout.
+fn is_timeout(end: &SessionEnd) -> bool {
+    matches!(end, SessionEnd::Lost(why) if *why == ConnectionLost::TimedOut.to_string())
+}
+
+/// Collects the findings of a session.
 struct Check<'a> {
     plan: &'a FaultPlan,
     record: &'a SessionRecord,
-    found: Vec<Violation>,
+    gaps: Vec<Gap>,
+    found: Findings,
 }
 
 /// The invariants that do not hold of `record`.
-pub(super) fn violations(plan: &FaultPlan, record: &SessionRecord) -> Vec<Violation> {
+pub(super) fn findings(plan: &FaultPlan, record: &SessionRecord) -> Findings {
     let mut check = Check {
         plan,
         record,
-        found: Vec::new(),
+        gaps: Gap::all(record),
+        found: Findings::default(),
     };
     check.bytes();
     check.ending();
@@ -115,6 +128,7 @@ pub(super) fn violations(plan: &FaultPlan, record: &SessionRecord) -> Vec<Violat
     check.memory();
     check.progress();
     check.agreement();
+    check.found.known.dedup();
     check.found
 }
 
@@ -122,7 +136,7 @@ impl Check<'_> {
     fn expect(&mut self, holds: bool, invariant: Invariant, text: impl FnOnce() -> String) {
         if !holds {
             let text = text();
-            self.found.push(Violation { invariant, text });
+            self.found.violations.push(Violation { invariant, text });
         }
     }
 
@@ -144,11 +158,27 @@ impl Check<'_> {
         });
     }
 
+    /// Gaps at whose end the session ended, or just before: a client that was suspended takes the bytes that have waited
+    /// for it before it sees how its session has ended.
+    fn last_gaps(&self) -> impl Iterator<Item = &Gap> {
+        let last = self.record.ended.saturating_sub(LAST_BYTES);
+        self.gaps.iter().rev().take_while(move |gap| gap.until >= last)
+    }
+
     /// The session completes, or ends with an error that a fault explains.
     fn ending(&mut self) {
         let ending = self.record.ending;
-        let explained = ending == Ending::Completed || self.explains(ending);
-        self.expect(explained, Invariant::Ending, || {
+        if ending == Ending::Completed || self.last_gaps().any(|gap| self.explains(ending, gap)) {
+            return;
+        }
+        if matches!(ending, Ending::Silent | Ending::TimedOut | Ending::GivenUp) {
+            let known = self.last_gaps().find_map(|gap| KnownDefect::behind(gap, self.plan));
+            self.found.known.extend(known);
+            if known.is_some() {
+                return;
+            }
+        }
+        self.expect(false, Invariant::Ending, || {
             let error = self.record.error.as_deref().unwrap_or("no error");
             format!(
                 "no fault explains that the session ended `{}` ({error})",
@@ -157,24 +187,56 @@ impl Check<'_> {
         });
     }
 
-    /// Returns true if the faults of the plan explain that the session ended so.
-    fn explains(&self, ending: Ending) -> bool {
-        let mut faults = self.plan.faults.iter();
+    /// Returns true if the faults of `gap` explain that the session ended so.
+    fn explains(&self, ending: Ending, gap: &Gap) -> bool {
+        let within = gap.faults(self.plan);
+        let any = |explains: fn(&FaultKind) -> bool| within.iter().any(|(fault, _)| explains(&fault.kind));
+        let silenced = any(FaultKind::silences);
         match ending {
+            Ending::Left => any(|kind| *kind == FaultKind::PausedReader(None)),
+            Ending::Vanished => any(|kind| *kind == FaultKind::ClientGone),
             // Of the first connection, which is not tried again.
-            Ending::NoAnswer => faults.any(|fault| fault.at <= CONNECTS && fault.kind.explains(ending)),
-            Ending::Left | Ending::Vanished => faults.any(|fault| fault.kind.explains(ending)),
+            Ending::NoAnswer => {
+                let early = |fault: &Fault| fault.at <= CONNECTS && fault.kind.silences();
+                self.plan.faults.iter().any(early)
+            }
             Ending::GivenUp => {
-                let stays = faults.any(|fault| fault.ends().is_none());
-                let long = |(from, until): &(Duration, Duration)| {
-                    until.saturating_sub(*from) + RECOVERY >= RECONNECTS
-                };
-                stays || self.disturbances().iter().any(long)
+                let disturbed = gap.disturbed_until(self.plan).saturating_sub(gap.from);
+                silenced && disturbed + RECOVERY >= RECONNECTS
             }
             _ if self.plan.reconnects => false,
+            Ending::TimedOut | Ending::Silent => silenced,
+            Ending::Reset => {
+                // Of a connection that its server did not hear of again.
+                let unconfirmed = silenced && gap.from.is_zero() && gap.length() >= HANDSHAKE;
+                let restarted = any(|kind| matches!(kind, FaultKind::Restart { same_key: true, .. }));
+                unconfirmed || restarted || self.server_timed_out()
+            }
+            Ending::Cancelled => {
+                // An exchange is aborted if nothing of it was acknowledged for the stall timeout.
+                let stalled = !within.is_empty() && gap.length() >= self.plan.stall_timeout;
+                stalled || any(|kind| matches!(kind, FaultKind::BrokenDisk { .. }))
+            }
             Ending::Closed => self.plan.idle_limit.is_some(),
-            _ => faults.any(|fault| fault.kind.explains(ending)),
+            Ending::Completed | Ending::Stalled | Ending::Refused | Ending::Broken | Ending::Unended => false,
         }
+    }
+
+    /// Returns true if the server has heard nothing of the client for its idle timeout, as a fault explains, before
+    /// the session ended.
+    fn server_timed_out(&self) -> bool {
+        let ended = self.record.ended;
+        let connections = self.record.server.iter().flat_map(|server| &server.connections);
+        let mut timed_out = connections.filter(|it| it.at <= ended && is_timeout(&it.summary.end));
+        timed_out.any(|it| {
+            let gap = Gap {
+                from: it.at,
+                until: it.at,
+            };
+            gap.faults(self.plan)
+                .iter()
+                .any(|(fault, _)| fault.kind.silences())
+        })
     }
 
     /// No connection and no task outlives its limits.
@@ -217,15 +279,15 @@ impl Check<'_> {
 
     /// A server holds no more bytes than its windows, and one response at a time for a client that requests one.
     fn memory(&mut self) {
-        let windows = self.plan.send_window.as_u64() + self.plan.receive_window.as_u64();
-        let most = self.record.most_ahead;
-        self.expect(most <= windows + READ_AHEAD, Invariant::Memory, || {
-            let (most, windows) = (grouped(most), grouped(windows));
-            format!("the server had read {most} bytes ahead of the client, with windows of {windows} bytes")
+        let (most, bound) = (self.record.most_ahead, self.plan.memory().as_u64());
+        self.expect(most <= bound, Invariant::Memory, || {
+            let (most, bound) = (grouped(most), grouped(bound));
+            format!("the server had read {most} bytes ahead of the client, with memory for {bound} bytes")
         });
-        // The player requests one thing at a time, on one connection at a time; a lost one may not have been noticed.
+        // The player requests one thing at a time, on one connection at a time; a lost one may not have been noticed, and
+        // the acknowledgement of the last response may arrive after the next request.
         let open = self.record.open_responses.most;
-        self.expect(open <= 1 + self.connections(), Invariant::Memory, || {
+        self.expect(open <= 2 + self.connections(), Invariant::Memory, || {
             format!("{open} requests of a client that sends one at a time were open at once")
         });
     }
@@ -240,47 +302,26 @@ impl Check<'_> {
         (ended as u64).saturating_sub(1)
     }
 
-    /// Within a bound after a fault has ended, bytes arrive again or the session has ended.
+    /// After every byte the next one arrives in time, or the session ends: the faults of a gap explain its length.
     fn progress(&mut self) {
         if self.record.ending == Ending::Vanished {
             return;
         }
-        for (from, until) in self.disturbances() {
-            let bound = (until.saturating_sub(from) + RECOVERY).min(SILENCE) + self.plan.title.duration;
-            let arrivals = self.record.taken.iter().map(|(at, _)| *at);
-            let next = arrivals.chain([self.record.ended]).find(|at| *at >= until);
-            let next = next.unwrap_or(self.record.ended);
-            self.expect(next <= until + bound, Invariant::Progress, || {
-                let (until, next, bound) = (time(until), time(next), time(bound));
-                format!("after the faults that ended at {until} nothing arrived before {next}: bound {bound}")
+        for gap in self.gaps.clone() {
+            let deadline = gap.deadline(self.plan);
+            if gap.until <= deadline {
+                continue;
+            }
+            let known = KnownDefect::behind(&gap, self.plan);
+            self.found.known.extend(known);
+            self.expect(known.is_some(), Invariant::Progress, || {
+                let disturbed = time(gap.disturbed_until(self.plan));
+                let [from, until, deadline] = [gap.from, gap.until, deadline].map(time);
+                format!(
+                    "nothing arrived from {from} to {until}, with faults until {disturbed}: {deadline} would do"
+                )
             });
         }
-    }
-
-    /// Stretches of time with faults, those joined that overlap or follow within the time for recovery. A fault that
-    /// stays ends when the session must.
-    fn disturbances(&self) -> Vec<(Duration, Duration)> {
-        let mut joined: Vec<(Duration, Duration)> = vec![(Duration::ZERO, Duration::ZERO)];
-        for fault in &self.plan.faults {
-            let until = match fault.kind {
-                FaultKind::PausedReader(None) => self.plan.viewer_leaves(),
-                FaultKind::Restart { gap, same_key: false } => Some(fault.at + gap.max(UNNOTICED)),
-                _ => fault.ends(),
-            };
-            let silence = if self.plan.reconnects {
-                SILENCE + RECONNECTS
-            } else {
-                SILENCE
-            };
-            let until = until.unwrap_or(fault.at + silence);
-            match joined.last_mut() {
-                Some(last) if fault.at <= last.1 + RECOVERY + self.plan.title.duration => {
-                    last.1 = last.1.max(until);
-                }
-                _ => joined.push((fault.at, until)),
-            }
-        }
-        joined
     }
 
     /// Both ends report the same.
@@ -345,6 +386,8 @@ impl Check<'_> {
                 let has_ended = fault.ends().is_some_and(|until| until + RECOVERY < ended);
                 has_ended || fault.at > ended + RECOVERY
             });
+        // A response is aborted if nothing of it was acknowledged for the stall timeout, which its end may outrun.
+        let quiet = quiet && self.gaps.iter().all(|gap| gap.length() < self.plan.stall_timeout);
         if quiet {
             let connections = server.connections.iter().map(|it| &it.summary);
             let responses: u64 = connections.clone().map(|it| it.state.responses).sum();

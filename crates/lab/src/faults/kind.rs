@@ -1,4 +1,4 @@
-//! [`Fault`]: a fault of a plan: its time, its text, and the endings of a session that it explains.
+//! [`Fault`]: a fault of a plan: its time, its text, and what it does to a session.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,6 @@ use std::time::Duration;
 use playrate_netsim::{LinkFault, LinkFaultKind, Reordering};
 use playrate_units::{Bytes, Probability};
 
-use super::ending::Ending;
 use crate::words::{percent, time};
 
 /// Bytes of UDP payload that every path of QUIC must carry (RFC 9000 §14.1).
@@ -60,7 +59,8 @@ pub(super) enum FaultKind {
     MtuLimit(Bytes),
     NewPort,
     NewAddress,
-    /// The server crashes, and another one is started on its address after `gap`.
+    /// The server crashes, and another one is started on its address after `gap`, with the endpoint key of the one
+    /// before or with another.
     Restart {
         gap: Duration,
         same_key: bool,
@@ -148,31 +148,43 @@ impl FaultKind {
         }
     }
 
-    /// Returns true if a session with this fault that does not connect again may end so.
-    pub(super) fn explains(&self, ending: Ending) -> bool {
-        use Ending::{Cancelled, Left, NoAnswer, Refused, Reset, Silent, Stalled, TimedOut, Vanished};
+    /// Returns true if a path or a server with this fault may carry nothing.
+    pub(super) fn silences(&self) -> bool {
         match self {
-            Self::Loss(_) | Self::Corruption(_) | Self::Outage { .. } => {
-                matches!(ending, NoAnswer | TimedOut | Silent)
-            }
+            Self::Loss(_)
+            | Self::Corruption(_)
+            | Self::Outage { .. }
+            | Self::Restart { .. }
+            | Self::ServerGone
+            | Self::SlowDisk { .. }
+            | Self::ServerSuspended(_)
+            | Self::ClientSuspended(_)
+            // Before the client has heard that the handshake is confirmed, the server takes no other address for its
+            // own (RFC 9000 §9), and the client sends little that could tell it (RFC 9002 §6.2.1).
+            | Self::NewPort
+            | Self::NewAddress => true,
             // A path that carries no QUIC packet of full size.
-            Self::MtuLimit(limit) => {
-                limit.as_u64() < LEAST_PAYLOAD && matches!(ending, NoAnswer | TimedOut | Silent)
-            }
-            // quinn accepts no change of address during the handshake (RFC 9000 §9).
-            Self::NewPort | Self::NewAddress => ending == NoAnswer,
-            Self::Restart { same_key, .. } => {
-                matches!(ending, NoAnswer | TimedOut | Silent | Refused) || (*same_key && ending == Reset)
-            }
-            Self::ServerGone => matches!(ending, NoAnswer | TimedOut | Silent),
-            Self::ClientGone => ending == Vanished,
-            Self::SlowDisk { .. } | Self::ServerSuspended(_) | Self::ClientSuspended(_) => {
-                matches!(ending, NoAnswer | TimedOut | Silent)
-            }
-            Self::BrokenDisk { .. } => ending == Cancelled,
-            Self::PausedReader(None) => matches!(ending, Left),
-            Self::PausedReader(Some(_)) => matches!(ending, Cancelled | Stalled),
-            Self::Reordering(..) | Self::Duplication(_) => false,
+            Self::MtuLimit(_) => self.lasts().is_none(),
+            Self::ClientGone
+            | Self::BrokenDisk { .. }
+            | Self::PausedReader(_)
+            | Self::Reordering(..)
+            | Self::Duplication(_) => false,
+        }
+    }
+
+    /// Longest time for which it may keep an acknowledgement from its sender, so that the RTT appears to be as long.
+    pub(super) fn delays(&self) -> Duration {
+        match *self {
+            Self::Loss(Impairment { lasts, .. })
+            | Self::Corruption(Impairment { lasts, .. })
+            | Self::Outage { lasts, .. }
+            | Self::ServerSuspended(lasts)
+            | Self::ClientSuspended(lasts) => lasts,
+            Self::SlowDisk { lasts, delay } => lasts + delay,
+            // Until the client connects again, if the handshake was not confirmed.
+            Self::NewPort | Self::NewAddress => Duration::from_secs(30),
+            _ => Duration::ZERO,
         }
     }
 }

@@ -4,9 +4,11 @@
 //! the server's and the client's own libraries; `invariants` says what must hold of it. `docs/faults.md` is the page
 //! for users.
 
+mod action;
 mod campaign;
 mod draw;
 mod ending;
+mod gap;
 mod invariants;
 mod kind;
 mod media;
@@ -87,9 +89,13 @@ pub(crate) fn run(args: &FaultsArgs, stop: &AtomicBool, out: &mut impl Write) ->
     }
     let (verdicts, text) = match args.seed {
         Some(seed) => one(seed, args.json),
-        None => many(args, stop)?,
+        None => many(args, stop),
     };
     out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
+    let (done, all) = (verdicts.len() as u64, args.seeds.get());
+    if args.seed.is_none() && done < all {
+        return Err(CommandError::CampaignStopped { done, all });
+    }
     let seeds: Vec<u64> = violating(&verdicts).map(|verdict| verdict.seed).collect();
     if seeds.is_empty() {
         Ok(())
@@ -114,19 +120,15 @@ fn one(seed: u64, as_json: bool) -> (Vec<Verdict>, String) {
     (vec![verdict], text)
 }
 
-/// The sessions of all seeds: their verdicts and the table.
-fn many(args: &FaultsArgs, stop: &AtomicBool) -> Result<(Vec<Verdict>, String), CommandError> {
+/// The sessions of all seeds, or of those that were done before it was stopped: their verdicts and the table.
+fn many(args: &FaultsArgs, stop: &AtomicBool) -> (Vec<Verdict>, String) {
     let verdicts = campaign::campaign(args.from, args.seeds.get(), args.jobs, stop);
-    if (verdicts.len() as u64) < args.seeds.get() {
-        let (done, all) = (verdicts.len() as u64, args.seeds.get());
-        return Err(CommandError::CampaignStopped { done, all });
-    }
     let text = if args.json {
         format!("{:#}\n", campaign_json(args, &verdicts))
     } else {
         campaign_text(args, &verdicts)
     };
-    Ok((verdicts, text))
+    (verdicts, text)
 }
 
 fn counts(verdicts: &[Verdict]) -> Counts {
@@ -146,10 +148,11 @@ fn hash(verdicts: &[Verdict]) -> u64 {
 
 fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
     let last = args.from + (args.seeds.get() - 1);
-    let mut text = format!(
-        "Seeds {} to {last}; a session counts in the row of each of its faults.\n\n",
-        args.from
-    );
+    let mut text = format!("Seeds {} to {last}", args.from);
+    if (verdicts.len() as u64) < args.seeds.get() {
+        let _ = write!(text, ", of which {} were done", verdicts.len());
+    }
+    text.push_str("; a session counts in the row of each of its faults.\n\n");
     text.push_str(&counts(verdicts).table());
     let _ = write!(text, "\nwire hash {:016x}\n", hash(verdicts));
     for (known, seeds) in known(verdicts) {

@@ -91,7 +91,7 @@ pub(super) struct TitlePlan {
 impl TitlePlan {
     fn draw(draws: &mut Draws, link: Bitrate) -> Self {
         let in_segments = draws.chance(0.4);
-        let most = (link.as_bits_per_second() / 1_000 * 2 / 3).min(1_500);
+        let most = (link.as_bits_per_second() / 1_000 * 2 / 3).min(3_000);
         let duration = if in_segments {
             seconds(3 * draws.spread(2, 4))
         } else {
@@ -160,8 +160,9 @@ impl FaultPlan {
             seed,
             controller: controllers[draws.below(controllers.len())].clone(),
             holds_little: draws.chance(0.4),
-            send_window: Bytes::new(draws.spread(64, 4_096) << 10),
-            receive_window: Bytes::new(draws.spread(64, 2_048) << 10),
+            // Small ones, so that titles of seconds fill them.
+            send_window: Bytes::new(draws.spread(32, 1_024) << 10),
+            receive_window: Bytes::new(draws.spread(32, 1_024) << 10),
             stall_timeout: draws.time(seconds(15), seconds(60)),
             idle_limit: draws.chance(0.3).then(|| draws.time(seconds(2), seconds(30))),
             reconnects: draws.chance(0.7),
@@ -199,22 +200,30 @@ impl FaultPlan {
         }
     }
 
+    /// Most bytes that a server may have read ahead of the viewer: both windows, two chunks of 64 KiB for the response,
+    /// and the 256 KiB that may wait to be sent.
+    pub(super) fn memory(&self) -> Bytes {
+        self.send_window + self.receive_window + Bytes::new((2 * 64 + 256) << 10)
+    }
+
     /// The seed of this name for the run.
     pub(super) fn seed_of(&self, name: &str) -> Seed {
         Seed::new(self.seed).child(name)
     }
 
     /// Time after the session within which the last server must have no connection left: its idle timeout (30 s) since
-    /// its keep-alive (10 s) was the first packet without an acknowledgement (RFC 9000 §10.1), and some. A process that
-    /// was suspended takes that time for a round trip, and keeps closed connections for three probe timeouts (§10.2),
-    /// each of them up to 2.72 times as long: after six such samples (RFC 9002 §5.3).
+    /// its keep-alive (10 s) was the first packet without an acknowledgement (RFC 9000 §10.1), and some; and the
+    /// [delays](Self::probe_timeouts) of its faults.
     pub(super) fn freed_within(&self) -> Duration {
-        let suspended = self.faults.iter().map(|fault| match fault.kind {
-            FaultKind::ServerSuspended(lasts) => lasts,
-            FaultKind::SlowDisk { lasts, delay } => lasts + delay,
-            _ => Duration::ZERO,
-        });
-        seconds(45) + suspended.sum::<Duration>() * 9
+        seconds(45) + self.probe_timeouts()
+    }
+
+    /// Three probe timeouts after its faults, which a closed connection is kept for (RFC 9000 §10.2) and an idle one
+    /// has at least (§10.1): each of them is up to 2.72 times as long as the round trip that a fault makes of one,
+    /// after six samples (RFC 9002 §5.3).
+    pub(super) fn probe_timeouts(&self) -> Duration {
+        let delays = self.faults.iter().map(|fault| fault.kind.delays());
+        delays.sum::<Duration>() * 9
     }
 
     /// Time at which the viewer leaves, if a pause of the reader does not end: when the server has had the time to
@@ -364,6 +373,17 @@ mod tests {
                 "{controller}"
             );
         }
+    }
+
+    #[test]
+    fn a_sixth_of_the_titles_would_not_fit_into_the_memory_that_a_server_may_use() {
+        let plans = (0..1_000).map(FaultPlan::of);
+        let large = plans.filter(|plan| {
+            let bytes = plan.title.rate * plan.title.duration;
+            bytes > plan.memory()
+        });
+        let number = large.count();
+        assert!(number > 166, "{number} of 1000");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use video_client::dash::{BufferTargets, DashOptions, DashSession};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 use video_client::{PlayError, PlayOptions, Played, ReconnectOptions, Session};
 
+use super::action::{Action, actions};
 use super::ending::Ending;
 use super::kind::FaultKind;
 use super::media::{Comparison, Counters, Viewer, compare};
@@ -23,7 +24,8 @@ use crate::sim::{SERVER_NAME, ServedTitle, SimError, identity};
 const TICK: Duration = Duration::from_millis(250);
 /// Deadline that a server is given for its shutdown.
 pub(super) const SHUTDOWN: Duration = Duration::from_secs(5);
-/// Time that both ends have after the shutdown to end their last tasks.
+/// Time that both ends have after the shutdown to end their last tasks, besides
+/// [`FaultPlan::probe_timeouts`].
 const AFTERMATH: Duration = Duration::from_secs(5);
 /// Playout buffer of a player that holds little.
 const LITTLE: Bytes = Bytes::from_kb(100);
@@ -85,40 +87,6 @@ pub(super) struct SessionRecord {
     pub(super) tasks_left: [usize; 2],
     pub(super) events: Vec<Event>,
     pub(super) wire_hash: u64,
-}
-
-/// A change that is made at a time of the run.
-#[derive(Clone, Copy, Debug)]
-enum Action {
-    Crash,
-    Start { same_key: bool },
-    Vanish,
-    Rebind { address: bool },
-    SuspendServer(Duration),
-    SuspendClient(Duration),
-}
-
-/// The changes of a plan, in order of time.
-fn actions(plan: &FaultPlan) -> Vec<(Duration, Action)> {
-    let mut actions = Vec::new();
-    for fault in &plan.faults {
-        let at = fault.at;
-        match fault.kind {
-            FaultKind::Restart { gap, same_key } => {
-                actions.push((at, Action::Crash));
-                actions.push((at + gap, Action::Start { same_key }));
-            }
-            FaultKind::ServerGone => actions.push((at, Action::Crash)),
-            FaultKind::ClientGone => actions.push((at, Action::Vanish)),
-            FaultKind::NewPort => actions.push((at, Action::Rebind { address: false })),
-            FaultKind::NewAddress => actions.push((at, Action::Rebind { address: true })),
-            FaultKind::ServerSuspended(lasts) => actions.push((at, Action::SuspendServer(lasts))),
-            FaultKind::ClientSuspended(lasts) => actions.push((at, Action::SuspendClient(lasts))),
-            _ => {}
-        }
-    }
-    actions.sort_by_key(|(at, _)| *at);
-    actions
 }
 
 /// The times and texts of what happens, for the time line.
@@ -230,7 +198,7 @@ fn deadline(plan: &FaultPlan) -> Duration {
         .map(|fault| fault.ends().unwrap_or(fault.at))
         .max();
     let last = last.max(plan.viewer_leaves()).unwrap_or_default();
-    last + plan.title.duration * 4 + plan.freed_within() + Duration::from_secs(300)
+    last + plan.title.duration * 4 + plan.freed_within() + plan.probe_timeouts() + Duration::from_secs(300)
 }
 
 impl SessionRecord {
@@ -269,7 +237,9 @@ impl SessionRecord {
 impl Scene<'_> {
     /// Plays the title, makes the changes of the plan meanwhile, and takes both ends down.
     async fn play(&self, title: &ServedTitle, pin: Pin, viewer: Viewer) -> Result<SessionRecord, SimError> {
-        let mut server = Some(self.servers.start(0, "first")?);
+        let mut key = "first".to_owned();
+        let mut server = Some(self.servers.start(0, &key)?);
+        let mut returns = true;
         let (sender, mut receiver) = mpsc::unbounded_channel();
         self.start_client(title, pin, viewer, sender)?;
         let mut actions = actions(self.plan).into_iter().peekable();
@@ -288,20 +258,18 @@ impl Scene<'_> {
             let now = self.runtime.time().elapsed();
             while let Some((_, action)) = actions.next_if(|(at, _)| *at <= now) {
                 match action {
-                    Action::Crash => {
+                    Action::Crash { returns: again } => {
                         self.simulation.crash(self.servers.host);
                         server = None;
+                        returns &= again;
                     }
-                    Action::Start { same_key } if server.is_none() => {
+                    Action::Start { same_key } if server.is_none() && returns => {
                         starts += 1;
-                        let key = if same_key {
-                            "first".to_owned()
-                        } else {
-                            format!("other {starts}")
-                        };
+                        if !same_key {
+                            key = format!("other {starts}");
+                        }
                         server = Some(self.servers.start(starts, &key)?);
                     }
-                    Action::Start { .. } => {}
                     Action::Vanish => self.simulation.crash(self.client),
                     Action::Rebind { address } => {
                         let other = self.others.get(rebinds).filter(|_| address);
@@ -312,7 +280,11 @@ impl Scene<'_> {
                         self.log
                             .add(format!("the server sees the client at {seen_as} from now on"));
                     }
-                    Action::SuspendServer(lasts) => self.simulation.suspend(self.servers.host, lasts),
+                    Action::SuspendServer(lasts) if server.is_some() => {
+                        self.simulation.suspend(self.servers.host, lasts);
+                    }
+                    // Of a server that is not there, or has never gone.
+                    Action::Start { .. } | Action::SuspendServer(_) => {}
                     Action::SuspendClient(lasts) => self.simulation.suspend(self.client, lasts),
                 }
             }
@@ -392,8 +364,12 @@ impl Scene<'_> {
         if let Some(running) = server {
             record.server = Some(self.shut_down(running).await);
         }
-        self.runtime.sleep(AFTERMATH).await;
-        record.tasks_left = [self.servers.host, self.client].map(|host| self.simulation.tasks_on(host));
+        let tasks = || [self.servers.host, self.client].map(|host| self.simulation.tasks_on(host));
+        let until = self.runtime.time().elapsed() + AFTERMATH + self.plan.probe_timeouts();
+        while tasks() != [0; 2] && self.runtime.time().elapsed() < until {
+            self.runtime.sleep(TICK).await;
+        }
+        record.tasks_left = tasks();
         record.events = self.log.events();
         Ok(record)
     }

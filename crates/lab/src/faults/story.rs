@@ -60,11 +60,21 @@ pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
         }
         let server = match &record.server {
             None => "no server ran at the end".to_owned(),
-            Some(server) => format!(
-                "the server was without connections {:.2} s after the client's end, and shut down in {:.2} s",
-                server.freed.unwrap_or_default().as_secs_f64(),
-                server.shutdown.as_secs_f64()
-            ),
+            Some(server) => {
+                let freed = server.freed.map_or_else(
+                    || "still had a connection".to_owned(),
+                    |freed| {
+                        format!(
+                            "was without connections {:.2} s after the client's end",
+                            freed.as_secs_f64()
+                        )
+                    },
+                );
+                format!(
+                    "the server {freed}, and shut down in {:.2} s",
+                    server.shutdown.as_secs_f64()
+                )
+            }
         };
         let _ = write!(text, "\n{}", wrapped("", &server, WIDTH));
         let ahead = format!(

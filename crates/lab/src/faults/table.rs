@@ -12,6 +12,8 @@ use crate::words::grouped;
 
 /// Label of sessions without any fault.
 const NONE: &str = "no fault";
+/// Width of a table in columns.
+const WIDTH: usize = 80;
 /// Label of the last row of the table.
 const ALL: &str = "all sessions";
 
@@ -56,51 +58,69 @@ impl Counts {
         names.filter_map(|name| Some((name, self.rows.get(name)?)))
     }
 
-    /// The table; a column for each ending that occurs.
+    /// The table; a column for each ending that occurs, the rarest of them in one if they would not fit.
     pub(super) fn table(&self) -> String {
-        let endings: Vec<Ending> = Ending::ALL
+        let total = |ending: &Ending| {
+            let all = self.rows.get(ALL);
+            all.and_then(|row| row.endings.get(ending)).copied().unwrap_or(0)
+        };
+        let mut shown: Vec<Ending> = Ending::ALL
             .into_iter()
-            .filter(|ending| {
-                self.rows
-                    .get(ALL)
-                    .is_some_and(|row| row.endings.contains_key(ending))
-            })
+            .filter(|ending| total(ending) > 0)
             .collect();
-        let mut head = vec!["sessions".to_owned()];
-        head.extend(endings.iter().map(|ending| ending.name().to_owned()));
-        head.push("violating".to_owned());
-        // Headings are two lines high, so that ten columns fit.
-        let split: Vec<(String, String)> = head.iter().map(|name| two_lines(name)).collect();
-        let widths: Vec<usize> = split
-            .iter()
-            .map(|(one, two)| one.len().max(two.len()).max(4) + 1)
-            .collect();
-        let mut text = String::new();
-        for line in 0..2 {
-            let _ = write!(text, "{:<16}", "");
-            for ((one, two), width) in split.iter().zip(&widths) {
-                let part = if line == 0 { one } else { two };
-                let _ = write!(text, "{part:>width$}");
-            }
-            text.push('\n');
+        let mut columns = self.columns(&shown, false);
+        while width(&columns) > WIDTH && !shown.is_empty() {
+            let rarest = shown.iter().copied().min_by_key(total);
+            shown.retain(|ending| Some(*ending) != rarest);
+            columns = self.columns(&shown, true);
         }
-        for (name, row) in self.rows() {
-            let _ = write!(text, "{name:<16}");
-            let counts = endings
+        let lines = columns.iter().map(Vec::len).max().unwrap_or(0);
+        let mut text = String::new();
+        for line in 0..lines {
+            let mut cells = columns
                 .iter()
-                .map(|ending| row.endings.get(ending).copied().unwrap_or(0));
-            let counts = [row.sessions].into_iter().chain(counts).chain([row.violating]);
-            for (count, width) in counts.zip(&widths) {
-                let shown = if count == 0 {
-                    "–".to_owned()
-                } else {
-                    grouped(count)
-                };
-                let _ = write!(text, "{shown:>width$}");
+                .filter_map(|column| Some((column.get(line)?, cells_width(column))));
+            if let Some((label, width)) = cells.next() {
+                let _ = write!(text, "{label:<width$}");
+            }
+            for (cell, width) in cells {
+                let _ = write!(text, " {cell:>width$}");
             }
             text.push('\n');
         }
         text
+    }
+
+    /// Columns of the table from their headings, two lines high, to their last cells: names, sessions, `shown` endings,
+    /// all `others` together, and violating sessions.
+    fn columns(&self, shown: &[Ending], others: bool) -> Vec<Vec<String>> {
+        let column = |heading: &str, count: &dyn Fn(&Row) -> u64| {
+            let counts = self.rows().map(|(_, row)| match count(row) {
+                0 => "–".to_owned(),
+                count => grouped(count),
+            });
+            two_lines(heading).into_iter().chain(counts).collect()
+        };
+        let names = self.rows().map(|(name, _)| name.to_owned());
+        let mut columns = vec![[String::new(), String::new()].into_iter().chain(names).collect()];
+        columns.push(column("sessions", &|row| row.sessions));
+        for ending in shown {
+            columns.push(column(ending.name(), &|row| {
+                row.endings.get(ending).copied().unwrap_or(0)
+            }));
+        }
+        if others {
+            let rest = |row: &Row| {
+                row.endings
+                    .iter()
+                    .filter(|(ending, _)| !shown.contains(ending))
+                    .map(|(_, count)| count)
+                    .sum()
+            };
+            columns.push(column("other", &rest));
+        }
+        columns.push(column("violating", &|row| row.violating));
+        columns
     }
 
     pub(super) fn json(&self) -> Value {
@@ -116,14 +136,79 @@ impl Counts {
     }
 }
 
+/// Width of a table of these columns, with a space between two of them.
+fn width(columns: &[Vec<String>]) -> usize {
+    columns
+        .iter()
+        .map(|column| cells_width(column) + 1)
+        .sum::<usize>()
+        .saturating_sub(1)
+}
+
+/// Width of a column's widest cell.
+fn cells_width(column: &[String]) -> usize {
+    column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
+}
+
 /// A heading in two lines: at its space, or cut with a hyphen if it is long.
-fn two_lines(name: &str) -> (String, String) {
+fn two_lines(name: &str) -> [String; 2] {
     match (name.split_once(' '), name.len()) {
-        (Some((one, two)), _) => (one.to_owned(), two.to_owned()),
+        (Some((one, two)), _) => [one.to_owned(), two.to_owned()],
         (None, 7..) => {
             let (one, two) = name.split_at(name.len().div_ceil(2));
-            (format!("{one}-"), two.to_owned())
+            [format!("{one}-"), two.to_owned()]
         }
-        (None, _) => (String::new(), name.to_owned()),
+        (None, _) => [String::new(), name.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(ending: Ending) -> Verdict {
+        Verdict {
+            seed: 1,
+            faults: FaultKind::NAMES.to_vec(),
+            ending,
+            violations: Vec::new(),
+            known: Vec::new(),
+            wire_hash: 0,
+        }
+    }
+
+    #[test]
+    fn a_table_of_every_ending_and_large_counts_fits_and_loses_no_session() {
+        let mut counts = Counts::default();
+        for ending in Ending::ALL {
+            counts.add(&verdict(ending));
+        }
+        for row in counts.rows.values_mut() {
+            row.sessions += 123_456;
+            for ending in [Ending::Completed, Ending::GivenUp, Ending::Silent] {
+                *row.endings.get_mut(&ending).unwrap() += 41_152;
+            }
+        }
+        let table = counts.table();
+        assert!(table.lines().all(|line| line.chars().count() <= WIDTH), "{table}");
+        for row in table.lines().skip(2) {
+            let cells: Vec<u64> = row[16..]
+                .split_whitespace()
+                .map(|cell| cell.replace(',', "").parse().unwrap_or(0))
+                .collect();
+            let (sessions, endings) = (cells[0], &cells[1..cells.len() - 1]);
+            assert_eq!(endings.iter().sum::<u64>(), sessions, "{table}");
+        }
+        let common = table.lines().nth(1).unwrap();
+        assert!(common.contains("up") && common.contains("other"), "{table}");
+    }
+
+    #[test]
+    fn a_table_of_few_endings_names_all_of_them() {
+        let mut counts = Counts::default();
+        counts.add(&verdict(Ending::Completed));
+        counts.add(&verdict(Ending::Reset));
+        let table = counts.table();
+        assert!(table.contains("reset") && !table.contains("other"), "{table}");
     }
 }

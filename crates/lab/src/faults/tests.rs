@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use playrate_units::Probability;
+use playrate_units::{Bytes, Probability};
 
 use super::campaign::{campaign, judge};
 use super::ending::Ending;
-use super::invariants::{Invariant, violations};
+use super::invariants::{Invariant, findings};
+use super::kind::{Fault, FaultKind, Ways};
 use super::media::compare;
 use super::run::SessionRecord;
 use super::*;
@@ -68,8 +69,9 @@ fn a_record_is_held_to_every_invariant() {
     let found = |change: Change| {
         let mut changed = record.clone();
         change(&mut changed);
-        let found = violations(&plan, &changed);
+        let found = findings(&plan, &changed);
         found
+            .violations
             .into_iter()
             .map(|violation| violation.invariant)
             .collect::<Vec<_>>()
@@ -103,6 +105,105 @@ fn a_record_is_held_to_every_invariant() {
         assert!(found(change).contains(&invariant), "{}", invariant.name());
     }
     assert_eq!(found(|_| {}), []);
+}
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The invariants that do not hold, and the known defects, of a session of a title of 2 s with `faults`, whose viewer
+/// took a byte at the start and one at each of `arrivals`, and which then ended so.
+fn judged(
+    faults: &[(Duration, FaultKind)],
+    arrivals: &[u64],
+    (ended, ending): (u64, Ending),
+) -> (Vec<Invariant>, Vec<KnownDefect>) {
+    let (mut plan, mut record) = undisturbed();
+    plan.title.duration = secs(2);
+    plan.stall_timeout = secs(40);
+    plan.idle_limit = None;
+    plan.reconnects = ending == Ending::GivenUp;
+    let faults = faults.iter().map(|(at, kind)| Fault { at: *at, kind: *kind });
+    plan.faults = faults.collect();
+    let arrivals = [0].into_iter().chain(arrivals.iter().copied());
+    record.taken = arrivals
+        .map(|at| (secs(at), bytes::Bytes::from_static(b".")))
+        .collect();
+    (record.ended, record.ending) = (secs(ended), ending);
+    let found = findings(&plan, &record);
+    let broken = found.violations.into_iter().map(|violation| violation.invariant);
+    (broken.collect(), found.known)
+}
+
+fn outage(at: u64, lasts: u64) -> (Duration, FaultKind) {
+    let (ways, lasts) = (Ways::Both, secs(lasts));
+    (secs(at), FaultKind::Outage { ways, lasts })
+}
+
+#[test]
+fn only_faults_at_the_time_of_an_end_explain_it() {
+    let silent = (50, Ending::Silent);
+    assert_eq!(judged(&[outage(19, 20)], &[10, 19], silent).0, []);
+    let long_before = judged(&[outage(1, 1)], &[10, 20], silent).0;
+    assert_eq!(long_before, [Invariant::Ending, Invariant::Progress]);
+    let never = judged(&[], &[10, 20], silent).0;
+    assert_eq!(never, [Invariant::Ending, Invariant::Progress]);
+    // A broken disk and a full stall timeout without a byte explain an aborted exchange; an outage of seconds does not.
+    let disk = (secs(19), FaultKind::BrokenDisk { lasts: secs(2) });
+    assert_eq!(judged(&[disk], &[10, 20], (21, Ending::Cancelled)).0, []);
+    let short = judged(&[outage(19, 2)], &[10, 19], (25, Ending::Cancelled)).0;
+    assert_eq!(short, [Invariant::Ending]);
+    assert_eq!(
+        judged(&[outage(19, 30)], &[10, 19], (60, Ending::Cancelled)).0,
+        []
+    );
+}
+
+#[test]
+fn a_client_gives_up_only_after_a_minute_of_faults() {
+    let given_up = (85, Ending::GivenUp);
+    assert_eq!(judged(&[outage(20, 50)], &[10, 20], given_up).0, []);
+    let short = judged(&[outage(20, 30)], &[10, 20], given_up).0;
+    assert_eq!(short, [Invariant::Ending]);
+    // A viewer whose reader pauses for ever has bytes that wait for it.
+    let paused = (secs(20), FaultKind::PausedReader(None));
+    assert!(
+        judged(&[paused], &[10, 20], given_up)
+            .0
+            .contains(&Invariant::Ending)
+    );
+}
+
+#[test]
+fn every_gap_is_held_to_the_faults_within_it_and_not_only_the_last() {
+    let between = judged(&[outage(100, 5)], &[10, 60, 100, 110], (112, Ending::Completed)).0;
+    assert!(between.contains(&Invariant::Progress), "{between:?}");
+    let without = judged(
+        &[outage(100, 5)],
+        &[10, 25, 40, 57, 74, 90, 100, 110],
+        (112, Ending::Completed),
+    )
+    .0;
+    assert!(!without.contains(&Invariant::Progress), "{without:?}");
+}
+
+#[test]
+fn the_known_defect_needs_a_port_that_is_new_in_the_gap_and_a_smaller_mtu_before_it() {
+    let port = |at| (secs(at), FaultKind::NewPort);
+    let mtu = |at| (secs(at), FaultKind::MtuLimit(Bytes::new(1_300)));
+    let silent = (60, Ending::Silent);
+    let known = vec![KnownDefect::PathChallenge];
+    assert_eq!(judged(&[mtu(19), port(21)], &[10, 20], silent), (vec![], known));
+    for faults in [[port(5), mtu(19)], [mtu(5), port(1)]] {
+        let (broken, known) = judged(&faults, &[10, 20], silent);
+        assert!(
+            known.is_empty() && broken.contains(&Invariant::Progress),
+            "{faults:?}: {broken:?}"
+        );
+    }
+    // It explains silence, nothing else.
+    let (broken, _) = judged(&[mtu(19), port(21)], &[10, 20], (60, Ending::Broken));
+    assert!(broken.contains(&Invariant::Ending));
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! [`Action`]: what a plan does to hosts and processes, besides the faults of links and disks.
+
+use std::time::Duration;
+
+use super::kind::FaultKind;
+use super::plan::FaultPlan;
+
+/// A change that is made at a time of the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    /// The server crashes; one that does not return is not started again.
+    Crash {
+        returns: bool,
+    },
+    Start {
+        same_key: bool,
+    },
+    Vanish,
+    Rebind {
+        address: bool,
+    },
+    SuspendServer(Duration),
+    SuspendClient(Duration),
+}
+
+/// The changes of a plan, in order of time.
+pub(super) fn actions(plan: &FaultPlan) -> Vec<(Duration, Action)> {
+    let mut actions = Vec::new();
+    for fault in &plan.faults {
+        let at = fault.at;
+        match fault.kind {
+            FaultKind::Restart { gap, same_key } => {
+                actions.push((at, Action::Crash { returns: true }));
+                actions.push((at + gap, Action::Start { same_key }));
+            }
+            FaultKind::ServerGone => actions.push((at, Action::Crash { returns: false })),
+            FaultKind::ClientGone => actions.push((at, Action::Vanish)),
+            FaultKind::NewPort => actions.push((at, Action::Rebind { address: false })),
+            FaultKind::NewAddress => actions.push((at, Action::Rebind { address: true })),
+            FaultKind::ServerSuspended(lasts) => actions.push((at, Action::SuspendServer(lasts))),
+            FaultKind::ClientSuspended(lasts) => actions.push((at, Action::SuspendClient(lasts))),
+            _ => {}
+        }
+    }
+    actions.sort_by_key(|(at, _)| *at);
+    actions
+}
