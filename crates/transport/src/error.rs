@@ -235,7 +235,7 @@ pub enum ExchangeError {
         /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
         code: u64,
     },
-    /// The peer neither acknowledged nor answered anything for too long.
+    /// The peer neither answered nor acknowledged anything but keep-alives for too long.
     #[error("no progress by the peer for {}", playrate_units::duration::display(*.waited))]
     Stalled {
         /// Length of the time without progress.

@@ -76,8 +76,10 @@ pub struct ServerOptions {
     pub transport: TransportOptions,
     /// Longest time that a handshake, and then a request, may take to arrive.
     pub request_timeout: Duration,
-    /// Longest time without any acknowledgement from a client to which something is being sent, before its exchange is
-    /// reset. A paused player acknowledges nothing, so this is also the longest pause with a response open.
+    /// Time in which a client has to acknowledge something of the connection's responses, or else an exchange that
+    /// waits for it is reset. It is looked at once in each such time, so a stall may last twice as long. A player that
+    /// reads nothing acknowledges only keep-alives, which do not count, so this is also the longest pause with a
+    /// response open; and the time in which a client has to renew its windows.
     pub stall_timeout: Duration,
     /// Longest time for which a connection may have no exchange in progress; its client is then informed (GOAWAY) and
     /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that

@@ -20,6 +20,9 @@ use crate::time;
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
 type RequestStream = h3::server::RequestStream<quic::BidiStream, Bytes>;
 
+/// Most bytes of a packet with a PING and nothing else but an ACK of 64 ranges.
+const KEEP_ALIVE: u64 = 512;
+
 /// State that a session shares with its exchanges.
 #[derive(Clone)]
 pub(super) struct SessionContext {
@@ -43,29 +46,28 @@ impl SessionContext {
         }
     }
 
-    /// STREAM frames sent and bytes acknowledged on this connection.
-    fn progress(&self) -> (u64, u64) {
+    /// Bytes that the client has acknowledged on this connection, without keep-alives, which a client that reads
+    /// nothing acknowledges too.
+    fn delivered(&self) -> u64 {
         let latest = self.control.monitor().latest();
-        let delivered = latest.map_or(0, |sample| sample.delivered.as_u64());
-        (self.quinn.stats().frame_tx.stream, delivered)
+        let bytes = latest.map_or(0, |sample| sample.delivered.as_u64());
+        bytes.saturating_sub(self.quinn.stats().frame_tx.ping.saturating_mul(KEEP_ALIVE))
     }
 
-    /// Waits for `future` for as long as STREAM frames leave and the client acknowledges packets. Neither is enough by
-    /// itself: a client that reads nothing acknowledges keep-alives, and to one that is gone the same bytes are sent
-    /// again and again.
+    /// Waits for `future` for as long as the client acknowledges more than keep-alives.
     async fn unless_stalled<F: Future>(&self, future: F) -> Result<F::Output, ExchangeError> {
         let limit = self.shared.options.stall_timeout;
         let mut future = pin!(future);
-        let mut before = self.progress();
+        let mut before = self.delivered();
         loop {
             if let Ok(output) = time::timeout(&*self.shared.runtime, limit, future.as_mut()).await {
                 return Ok(output);
             }
-            let now = self.progress();
-            if now.0 == before.0 || now.1 == before.1 {
+            let delivered = self.delivered();
+            if delivered <= before {
                 return Err(ExchangeError::Stalled { waited: limit });
             }
-            before = now;
+            before = delivered;
         }
     }
 }

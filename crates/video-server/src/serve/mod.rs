@@ -12,9 +12,10 @@
 //! 100 of them, each with a response of 1.9 MB open behind 60 Mbit/s in all, were measured to cost 0.5 MB of
 //! resident memory each. `docs/flow-control.md` shows all mechanisms between a file and the socket.
 //!
-//! A client's mistake ends its exchange or its connection, never the server. A client that stops
-//! acknowledging is closed after `stall_timeout` of [`ServerOptions`](playrate_transport::ServerOptions), one
-//! without requests after `idle_limit`, a silent one after the idle timeout.
+//! A client's mistake ends its exchange or its connection, never the server. The response to a
+//! client that acknowledges nothing of it is reset after `stall_timeout` of
+//! [`ServerOptions`](playrate_transport::ServerOptions), a connection without requests is closed after
+//! `idle_limit`, a silent one after the idle timeout.
 
 mod active;
 mod ahead;
