@@ -14,7 +14,7 @@ pub(super) enum Ending {
     Vanished,
     /// No connection was made in time, by the measure of either side.
     NoAnswer,
-    /// The connection heard nothing for the idle timeout.
+    /// The connection received nothing for the idle timeout.
     TimedOut,
     /// The server had lost the connection's state.
     Reset,
@@ -84,9 +84,7 @@ impl Ending {
             Err(PlayError::GivenUp { .. }) => Self::GivenUp,
             Err(PlayError::Status { .. }) => Self::Refused,
             Err(PlayError::Connect(error)) => match error {
-                ConnectError::NoAnswer { .. } | ConnectError::Lost(ConnectionLost::ClosedInHandshake) => {
-                    Self::NoAnswer
-                }
+                ConnectError::NoAnswer { .. } => Self::NoAnswer,
                 ConnectError::Lost(lost) => Self::of_lost(lost),
                 _ => Self::Refused,
             },
@@ -105,6 +103,7 @@ impl Ending {
         match lost {
             ConnectionLost::TimedOut => Self::TimedOut,
             ConnectionLost::Reset => Self::Reset,
+            ConnectionLost::ClosedInHandshake => Self::NoAnswer,
             lost if lost.is_orderly() => Self::Closed,
             ConnectionLost::RefusedByPeer
             | ConnectionLost::Refused { .. }

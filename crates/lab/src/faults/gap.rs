@@ -18,8 +18,8 @@ pub(super) const RECONNECTS: Duration = Duration::from_secs(60);
 /// Time after which a client has noticed that its server is another one with another endpoint key: the idle timeout of
 /// 30 s since its keep-alive.
 const UNNOTICED: Duration = Duration::from_secs(40);
-/// Time for which a client sends nothing that tells the server its new address, before the handshake is confirmed: its
-/// keep-alive follows 10 s after a probe, and probes come in doubling intervals.
+/// Longest time until a client whose handshake is not confirmed sends a packet from its new address that its server
+/// accepts: its keep-alive follows 10 s after a probe, and probes come in doubling intervals.
 const UNCONFIRMED: Duration = Duration::from_secs(20);
 
 /// A stretch of a session in which its viewer took no byte.
@@ -49,64 +49,88 @@ impl Gap {
         self.until.saturating_sub(self.from)
     }
 
-    /// Faults that begin before it ends, and that last, with the time for recovery, until it begins; with the times of
-    /// their ends.
+    /// Faults that may keep bytes from arriving in it, as they begin before it ends and may be felt when it begins; with
+    /// the times of their ends.
     pub(super) fn faults<'a>(&self, plan: &'a FaultPlan) -> Vec<(&'a Fault, Duration)> {
         let slack = slack(plan);
-        let of = |fault: &'a Fault| (fault, self.end_of(fault, plan));
+        let disturbs = |fault: &&Fault| {
+            let by_itself = matches!(
+                fault.kind,
+                FaultKind::PausedReader(_) | FaultKind::BrokenDisk { .. }
+            );
+            by_itself || plan.silences(fault)
+        };
         let within =
             |(fault, ends): &(&Fault, Duration)| fault.at <= self.until && *ends + slack >= self.from;
-        plan.faults.iter().map(of).filter(within).collect()
+        let faults = plan.faults.iter().filter(disturbs);
+        faults
+            .map(|fault| (fault, end_of(fault, plan)))
+            .filter(within)
+            .collect()
     }
 
-    /// Time until which faults keep bytes from arriving, one after the other without time for recovery between them.
-    pub(super) fn disturbed_until(&self, plan: &FaultPlan) -> Duration {
-        let slack = slack(plan);
-        self.faults(plan)
-            .into_iter()
-            .fold(self.from, |until, (fault, ends)| {
-                if fault.at <= until + slack {
-                    until.max(ends)
-                } else {
-                    until
-                }
-            })
-    }
-
-    /// Time by which bytes have to arrive again, or the session to end: in the time for recovery and the length of the
-    /// faults since they have ended, and in that which the player may wait for its buffer.
-    pub(super) fn deadline(&self, plan: &FaultPlan) -> Duration {
-        let disturbed = self.disturbed_until(plan);
-        let recovery = (disturbed.saturating_sub(self.from) + RECOVERY).min(SILENCE);
-        disturbed + recovery + plan.title.duration
-    }
-
-    /// Time at which `fault` has ended. One that stays ends when the session must.
-    fn end_of(&self, fault: &Fault, plan: &FaultPlan) -> Duration {
-        let silence = SILENCE
-            + if plan.reconnects {
-                RECONNECTS
-            } else {
-                Duration::ZERO
-            };
-        let ends = match fault.kind {
-            FaultKind::PausedReader(None) => plan.viewer_leaves(),
-            FaultKind::Restart { gap, same_key: false } => Some(fault.at + gap.max(UNNOTICED)),
-            FaultKind::NewPort | FaultKind::NewAddress if self.may_begin_a_connection(fault, plan) => {
-                Some(fault.at + UNCONFIRMED)
-            }
-            _ => fault.ends(),
+    /// The faults from its beginning on, as long as no time for recovery lies between them.
+    pub(super) fn disturbance(&self, plan: &FaultPlan) -> Disturbance {
+        let mut found = Disturbance {
+            until: self.from,
+            length: Duration::ZERO,
+            stays: false,
         };
-        ends.unwrap_or(fault.at + silence)
+        for (fault, ends) in self.faults(plan) {
+            if fault.at <= found.until + slack(plan) {
+                found.length += ends.saturating_sub(found.until.max(fault.at));
+                found.until = found.until.max(ends);
+                found.stays |= fault.ends().is_none();
+            }
+        }
+        found
     }
 
-    /// Returns true if the client may have been connecting when `fault` began: before the first byte of all, and after
-    /// another fault that kept bytes from arriving.
-    fn may_begin_a_connection(&self, fault: &Fault, plan: &FaultPlan) -> bool {
-        let silences = |other: &&Fault| other.at < fault.at && other.kind.silences();
-        let mut before = plan.faults.iter().filter(silences);
-        self.from.is_zero() || before.any(|other| other.at + slack(plan) >= self.from)
+    /// Latest time at which the next byte may arrive, or the session end: the [deadline](Disturbance::deadline) of its
+    /// faults, and the time that a player may wait before its next request.
+    pub(super) fn deadline(&self, plan: &FaultPlan) -> Duration {
+        self.disturbance(plan).deadline() + plan.title.duration
     }
+}
+
+/// Faults that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Disturbance {
+    /// End of the last of them; the gap's beginning without any.
+    pub(super) until: Duration,
+    /// Time within the gap in which there is at least one.
+    pub(super) length: Duration,
+    /// True if one of them stays to the end.
+    pub(super) stays: bool,
+}
+
+impl Disturbance {
+    /// Latest time at which the session has recovered: as long after the faults as they lasted, at most 65 s, and 15 s
+    /// more. One that stays ends when the session must have ended.
+    pub(super) fn deadline(&self) -> Duration {
+        if self.stays {
+            self.until
+        } else {
+            self.until + (self.length + RECOVERY).min(SILENCE)
+        }
+    }
+}
+
+/// Time at which `fault` has ended. One that stays ends when the session must.
+fn end_of(fault: &Fault, plan: &FaultPlan) -> Duration {
+    let silence = SILENCE
+        + if plan.reconnects {
+            RECONNECTS
+        } else {
+            Duration::ZERO
+        };
+    let ends = match fault.kind {
+        FaultKind::PausedReader(None) => plan.viewer_leaves(),
+        FaultKind::Restart { gap, same_key: false } => Some(fault.at + gap.max(UNNOTICED)),
+        FaultKind::NewPort | FaultKind::NewAddress => Some(fault.at + UNCONFIRMED),
+        _ => fault.ends(),
+    };
+    ends.unwrap_or(fault.at + silence)
 }
 
 /// Time in which a fault that has ended may still be felt.
@@ -146,34 +170,55 @@ mod tests {
             from: secs(from),
             until: secs(until),
         };
+        let until = |from, until| gap(from, until).disturbance(&plan).until;
         // The first has ended long before, and the last begins after it.
-        assert_eq!(gap(60, 90).disturbed_until(&plan), secs(60));
+        assert_eq!(until(60, 90), secs(60));
         assert_eq!(gap(60, 90).deadline(&plan), secs(60 + 15 + 5));
-        assert_eq!(gap(9, 50).disturbed_until(&plan), secs(36));
-        assert_eq!(gap(9, 50).deadline(&plan), secs(36 + 27 + 15 + 5));
+        assert_eq!(until(9, 50), secs(36));
+        assert_eq!(gap(9, 50).deadline(&plan), secs(36 + (4 + 6) + 15 + 5));
         // 64 s lie between the second and the third.
-        assert_eq!(gap(9, 200).disturbed_until(&plan), secs(36));
-        assert_eq!(gap(99, 200).disturbed_until(&plan), secs(101));
+        assert_eq!(until(9, 200), secs(36));
+        assert_eq!(until(99, 200), secs(101));
         assert_eq!(gap(33, 40).faults(&plan).len(), 2);
     }
 
     #[test]
-    fn a_new_port_keeps_bytes_from_arriving_only_before_a_connection_is_confirmed() {
-        let mut plan = outages(&[(10, 4)]);
+    fn faults_that_delay_nothing_give_no_time() {
+        let mut plan = outages(&[]);
         plan.faults.push(Fault {
-            at: secs(12),
+            at: secs(1),
             kind: FaultKind::NewPort,
         });
-        let until = |plan: &FaultPlan, from| {
-            let gap = Gap {
-                from: secs(from),
-                until: secs(60),
-            };
-            gap.disturbed_until(plan)
+        plan.path.rtt = Duration::from_millis(10);
+        let deadline = |plan: &FaultPlan, from| {
+            let (from, until) = (secs(from), secs(60));
+            Gap { from, until }.deadline(plan)
         };
-        assert_eq!(until(&plan, 9), secs(32));
-        plan.faults.remove(0);
-        assert_eq!(until(&plan, 9), secs(12));
-        assert_eq!(until(&plan, 0), secs(32));
+        // While the client connects, and later.
+        assert_eq!(deadline(&plan, 0), secs(21 + 20 + 15 + 5));
+        plan.faults[0].at = secs(2);
+        assert_eq!(deadline(&plan, 0), secs(15 + 5));
+        // An outage may make it connect again.
+        plan.faults.insert(0, outage(1, 0));
+        assert_eq!(deadline(&plan, 0), secs(22 + 20 + 15 + 5));
+        plan.faults = vec![outage(16, 1)];
+        // Time without faults is none of theirs.
+        assert_eq!(deadline(&plan, 0), secs(17 + 1 + 15 + 5));
+    }
+
+    #[test]
+    fn after_a_fault_that_stays_a_session_has_only_the_time_in_which_it_must_end() {
+        let mut plan = outages(&[]);
+        plan.faults.push(Fault {
+            at: secs(10),
+            kind: FaultKind::ServerGone,
+        });
+        let gap = Gap {
+            from: secs(9),
+            until: secs(60),
+        };
+        assert_eq!(gap.deadline(&plan), secs(10 + 65 + 5));
+        plan.reconnects = true;
+        assert_eq!(gap.deadline(&plan), secs(10 + 65 + 60 + 5));
     }
 }

@@ -159,8 +159,7 @@ impl FaultKind {
             | Self::SlowDisk { .. }
             | Self::ServerSuspended(_)
             | Self::ClientSuspended(_)
-            // Before the client has heard that the handshake is confirmed, the server takes no other address for its
-            // own (RFC 9000 §9), and the client sends little that could tell it (RFC 9002 §6.2.1).
+            // While a client connects: [`FaultPlan::may_be_connecting`](super::plan::FaultPlan::may_be_connecting).
             | Self::NewPort
             | Self::NewAddress => true,
             // A path that carries no QUIC packet of full size.
@@ -170,21 +169,6 @@ impl FaultKind {
             | Self::PausedReader(_)
             | Self::Reordering(..)
             | Self::Duplication(_) => false,
-        }
-    }
-
-    /// Longest time for which it may keep an acknowledgement from its sender, so that the RTT appears to be as long.
-    pub(super) fn delays(&self) -> Duration {
-        match *self {
-            Self::Loss(Impairment { lasts, .. })
-            | Self::Corruption(Impairment { lasts, .. })
-            | Self::Outage { lasts, .. }
-            | Self::ServerSuspended(lasts)
-            | Self::ClientSuspended(lasts) => lasts,
-            Self::SlowDisk { lasts, delay } => lasts + delay,
-            // Until the client connects again, if the handshake was not confirmed.
-            Self::NewPort | Self::NewAddress => Duration::from_secs(30),
-            _ => Duration::ZERO,
         }
     }
 }

@@ -11,6 +11,7 @@ use playrate_netsim::VirtualRuntime;
 use video_client::Sink;
 
 use super::kind::{Fault, FaultKind};
+use super::plan::FaultPlan;
 use crate::sim::ServedTitle;
 
 /// Counters of the bytes of one session. Clones share them.
@@ -20,7 +21,9 @@ pub(super) struct Counters(Arc<CounterValues>);
 #[derive(Debug, Default)]
 struct CounterValues {
     read: AtomicU64,
+    /// Since the present server began.
     taken: AtomicU64,
+    all_taken: AtomicU64,
     ahead: AtomicU64,
 }
 
@@ -41,10 +44,19 @@ impl Counters {
         self.0.taken.store(0, Relaxed);
     }
 
-    fn add_read(&self, bytes: usize) {
+    /// Counts `bytes` that were read; `end` is their end in a title that is read in one piece.
+    fn add_read(&self, bytes: usize, end: Option<u64>) {
         let read = self.0.read.fetch_add(bytes as u64, Relaxed) + bytes as u64;
-        let ahead = read.saturating_sub(self.0.taken.load(Relaxed));
+        let ahead = match end {
+            Some(end) => end.saturating_sub(self.0.all_taken.load(Relaxed)),
+            None => read.saturating_sub(self.0.taken.load(Relaxed)),
+        };
         self.0.ahead.fetch_max(ahead, Relaxed);
+    }
+
+    fn add_taken(&self, bytes: usize) {
+        self.0.taken.fetch_add(bytes as u64, Relaxed);
+        self.0.all_taken.fetch_add(bytes as u64, Relaxed);
     }
 }
 
@@ -66,6 +78,7 @@ pub(super) struct FaultyDisk {
     source: Arc<dyn MediaSource>,
     /// Number of the resource among those of its title.
     number: usize,
+    in_segments: bool,
     faults: Vec<Fault>,
     server: Arc<VirtualRuntime>,
     counters: Counters,
@@ -74,14 +87,15 @@ pub(super) struct FaultyDisk {
 impl FaultyDisk {
     pub(super) fn new(
         (number, source): (usize, Arc<dyn MediaSource>),
-        faults: &[Fault],
+        plan: &FaultPlan,
         server: Arc<VirtualRuntime>,
         counters: Counters,
     ) -> Self {
         Self {
             source,
             number,
-            faults: faults.to_vec(),
+            in_segments: plan.title.in_segments,
+            faults: plan.faults.clone(),
             server,
             counters,
         }
@@ -107,7 +121,8 @@ impl MediaSource for FaultyDisk {
             }
         }
         let bytes = payload(self.source.read_at(offset, max)?, self.number);
-        self.counters.add_read(bytes.len());
+        let end = (!self.in_segments).then_some(offset + bytes.len() as u64);
+        self.counters.add_read(bytes.len(), end);
         Ok(bytes)
     }
 
@@ -154,7 +169,7 @@ impl Viewer {
 impl Sink for Viewer {
     async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
         let now = self.runtime.time().elapsed();
-        self.counters.0.taken.fetch_add(bytes.len() as u64, Relaxed);
+        self.counters.add_taken(bytes.len());
         self.taken
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

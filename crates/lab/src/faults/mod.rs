@@ -162,7 +162,7 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
     }
     let number = violating(verdicts).count();
     if number == 0 {
-        text.push_str("Every invariant holds in every session.\n");
+        text.push_str("Every invariant holds in each of them.\n");
         return text;
     }
     text.push_str("\nInvariants that do not hold:\n");
@@ -199,6 +199,7 @@ fn campaign_json(args: &FaultsArgs, verdicts: &[Verdict]) -> serde_json::Value {
     json!({
         "from": args.from,
         "seeds": args.seeds.get(),
+        "done": verdicts.len(),
         "faults": counts(verdicts).json(),
         "wire_hash": format!("{:016x}", hash(verdicts)),
         "known": known,

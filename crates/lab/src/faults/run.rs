@@ -74,6 +74,8 @@ pub(super) struct SessionRecord {
     pub(super) ended: Duration,
     /// Bytes that the client's report says were received; `None` if it has none.
     pub(super) reported: Option<u64>,
+    /// Times at which the client lost a connection or gave up on a response, as its report says.
+    pub(super) interruptions: Vec<Duration>,
     /// Segments that the client's report says were fetched.
     pub(super) segments: Option<usize>,
     pub(super) comparison: Comparison,
@@ -198,7 +200,7 @@ fn deadline(plan: &FaultPlan) -> Duration {
         .map(|fault| fault.ends().unwrap_or(fault.at))
         .max();
     let last = last.max(plan.viewer_leaves()).unwrap_or_default();
-    last + plan.title.duration * 4 + plan.freed_within() + plan.probe_timeouts() + Duration::from_secs(300)
+    last + plan.title.duration * 4 + plan.freed_within(last) * 2 + Duration::from_secs(300)
 }
 
 impl SessionRecord {
@@ -217,6 +219,7 @@ impl SessionRecord {
             error: None,
             ended: scene.runtime.time().elapsed(),
             reported: None,
+            interruptions: Vec::new(),
             segments: None,
             comparison: Comparison {
                 right: 0,
@@ -357,15 +360,18 @@ impl Scene<'_> {
             record.error = result.err().map(|error| error.to_string());
             record.ended = ended;
             record.reported = Some(report.network.received.as_u64());
+            let interruptions = report.network.interruptions.recorded.iter();
+            record.interruptions = interruptions.map(|it| it.began).collect();
             record.segments = report.dash.map(|dash| dash.segments.len());
         } else {
             self.log.add("the client has vanished".to_owned());
         }
         if let Some(running) = server {
-            record.server = Some(self.shut_down(running).await);
+            let freed_within = self.plan.freed_within(record.ended);
+            record.server = Some(self.shut_down(running, freed_within).await);
         }
         let tasks = || [self.servers.host, self.client].map(|host| self.simulation.tasks_on(host));
-        let until = self.runtime.time().elapsed() + AFTERMATH + self.plan.probe_timeouts();
+        let until = self.runtime.time().elapsed() + AFTERMATH + self.plan.probe_timeouts(record.ended);
         while tasks() != [0; 2] && self.runtime.time().elapsed() < until {
             self.runtime.sleep(TICK).await;
         }
@@ -374,10 +380,10 @@ impl Scene<'_> {
         Ok(record)
     }
 
-    async fn shut_down(&self, running: RunningServer) -> ServerEnd {
+    async fn shut_down(&self, running: RunningServer, freed_within: Duration) -> ServerEnd {
         let since = self.runtime.time().elapsed();
         let now = || self.runtime.time().elapsed().saturating_sub(since);
-        while running.server.open_connections() > 0 && now() < self.plan.freed_within() {
+        while running.server.open_connections() > 0 && now() < freed_within {
             self.runtime.sleep(TICK).await;
         }
         let freed = (running.server.open_connections() == 0).then(now);

@@ -102,7 +102,7 @@ impl ServerHost<'_> {
         for (number, (name, source)) in self.title.resources().into_iter().enumerate() {
             let disk = FaultyDisk::new(
                 (number, source),
-                &plan.faults,
+                plan,
                 Arc::clone(&runtime),
                 self.counters.clone(),
             );

@@ -11,7 +11,7 @@ fn a_campaign_prints_the_same_counts_with_any_number_of_jobs_and_a_seed_its_time
         "Seeds 4 to 9",
         "all sessions",
         "wire hash",
-        "Every invariant holds",
+        "Every invariant holds in each of them",
     ] {
         assert!(one.contains(words), "{words} is missing in: {one}");
     }
