@@ -347,5 +347,4 @@ impl Resource {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;
