@@ -33,8 +33,8 @@ pub(super) struct Rescans {
 }
 
 impl Rescans {
-    /// Starts the thread for `directory`, which `server` serves. If `strict`, a reading with a bad title or manifest
-    /// changes nothing. If `watched`, every change in the directory causes a reading.
+    /// Starts the thread for `directory`, which `server` serves. If `strict`, a reading with a bad title,
+    /// manifest or directory changes nothing. If `watched`, every change in the directory causes a reading.
     ///
     /// # Errors
     /// There is no further thread.
@@ -55,6 +55,7 @@ impl Rescans {
             server,
             watch,
             rest_until: TokioRuntime.now(),
+            error: None,
         };
         let thread = std::thread::Builder::new().name("media-library".to_owned());
         thread.spawn(move || rescanner.run(&receiver))?;
@@ -75,6 +76,8 @@ struct Rescanner {
     watch: Option<Watch>,
     /// Earliest time of the next reading without a request.
     rest_until: Instant,
+    /// Error of the last reading, if it failed.
+    error: Option<String>,
 }
 
 impl Rescanner {
@@ -120,9 +123,17 @@ impl Rescanner {
             Ok(library) => {
                 report(&library, &earlier, reason);
                 self.server.set_library(library);
+                self.error = None;
             }
             Err(error) => {
-                tracing::error!(%error, "the media directory was read again: the previous titles stay in use");
+                let error = error.to_string();
+                if reason == Reason::Request || self.error.as_ref() != Some(&error) {
+                    tracing::error!(
+                        error,
+                        "the media directory was read again: the previous titles stay in use"
+                    );
+                }
+                self.error = Some(error);
             }
         }
         let ended = TokioRuntime.now();
@@ -152,6 +163,7 @@ fn report(library: &Library, earlier: &Library, reason: Reason) {
         removed = changes.removed,
         unplayable_titles = library.bad_titles().len(),
         unusable_manifests = library.bad_manifests().len(),
+        unreadable_directories = library.unreadable_directories().len(),
         "the media directory was read again"
     );
 }

@@ -51,8 +51,8 @@ pub(super) struct ServeOptions {
     #[arg(long)]
     pub(super) no_tcp: bool,
 
-    /// Do not start if a title in the directory cannot be played, or a manifest cannot be used, and keep the previous
-    /// titles if one comes later; otherwise these are logged, and served as any other file
+    /// Do not start if a title in the directory cannot be played, a manifest cannot be used or a directory cannot be
+    /// read, and keep the previous titles if one comes later; otherwise these are logged, and served as far as possible
     #[arg(long)]
     strict: bool,
 

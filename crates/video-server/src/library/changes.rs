@@ -1,9 +1,10 @@
 //! [`LibraryChanges`]: differences between two readings of a media directory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use super::{BadTitle, EntityTag, Library, PackagedTitle};
+use super::{
+    BadManifest, BadTitle, DirectoryWarning, EntityTag, Library, PackagedTitle, UnreadableDirectory,
+};
 use crate::http::path::ResourceName;
 
 /// Differences between a library and an earlier one.
@@ -16,40 +17,48 @@ pub struct LibraryChanges<'a> {
     pub changed: usize,
     /// Number of titles that only the earlier one has.
     pub removed: usize,
-    /// Titles that cannot be played and were not among those before.
+    /// Titles that cannot be played and did not have the same fault before.
     pub bad_titles: Vec<&'a BadTitle>,
-    /// Messages about manifests that cannot be used, without those from before.
-    pub bad_manifests: Vec<&'a str>,
-    /// Number of bad titles and manifests that are gone or good now.
+    /// Manifests that cannot be used and did not have the same fault before.
+    pub bad_manifests: Vec<&'a BadManifest>,
+    /// Directories that cannot be read and did not have the same fault before.
+    pub unreadable_directories: Vec<&'a UnreadableDirectory>,
+    /// Warnings of which the earlier one had none with the same subject.
+    pub warnings: Vec<&'a DirectoryWarning>,
+    /// Number of bad titles, manifests and directories that are gone or good now.
     pub repaired: usize,
 }
 
 impl Library {
     /// Differences between this library and `earlier`.
-    pub fn changes_since<'a>(&'a self, earlier: &Self) -> LibraryChanges<'a> {
+    pub fn changes_since<'a>(&'a self, earlier: &'a Self) -> LibraryChanges<'a> {
         let (before, now) = (versions(earlier), versions(self));
         let is_new = |name: &&&ResourceName| !before.contains_key(*name);
         let is_changed = |(name, version): &(&&ResourceName, &Version<'_>)| {
             before.get(*name).is_some_and(|before| before != *version)
         };
-        let (bad_before, bad_now) = (bad_paths(earlier), bad_paths(self));
-        let (manifests_before, manifests_now) = (bad_manifests(earlier), bad_manifests(self));
+        let (titles, titles_before) = (&self.bad_titles, &earlier.bad_titles);
+        let (manifests, manifests_before) = (&self.packaged.bad, &earlier.packaged.bad);
+        let (directories, directories_before) = (&self.unreadable, &earlier.unreadable);
         LibraryChanges {
             added: now.keys().filter(is_new).count(),
             changed: now.iter().filter(is_changed).count(),
             removed: before.keys().filter(|name| !now.contains_key(*name)).count(),
-            bad_titles: {
-                let is_new = |bad: &&BadTitle| !bad_before.contains(&*bad.path);
-                self.bad_titles.iter().filter(is_new).collect()
-            },
-            bad_manifests: {
-                let is_new = |bad: &&str| !manifests_before.contains(*bad);
-                manifests_now.iter().copied().filter(is_new).collect()
-            },
-            repaired: bad_before.difference(&bad_now).count()
-                + manifests_before.difference(&manifests_now).count(),
+            bad_titles: without(titles, titles_before, |bad| (&bad.path, bad.error.to_string())),
+            bad_manifests: without(manifests, manifests_before, |bad| (&bad.name, &bad.message)),
+            unreadable_directories: without(directories, directories_before, |bad| (&bad.path, &bad.error)),
+            warnings: without(&self.warnings, &earlier.warnings, DirectoryWarning::subject),
+            repaired: without(titles_before, titles, |bad| &bad.path).len()
+                + without(manifests_before, manifests, |bad| &bad.name).len()
+                + without(directories_before, directories, |bad| &bad.path).len(),
         }
     }
+}
+
+/// The items of `all` whose keys no item of `others` has.
+fn without<'a, T, K: Ord>(all: &'a [T], others: &'a [T], key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
+    let others: BTreeSet<K> = others.iter().map(&key).collect();
+    all.iter().filter(|item| !others.contains(&key(item))).collect()
 }
 
 impl LibraryChanges<'_> {
@@ -58,6 +67,8 @@ impl LibraryChanges<'_> {
         self.added + self.changed + self.removed + self.repaired == 0
             && self.bad_titles.is_empty()
             && self.bad_manifests.is_empty()
+            && self.unreadable_directories.is_empty()
+            && self.warnings.is_empty()
     }
 
     /// Logs the new faults.
@@ -70,9 +81,15 @@ impl LibraryChanges<'_> {
         }
         for error in &self.bad_manifests {
             tracing::warn!(
-                error,
+                %error,
                 "a manifest that cannot be used: its files are served, their rates are unknown"
             );
+        }
+        for error in &self.unreadable_directories {
+            tracing::warn!(%error, "a directory that cannot be read: its titles are not served");
+        }
+        for warning in &self.warnings {
+            tracing::warn!("{warning}");
         }
     }
 }
@@ -93,18 +110,10 @@ fn versions(library: &Library) -> BTreeMap<&ResourceName, Version<'_>> {
     files.chain(packaged).collect()
 }
 
-fn bad_paths(library: &Library) -> BTreeSet<&Path> {
-    library.bad_titles.iter().map(|bad| &*bad.path).collect()
-}
-
-fn bad_manifests(library: &Library) -> BTreeSet<&str> {
-    library.packaged.bad.iter().map(String::as_str).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
     use playrate_media::MemorySource;
@@ -210,5 +219,58 @@ mod tests {
         let root = directory.path().canonicalize().unwrap();
         assert_eq!(visited, [root.clone(), root.join("a"), root.join("a/b")]);
         assert!(after.open(after.titles().next().unwrap().0).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_fault_is_reported_again_only_after_it_has_changed() {
+        let directory = directory();
+        let path = |name: &str| directory.path().join(name);
+        let playlist = |segments: &[&str]| {
+            let mut text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n".to_owned();
+            text.extend(segments.iter().map(|file| format!("#EXTINF:3,\n{file}\n")));
+            fs::write(path("list.m3u8"), text + "#EXT-X-ENDLIST\n").unwrap();
+        };
+        playlist(&["a.m4s", "b.m4s", "c.m4s"]);
+        fs::write(path("a.m4s"), [0; 1_000]).unwrap();
+        let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nnone.m3u8\n";
+        fs::write(path("main.m3u8"), main).unwrap();
+        fs::write(path("bad.mp4"), "x").unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("nowhere", path("link.mp4")).unwrap();
+            let not_utf8 = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.mp4");
+            fs::write(directory.path().join::<&std::ffi::OsStr>(not_utf8), "x").unwrap();
+        }
+        let warnings = |changes: &LibraryChanges<'_>| {
+            let texts = changes.warnings.iter().map(ToString::to_string);
+            texts.collect::<Vec<_>>().join("\n")
+        };
+        let first = Library::scan(directory.path()).unwrap();
+        let nothing = Library::new();
+        let said = warnings(&first.changes_since(&nothing));
+        for part in ["2 of the 3 segments", "`none.m3u8`"] {
+            assert!(said.contains(part), "{part} is missing in: {said}");
+        }
+        if cfg!(unix) {
+            for part in ["link.mp4 is not indexed", ".mp4 is not served"] {
+                assert!(said.contains(part), "{part} is missing in: {said}");
+            }
+        }
+        let same = again(&first, &directory);
+        assert!(same.changes_since(&first).is_empty());
+        // Segments of a title that is being copied arrive one by one.
+        fs::write(path("b.m4s"), [0; 1_000]).unwrap();
+        fs::write(path("bad.mp4"), "").unwrap();
+        let third = again(&same, &directory);
+        let changes = third.changes_since(&same);
+        assert_eq!(warnings(&changes), "");
+        assert_eq!(counts(&changes), [0, 1, 0, 1, 0, 0]);
+        // Complete, and then incomplete again.
+        fs::write(path("c.m4s"), [0; 1_000]).unwrap();
+        let complete = again(&third, &directory);
+        fs::remove_file(path("c.m4s")).unwrap();
+        let fifth = again(&complete, &directory);
+        let said = warnings(&fifth.changes_since(&complete));
+        assert!(said.contains("1 of the 3 segments"), "{said}");
     }
 }

@@ -1,10 +1,12 @@
 //! [`LibraryError`]: errors of a media directory.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use playrate_media::MediaError;
 use thiserror::Error;
+
+use crate::http::path::ResourceName;
 
 /// Error of reading a media directory.
 #[derive(Debug, Error)]
@@ -34,13 +36,15 @@ pub enum LibraryError {
         /// Kind of the limited items.
         what: &'static str,
     },
-    /// Titles that cannot be played, as files or as ladders of representations.
-    #[error("{}", list(titles, manifests))]
+    /// Titles that cannot be played, as files or as ladders of representations, and directories that cannot be read.
+    #[error("{}", list(titles, manifests, directories))]
     BadTitles {
         /// Files that cannot be played.
         titles: Vec<BadTitle>,
-        /// Messages about manifests that cannot be used.
-        manifests: Vec<String>,
+        /// Manifests that cannot be used.
+        manifests: Vec<BadManifest>,
+        /// Directories below the media directory that cannot be read.
+        directories: Vec<UnreadableDirectory>,
     },
     /// A name that no request can have.
     #[error(
@@ -60,14 +64,91 @@ pub struct BadTitle {
     pub error: MediaError,
 }
 
+/// A manifest that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct BadManifest {
+    /// Name of the manifest.
+    pub name: ResourceName,
+    /// File, line if there is one, problem and correction.
+    pub message: String,
+}
+
+/// A directory below the media directory that cannot be read. The library has nothing of its contents.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "cannot read {}: {error}; give this user the right to read it, or move it elsewhere",
+    path.display()
+)]
+#[non_exhaustive]
+pub struct UnreadableDirectory {
+    /// Path of the directory.
+    pub path: PathBuf,
+    /// Message of the operating system.
+    pub error: String,
+}
+
+/// Something in a media directory that is left out although no title is bad.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DirectoryWarning {
+    /// A file whose name no request can have.
+    #[error("{} is not served: its name is hidden or not UTF-8", file.display())]
+    Name {
+        /// Path of the file.
+        file: PathBuf,
+    },
+    /// A symbolic link that is not followed.
+    #[error("{} is not indexed: the link does not lead to a file of the media directory", link.display())]
+    Link {
+        /// Path of the link.
+        link: PathBuf,
+    },
+    /// A playlist that is missing or unusable.
+    #[error("{}: the playlist `{playlist}` that it names is missing or unusable", manifest.display())]
+    Playlist {
+        /// Path of the main playlist that names it.
+        manifest: PathBuf,
+        /// Name of the missing playlist; empty if it is not in the media directory.
+        playlist: String,
+    },
+    /// Segments that are missing.
+    #[error(
+        "{}: {missing} of the {segments} segments that it names are not in the media directory",
+        manifest.display()
+    )]
+    Segments {
+        /// Path of the manifest that names them.
+        manifest: PathBuf,
+        /// Number of missing segments.
+        missing: usize,
+        /// Number of all of its segments.
+        segments: usize,
+    },
+}
+
+impl DirectoryWarning {
+    /// Path and detail that two warnings of the same fault share. Their numbers may differ.
+    pub(super) fn subject(&self) -> (u8, &Path, &str) {
+        match self {
+            Self::Name { file } => (0, file, ""),
+            Self::Link { link } => (1, link, ""),
+            Self::Playlist { manifest, playlist } => (2, manifest, playlist),
+            Self::Segments { manifest, .. } => (3, manifest, ""),
+        }
+    }
+}
+
 /// A message stays readable however bad a directory is.
 const SHOWN: usize = 10;
 
-fn list(titles: &[BadTitle], manifests: &[String]) -> String {
+fn list(titles: &[BadTitle], manifests: &[BadManifest], directories: &[UnreadableDirectory]) -> String {
     let all = titles.iter().map(ToString::to_string);
-    let all = all.chain(manifests.iter().cloned());
+    let all = all.chain(manifests.iter().map(ToString::to_string));
+    let all = all.chain(directories.iter().map(ToString::to_string));
     let mut lines: Vec<String> = all.take(SHOWN).collect();
-    let count = titles.len() + manifests.len();
+    let count = titles.len() + manifests.len() + directories.len();
     if let Some(more) = count.checked_sub(SHOWN).filter(|&more| more > 0) {
         lines.push(format!("… and {more} more titles that cannot be played"));
     }

@@ -32,7 +32,7 @@ use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount};
 
 pub use changes::LibraryChanges;
-pub use error::{BadTitle, LibraryError};
+pub use error::{BadManifest, BadTitle, DirectoryWarning, LibraryError, UnreadableDirectory};
 use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
@@ -99,6 +99,8 @@ pub struct Library {
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
     packaged: PackagedIndex,
     bad_titles: Vec<BadTitle>,
+    unreadable: Vec<UnreadableDirectory>,
+    warnings: Vec<DirectoryWarning>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
 }
@@ -109,13 +111,14 @@ impl Library {
         Self::default()
     }
 
-    /// Reads `directory` and the index of every title in it. Titles that cannot be played and manifests that cannot
-    /// be used are logged and left out; see [`bad_titles`](Self::bad_titles) and
-    /// [`bad_manifests`](Self::bad_manifests).
+    /// Reads `directory` and the index of every title in it. Titles that cannot be played, manifests that cannot
+    /// be used and directories below it that cannot be read are logged and left out; see
+    /// [`bad_titles`](Self::bad_titles), [`bad_manifests`](Self::bad_manifests) and
+    /// [`unreadable_directories`](Self::unreadable_directories).
     ///
     /// # Errors
-    /// It cannot be read as a directory, holds more than the limits, or holds titles and manifests of which none
-    /// can be used; the error names them and their faults.
+    /// It cannot be read as a directory, holds more than the limits, or holds titles, manifests and directories of
+    /// which none can be used; the error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
         let library = scan::scan(directory, &Self::default(), &mut |_| ())?;
         if library.indexed.is_empty() && library.packaged.titles.is_empty() {
@@ -126,17 +129,19 @@ impl Library {
     }
 
     /// Reads `directory` as [`scan`](Self::scan) does, and accepts neither a title that cannot be played nor a
-    /// manifest that cannot be used.
+    /// manifest that cannot be used, nor a directory below it that cannot be read.
     ///
     /// # Errors
-    /// As [`scan`](Self::scan), or if a single title or manifest is bad.
+    /// As [`scan`](Self::scan), or if a single title, manifest or directory is bad.
     pub fn scan_strictly(directory: &Path) -> Result<Self, LibraryError> {
-        scan::scan(directory, &Self::default(), &mut |_| ())?.strictly()
+        let library = scan::scan(directory, &Self::default(), &mut |_| ())?.strictly()?;
+        library.changes_since(&Self::default()).warn();
+        Ok(library)
     }
 
     /// Reads `directory` as it is now. Titles that have not changed keep their summaries, without being read, and
     /// titles from other sources stay. `visit` is called with the path of each directory before it is listed.
-    /// Nothing is logged of bad titles and manifests; see [`changes_since`](Self::changes_since).
+    /// Nothing is logged of faults in it; see [`changes_since`](Self::changes_since).
     ///
     /// # Errors
     /// It cannot be read as a directory, or holds more than the limits.
@@ -144,17 +149,18 @@ impl Library {
         scan::scan(directory, self, visit)
     }
 
-    /// The same library if all of its titles can be played and all of its manifests be used.
+    /// The same library if all of its titles can be played, all of its manifests be used and all directories be read.
     ///
     /// # Errors
     /// Names those that cannot, with their faults.
     pub fn strictly(self) -> Result<Self, LibraryError> {
-        if self.bad_titles.is_empty() && self.packaged.bad.is_empty() {
+        if self.bad_titles.is_empty() && self.packaged.bad.is_empty() && self.unreadable.is_empty() {
             return Ok(self);
         }
         Err(LibraryError::BadTitles {
             titles: self.bad_titles,
             manifests: self.packaged.bad,
+            directories: self.unreadable,
         })
     }
 
@@ -203,9 +209,14 @@ impl Library {
             .collect()
     }
 
-    /// Messages about unusable manifests: file, line, problem and correction of each.
-    pub fn bad_manifests(&self) -> &[String] {
+    /// Manifests of the directory that cannot be used, with their faults.
+    pub fn bad_manifests(&self) -> &[BadManifest] {
         &self.packaged.bad
+    }
+
+    /// Directories below the media directory that cannot be read.
+    pub fn unreadable_directories(&self) -> &[UnreadableDirectory] {
+        &self.unreadable
     }
 
     /// Titles of the directory that cannot be played, with their faults.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT};
 use playrate_units::{Bitrate, Bytes};
 
+use super::{BadManifest, DirectoryWarning};
 use crate::http::path::ResourceName;
 
 /// A title in representations, as one manifest names them.
@@ -76,7 +77,7 @@ pub(super) struct PackagedIndex {
     pub(super) titles: Vec<PackagedTitle>,
     pub(super) files: BTreeMap<ResourceName, Arc<[KnownSegment]>>,
     /// Manifests that cannot be used, and why.
-    pub(super) bad: Vec<String>,
+    pub(super) bad: Vec<BadManifest>,
 }
 
 /// A segment in a file.
@@ -88,11 +89,13 @@ pub(super) struct Cut {
     pub(super) duration: Option<Duration>,
 }
 
-/// Reads `manifests`; `cuts` are the segments of files that were read as titles.
+/// Reads `manifests`; `cuts` are the segments of files that were read as titles. What the manifests name in vain is
+/// added to `warnings`.
 pub(super) fn read(
     root: &Path,
     mut manifests: Vec<(PathBuf, ResourceName)>,
     cuts: &BTreeMap<ResourceName, Vec<Cut>>,
+    warnings: &mut Vec<DirectoryWarning>,
 ) -> PackagedIndex {
     // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another
     // file.
@@ -105,6 +108,7 @@ pub(super) fn read(
     let mut reader = ManifestReader {
         root,
         cuts,
+        warnings,
         packaged: PackagedIndex::default(),
     };
     // In HLS, playlists are put into the title of the main playlist that names them.
@@ -114,7 +118,7 @@ pub(super) fn read(
         match Manifest::open(&path, name.as_str()) {
             Ok(Manifest::Dash(representations)) => {
                 let count = representations.iter().map(|one| reader.count(one)).sum();
-                if reader.allows(&path, count) {
+                if reader.allows(&path, &name, count) {
                     reader.add(&path, name, representations);
                 }
             }
@@ -129,7 +133,7 @@ pub(super) fn read(
                 playlists.insert(name, playlist);
             }
             Ok(_) => {}
-            Err(error) => reader.packaged.bad.push(error.to_string()),
+            Err(error) => reader.refuse(&name, error.to_string()),
         }
     }
     let mut named_by_mains = BTreeSet::new();
@@ -143,11 +147,10 @@ pub(super) fn read(
                 continue;
             }
             let Some((file, playlist)) = file.and_then(|file| playlists.get_key_value(&file)) else {
-                tracing::warn!(
-                    manifest = %path.display(),
-                    playlist = variant.file,
-                    "a playlist that it names is missing or unusable"
-                );
+                reader.warnings.push(DirectoryWarning::Playlist {
+                    manifest: path.clone(),
+                    playlist: variant.file.unwrap_or_default(),
+                });
                 continue;
             };
             named_by_mains.insert(file.clone());
@@ -155,7 +158,7 @@ pub(super) fn read(
         }
         // Many main playlists may name the same long one: it is copied for one of them at a time.
         let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
-        if reader.allows(&path, count) {
+        if reader.allows(&path, &name, count) {
             let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
                 representation.pieces.clone_from(&playlist.representation.pieces);
                 representation
@@ -165,7 +168,7 @@ pub(super) fn read(
     }
     playlists.retain(|name, _| !named_by_mains.contains(name));
     for (name, playlist) in playlists {
-        if reader.allows(&playlist.path, playlist.segments) {
+        if reader.allows(&playlist.path, &name, playlist.segments) {
             reader.add(&playlist.path, name, vec![playlist.representation]);
         }
     }
@@ -187,6 +190,7 @@ fn named(file: &str) -> Option<ResourceName> {
 struct ManifestReader<'a> {
     root: &'a Path,
     cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
+    warnings: &'a mut Vec<DirectoryWarning>,
     packaged: PackagedIndex,
 }
 
@@ -198,15 +202,21 @@ impl ManifestReader<'_> {
     }
 
     /// Returns true if a manifest may have `count` segments; otherwise it is left out.
-    fn allows(&mut self, path: &Path, count: usize) -> bool {
+    fn allows(&mut self, path: &Path, name: &ResourceName, count: usize) -> bool {
         if count > SEGMENT_LIMIT {
-            self.packaged.bad.push(format!(
+            let message = format!(
                 "{}: it has {count} segments, those of the files that it names included; split the title so that \
                  there are at most {SEGMENT_LIMIT}",
                 path.display()
-            ));
+            );
+            self.refuse(name, message);
         }
         count <= SEGMENT_LIMIT
+    }
+
+    fn refuse(&mut self, name: &ResourceName, message: String) {
+        let name = name.clone();
+        self.packaged.bad.push(BadManifest { name, message });
     }
 
     fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<ManifestRepresentation>) {
@@ -231,20 +241,20 @@ impl ManifestReader<'_> {
             (false, false) => None,
         };
         if let Some(lacks) = lacks {
-            self.packaged.bad.push(format!(
+            let message = format!(
                 "{}: {lacks} that it names is in the media directory; \
                  put them where it says, or serve another directory",
                 path.display()
-            ));
+            );
+            self.refuse(&title, message);
             return;
         }
         if missing > 0 {
-            tracing::warn!(
-                manifest = %path.display(),
+            self.warnings.push(DirectoryWarning::Segments {
+                manifest: path.to_owned(),
                 missing,
                 segments,
-                "segments that it names are not in the media directory"
-            );
+            });
         }
         for (file, pieces) in files {
             // The first manifest that names a file says what it is.

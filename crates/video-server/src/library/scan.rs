@@ -11,7 +11,9 @@ use playrate_media::{MediaError, Segment, Title};
 
 use super::file::OpenFile;
 use super::packaged::{self, Cut};
-use super::{BadTitle, Indexed, Library, LibraryError, TitleSummary, is_absence};
+use super::{
+    BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSummary, UnreadableDirectory, is_absence,
+};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -42,20 +44,28 @@ pub(super) fn scan(
         visit,
         entries: 0,
         found: Vec::new(),
+        unreadable: Vec::new(),
+        warnings: Vec::new(),
     };
     walk.below(&root, DEPTH, false)?;
+    let Walk {
+        found,
+        unreadable,
+        mut warnings,
+        ..
+    } = walk;
     let mut indexed = previous.titles_of_sources();
     let mut bad = Vec::new();
     let mut other_files = 0;
     let mut manifests = Vec::new();
     let mut cuts = BTreeMap::new();
-    for Found { path, packaged } in walk.found {
+    for Found { path, packaged } in found {
         let Some(name) = path
             .strip_prefix(&root)
             .ok()
             .and_then(ResourceName::from_relative)
         else {
-            tracing::warn!(file = %path.display(), "not served: its name is hidden or not UTF-8");
+            warnings.push(DirectoryWarning::Name { file: path });
             continue;
         };
         if Manifest::is_named(&path) {
@@ -93,7 +103,7 @@ pub(super) fn scan(
             Err(error) => bad.push(BadTitle { path, error }),
         }
     }
-    let packaged = packaged::read(&root, manifests, &cuts);
+    let packaged = packaged::read(&root, manifests, &cuts, &mut warnings);
     Ok(Library {
         directory: Some(root),
         open_files: Arc::clone(&previous.open_files),
@@ -101,6 +111,8 @@ pub(super) fn scan(
         sources: previous.sources.clone(),
         packaged,
         bad_titles: bad,
+        unreadable,
+        warnings,
         other_files,
     })
 }
@@ -174,10 +186,37 @@ struct Walk<'a> {
     visit: &'a mut dyn FnMut(&Path),
     entries: usize,
     found: Vec<Found>,
+    unreadable: Vec<UnreadableDirectory>,
+    warnings: Vec<DirectoryWarning>,
 }
 
 impl Walk<'_> {
     fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
+        let (files, directories) = match self.contents(directory) {
+            // As a title that cannot be played, it does not keep the others from being served.
+            Err(LibraryError::Unreadable { error, .. }) if directory != self.root => {
+                self.unreadable.push(UnreadableDirectory {
+                    path: directory.to_owned(),
+                    error: error.to_string(),
+                });
+                return Ok(());
+            }
+            contents => contents?,
+        };
+        let packaged = packaged || files.iter().any(|file| Manifest::is_named(file));
+        self.found
+            .extend(files.into_iter().map(|path| Found { path, packaged }));
+        let Some(depth) = depth.checked_sub(1) else {
+            return Err(self.too_large(DEPTH, "levels of directories"));
+        };
+        for directory in directories {
+            self.below(&directory, depth, packaged)?;
+        }
+        Ok(())
+    }
+
+    /// The files in one directory, and the directories.
+    fn contents(&mut self, directory: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), LibraryError> {
         let mut files = Vec::new();
         let mut directories = Vec::new();
         for path in self.list(directory)? {
@@ -199,16 +238,7 @@ impl Walk<'_> {
                 files.push(path);
             }
         }
-        let packaged = packaged || files.iter().any(|file| Manifest::is_named(file));
-        self.found
-            .extend(files.into_iter().map(|path| Found { path, packaged }));
-        let Some(depth) = depth.checked_sub(1) else {
-            return Err(self.too_large(DEPTH, "levels of directories"));
-        };
-        for directory in directories {
-            self.below(&directory, depth, packaged)?;
-        }
-        Ok(())
+        Ok((files, directories))
     }
 
     /// The entries of one directory, by name, so that two runs read them in the same order.
@@ -235,12 +265,13 @@ impl Walk<'_> {
     }
 
     /// Links to directories are left out, so that no loop can be walked; links out of the root are not served.
-    fn leads_to_a_file(&self, link: &Path) -> bool {
+    fn leads_to_a_file(&mut self, link: &Path) -> bool {
         let target = link.canonicalize();
         let inside = target.is_ok_and(|target| target.starts_with(self.root) && target.is_file());
         if !inside {
-            let link = link.display();
-            tracing::warn!(%link, "not indexed: the link does not lead to a file of the media directory");
+            self.warnings.push(DirectoryWarning::Link {
+                link: link.to_owned(),
+            });
         }
         inside
     }

@@ -227,6 +227,12 @@ impl Collector for ServerCollector {
             &gauge(self.server.library().bad_manifests().len()),
         )?;
         put(
+            "unreadable_directories",
+            "Directories below the media directory that cannot be read.",
+            None,
+            &gauge(self.server.library().unreadable_directories().len()),
+        )?;
+        put(
             "admitted_sessions",
             "Connections admitted to media, over TCP as well.",
             None,

@@ -64,3 +64,56 @@ fn a_long_list_of_bad_titles_is_cut() {
         "{text}"
     );
 }
+
+/// Calls `run` on a thread that may read no more than its user may: root reads everything otherwise.
+#[cfg(target_os = "linux")]
+fn without_privileges(run: impl FnOnce() + Send) {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    let run = || {
+        let mut sets = capabilities(None).unwrap();
+        sets.effective &= !(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
+        set_capabilities(None, sets).unwrap();
+        run();
+    };
+    std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[rstest]
+#[case::listed_by_no_one(0o000)]
+#[case::entered_by_no_one(0o600)]
+fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[case] mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    without_privileges(|| {
+        let directory = directory();
+        let closed = directory.path().join("closed");
+        fs::create_dir(&closed).unwrap();
+        fs::copy(fixture("fragmented.mp4"), closed.join("inside.mp4")).unwrap();
+        let allow = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+        let open = Library::scan(directory.path()).unwrap();
+        allow(mode);
+        let shut = open.rescan(directory.path(), &mut |_| ()).unwrap();
+        let titles: Vec<_> = shut.titles().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(titles, ["film.mp4"]);
+        let [unreadable] = shut.unreadable_directories() else {
+            panic!("{:?}", shut.unreadable_directories())
+        };
+        assert_eq!(unreadable.path, closed.canonicalize().unwrap());
+        let changes = shut.changes_since(&open);
+        assert_eq!((changes.removed, changes.unreadable_directories.len()), (1, 1));
+        let same = shut.rescan(directory.path(), &mut |_| ()).unwrap();
+        assert!(same.changes_since(&shut).is_empty());
+        assert!(Library::scan(directory.path()).is_ok());
+        let refused = Library::scan_strictly(directory.path()).unwrap_err().to_string();
+        assert!(
+            refused.contains("closed") && refused.contains("ermission"),
+            "{refused}"
+        );
+        allow(0o700);
+        let repaired = same.rescan(directory.path(), &mut |_| ()).unwrap();
+        assert_eq!(repaired.changes_since(&same).repaired, 1);
+        assert_eq!(repaired.titles().count(), 2);
+    });
+}
