@@ -129,8 +129,13 @@ impl Serving {
         client.connect(&target).await
     }
 
+    /// Number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
+        let id = self.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status().unwrap();
         assert!(sent.success());
     }
@@ -178,7 +183,7 @@ impl Serving {
     }
 
     /// Waits until the log has `part` so many times.
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     pub(crate) async fn logs(&self, part: &str, times: usize) {
         let is_there = async || self.errors.text().matches(part).count() >= times;
         until(part, is_there).await;
@@ -251,15 +256,18 @@ impl Log {
     }
 }
 
-/// Waits until `look` is true, at most 20 s.
+/// Time after which a server that does not answer has failed a test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until `look` is true, at most [`PATIENCE`].
 pub(crate) async fn until(what: &str, look: impl AsyncFn() -> bool) {
-    for _ in 0..400 {
-        if look().await {
-            return;
+    let looking = async {
+        while !look().await {
+            sleep(Duration::from_millis(50)).await;
         }
-        sleep(Duration::from_millis(50)).await;
-    }
-    panic!("never: {what}");
+    };
+    let seen = time::timeout(&TokioRuntime, PATIENCE, looking).await;
+    assert!(seen.is_ok(), "never: {what}");
 }
 
 pub(crate) async fn sleep(duration: Duration) {

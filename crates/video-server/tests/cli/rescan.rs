@@ -3,14 +3,13 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use http::HeaderMap;
 use playrate_transport::Connection;
 use tempfile::TempDir;
 
 use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, fixture, sleep, until};
+use crate::process::{Serving, assert_contains, fixture, until};
 
 const FILM: &str = "progressive-moov-first.mp4";
 const OTHER_FILM: &str = "fragmented-dash.mp4";
@@ -52,6 +51,31 @@ fn bad(serving: &Serving) -> (u64, u64) {
     )
 }
 
+/// Sum of the field `name` over all lines of a log about readings.
+#[cfg(target_os = "linux")]
+fn total(log: &str, name: &str) -> u64 {
+    let readings = log.lines().filter(|line| line.contains("read again"));
+    let fields = readings.flat_map(str::split_whitespace);
+    let values = fields.filter_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+    values.map(|value| value.parse::<u64>().unwrap()).sum()
+}
+
+/// Returns true if the server has a thread that watches directories.
+#[cfg(target_os = "linux")]
+fn watches(serving: &Serving) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", serving.id())).unwrap();
+    let mut names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    names.any(|name| name.trim_end() == "media-watch")
+}
+
+/// Closes the connection, stops the server when it is informed of that, and returns its log.
+#[cfg(unix)]
+async fn close(connection: Connection, serving: Serving) -> String {
+    connection.close();
+    serving.logs("session finished", 1).await;
+    serving.stop()
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
@@ -82,15 +106,12 @@ async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
     })
     .await;
     fs::remove_file(media.path().join("film.mp4")).unwrap();
-    // Long enough for one more reading.
-    sleep(Duration::from_secs(3)).await;
+    serving.logs("removed=1", 1).await;
     while body.chunk().await.unwrap().is_some() {}
     assert_eq!(body.received(), 8 << 20, "of a file that is gone");
-    connection.close();
-    sleep(Duration::from_millis(300)).await;
-    let log = serving.stop();
-    let read = ["read again", "added=1 changed=1 removed=0", "removed=1"];
-    assert_contains(&log, &read);
+    let log = close(connection, serving).await;
+    let counts = ["added", "changed", "removed"].map(|name| total(&log, name));
+    assert_eq!(counts, [2, 1, 1], "{log}");
 }
 
 #[cfg(target_os = "linux")]
@@ -116,9 +137,18 @@ async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
     until("half of a manifest is unusable", async || bad(&serving) == (0, 1)).await;
     fs::remove_file(media.path().join("film.mpd")).unwrap();
     until("it is gone", async || bad(&serving) == (0, 0)).await;
-    connection.close();
-    sleep(Duration::from_millis(300)).await;
-    assert_eq!(serving.stop().matches("cannot be played").count(), 1);
+    let log = close(connection, serving).await;
+    assert_eq!(log.matches("cannot be played").count(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_is_watched_unless_that_is_switched_off() {
+    let media = directory();
+    let serving = serve(&media, &[]);
+    until("the server watches", async || watches(&serving)).await;
+    // The thread would have been started before the server says where it listens.
+    assert!(!watches(&serve(&media, &["--no-watch"])));
 }
 
 #[cfg(unix)]
@@ -128,7 +158,6 @@ async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
     let serving = serve(&media, &["--no-watch"]);
     let connection = serving.connect().await;
     put(OTHER_FILM, &media.path().join("later.mp4"));
-    sleep(Duration::from_secs(3)).await;
     assert_eq!(rate(&connection, "/later.mp4").await, None);
     serving.signal("HUP");
     until("the new title is known", async || {
@@ -146,7 +175,7 @@ async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
     put(OTHER_FILM, &media.path().join("good.mp4"));
     fs::write(media.path().join("broken.mp4"), "x").unwrap();
     serving.signal("HUP");
-    sleep(Duration::from_secs(1)).await;
+    serving.logs("the previous titles stay in use", 1).await;
     assert_eq!(rate(&connection, "/good.mp4").await, None);
     assert!(rate(&connection, "/film.mp4").await.is_some());
     assert_eq!(bad(&serving), (0, 0));
@@ -156,8 +185,6 @@ async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
         rate(&connection, "/good.mp4").await.is_some()
     })
     .await;
-    connection.close();
-    sleep(Duration::from_millis(300)).await;
-    let log = serving.stop();
+    let log = close(connection, serving).await;
     assert_contains(&log, &["broken.mp4", "the previous titles stay in use"]);
 }
