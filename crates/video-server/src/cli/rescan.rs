@@ -55,6 +55,7 @@ impl Rescans {
             server,
             watch,
             rest_until: TokioRuntime.now(),
+            next_look: None,
             error: None,
         };
         let thread = std::thread::Builder::new().name("media-library".to_owned());
@@ -76,6 +77,8 @@ struct Rescanner {
     watch: Option<Watch>,
     /// Earliest time of the next reading without a request.
     rest_until: Instant,
+    /// Time of the next look at files that may have been incomplete at the last reading.
+    next_look: Option<Instant>,
     /// Error of the last reading, if it failed.
     error: Option<String>,
 }
@@ -86,18 +89,37 @@ impl Rescanner {
             // Watches every directory, and finds what has changed since the start.
             self.read(Reason::Change);
         }
-        while let Ok(first) = reasons.recv() {
-            let reason = self.settle(first, reasons);
+        while let Some(reason) = self.wait(reasons) {
             self.read(reason);
         }
+    }
+
+    /// Waits for a reason to read the directory; `None` if there will be no other.
+    fn wait(&self, reasons: &Receiver<Reason>) -> Option<Reason> {
+        let first = match self.next_look {
+            None => reasons.recv().ok()?,
+            Some(due) => {
+                let due = due.max(self.rest_until);
+                match reasons.recv_timeout(due.saturating_duration_since(TokioRuntime.now())) {
+                    Ok(first) => first,
+                    Err(RecvTimeoutError::Timeout) => return Some(Reason::Change),
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                }
+            }
+        };
+        Some(self.settle(first, reasons))
     }
 
     /// Waits after a change until no other one follows, or somebody asks.
     fn settle(&self, first: Reason, reasons: &Receiver<Reason>) -> Reason {
         let began = TokioRuntime.now();
+        // Files that are complete by then do not wait for others that are being copied.
+        let latest = self
+            .next_look
+            .map_or(began + LONGEST_DELAY, |next| next.min(began + LONGEST_DELAY));
+        let latest = self.rest_until.max(latest);
         let earliest = self.rest_until.max(began + QUIET);
-        let latest = self.rest_until.max(began + LONGEST_DELAY);
-        let (mut reason, mut due) = (first, earliest);
+        let (mut reason, mut due) = (first, earliest.min(latest));
         while reason == Reason::Change {
             match reasons.recv_timeout(due.saturating_duration_since(TokioRuntime.now())) {
                 Ok(Reason::Change) => due = latest.min(due.max(TokioRuntime.now() + QUIET)),
@@ -113,7 +135,7 @@ impl Rescanner {
         let began = TokioRuntime.now();
         let earlier = self.server.library();
         let found = earlier
-            .rescan(&self.directory, &mut |directory| {
+            .rescan(&self.directory, began, &mut |directory| {
                 if let Some(watch) = &mut self.watch {
                     watch.add(directory);
                 }
@@ -122,6 +144,7 @@ impl Rescanner {
         match found {
             Ok(library) => {
                 report(&library, &earlier, reason);
+                self.next_look = library.next_look();
                 self.server.set_library(library);
                 self.error = None;
             }
@@ -133,6 +156,8 @@ impl Rescanner {
                         "the media directory was read again: the previous titles stay in use"
                     );
                 }
+                // What is wrong stays so until something changes.
+                self.next_look = None;
                 self.error = Some(error);
             }
         }

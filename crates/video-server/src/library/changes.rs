@@ -117,6 +117,7 @@ mod tests {
     use std::sync::Arc;
 
     use playrate_media::MemorySource;
+    use quinn::{Runtime as _, TokioRuntime};
     use tempfile::TempDir;
 
     use super::*;
@@ -131,8 +132,14 @@ mod tests {
         directory
     }
 
+    /// Reads the directory again, until everything in it is settled.
     fn again(library: &Library, directory: &TempDir) -> Library {
-        library.rescan(directory.path(), &mut |_| ()).unwrap()
+        let look = |library: &Library, now| library.rescan(directory.path(), now, &mut |_| ()).unwrap();
+        let found = look(library, TokioRuntime.now());
+        match found.next_look() {
+            None => found,
+            Some(next) => look(&found, next),
+        }
     }
 
     fn counts(changes: &LibraryChanges<'_>) -> [usize; 6] {
@@ -213,7 +220,9 @@ mod tests {
         fs::remove_file(directory.path().join("film.mp4")).unwrap();
         let mut visited = Vec::new();
         let visit = &mut |directory: &Path| visited.push(directory.to_owned());
-        let after = library.rescan(directory.path(), visit).unwrap();
+        let after = library
+            .rescan(directory.path(), TokioRuntime.now(), visit)
+            .unwrap();
         let names: Vec<_> = after.titles().map(|(name, _)| name.as_str().to_owned()).collect();
         assert_eq!(names, ["built-in.mp4"]);
         let root = directory.path().canonicalize().unwrap();

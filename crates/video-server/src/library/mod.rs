@@ -19,13 +19,14 @@ mod error;
 mod file;
 mod packaged;
 mod scan;
+mod settling;
 
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use playrate_media::{Layout, MediaSource, Title};
@@ -36,6 +37,7 @@ pub use error::{BadManifest, BadTitle, DirectoryWarning, LibraryError, Unreadabl
 use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
+use settling::Unsettled;
 
 use crate::http::answer::ContentInfo;
 use crate::http::content_type;
@@ -100,6 +102,10 @@ pub struct Library {
     packaged: PackagedIndex,
     bad_titles: Vec<BadTitle>,
     unreadable: Vec<UnreadableDirectory>,
+    /// Versions in which titles, playable or not, and manifests were read.
+    versions: BTreeMap<ResourceName, EntityTag>,
+    /// Files that were new or had changed when the directory was read, and were left for the next time.
+    unsettled: BTreeMap<ResourceName, Unsettled>,
     warnings: Vec<DirectoryWarning>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
@@ -120,7 +126,7 @@ impl Library {
     /// It cannot be read as a directory, holds more than the limits, or holds titles, manifests and directories of
     /// which none can be used; the error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
-        let library = scan::scan(directory, &Self::default(), &mut |_| ())?;
+        let library = scan::scan(directory, &Self::default(), None, &mut |_| ())?;
         if library.indexed.is_empty() && library.packaged.titles.is_empty() {
             return library.strictly();
         }
@@ -134,19 +140,27 @@ impl Library {
     /// # Errors
     /// As [`scan`](Self::scan), or if a single title, manifest or directory is bad.
     pub fn scan_strictly(directory: &Path) -> Result<Self, LibraryError> {
-        let library = scan::scan(directory, &Self::default(), &mut |_| ())?.strictly()?;
+        let library = scan::scan(directory, &Self::default(), None, &mut |_| ())?.strictly()?;
         library.changes_since(&Self::default()).warn();
         Ok(library)
     }
 
-    /// Reads `directory` as it is now. Titles that have not changed keep their summaries, without being read, and
-    /// titles from other sources stay. `visit` is called with the path of each directory before it is listed.
-    /// Nothing is logged of faults in it; see [`changes_since`](Self::changes_since).
+    /// Reads `directory` as it is at the time `now`. Titles that have not changed keep their summaries, without being
+    /// read, and titles from other sources stay. A title or manifest that is new or has changed is read once it was
+    /// the same at two looks at least 3 s apart, since it may be a copy in progress: until then the library has what
+    /// this one has of it, and [`next_look`](Self::next_look) says when to call this again. `visit` is called with the
+    /// path of each directory before it is listed. Nothing is logged of faults in it; see
+    /// [`changes_since`](Self::changes_since).
     ///
     /// # Errors
     /// It cannot be read as a directory, or holds more than the limits.
-    pub fn rescan(&self, directory: &Path, visit: &mut dyn FnMut(&Path)) -> Result<Self, LibraryError> {
-        scan::scan(directory, self, visit)
+    pub fn rescan(
+        &self,
+        directory: &Path,
+        now: Instant,
+        visit: &mut dyn FnMut(&Path),
+    ) -> Result<Self, LibraryError> {
+        scan::scan(directory, self, Some(now), visit)
     }
 
     /// The same library if all of its titles can be played, all of its manifests be used and all directories be read.

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT};
+use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variant};
 use playrate_units::{Bitrate, Bytes};
 
+use super::settling::Unsettled;
 use super::{BadManifest, DirectoryWarning};
 use crate::http::path::ResourceName;
 
@@ -89,12 +90,23 @@ pub(super) struct Cut {
     pub(super) duration: Option<Duration>,
 }
 
-/// Reads `manifests`; `cuts` are the segments of files that were read as titles. What the manifests name in vain is
-/// added to `warnings`.
+/// Knowledge of the files of a directory before its manifests are read.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// Segments of files that were read as titles.
+    pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
+    /// Titles and manifests that may be incomplete.
+    pub(super) unsettled: &'a BTreeMap<ResourceName, Unsettled>,
+    /// Contents of the manifests as they were before.
+    pub(super) previous: &'a PackagedIndex,
+}
+
+/// Reads `manifests`. What they name in vain is added to `warnings`. A title keeps its previous contents while its
+/// manifest, or a title or manifest that it names, may be incomplete.
 pub(super) fn read(
     root: &Path,
     mut manifests: Vec<(PathBuf, ResourceName)>,
-    cuts: &BTreeMap<ResourceName, Vec<Cut>>,
+    known: Known<'_>,
     warnings: &mut Vec<DirectoryWarning>,
 ) -> PackagedIndex {
     // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another
@@ -107,22 +119,33 @@ pub(super) fn read(
     });
     let mut reader = ManifestReader {
         root,
-        cuts,
+        known,
         warnings,
         packaged: PackagedIndex::default(),
     };
     // In HLS, playlists are put into the title of the main playlist that names them.
     let mut playlists: BTreeMap<ResourceName, MediaPlaylist> = BTreeMap::new();
     let mut mains = Vec::new();
+    let mut unsettled_playlists = Vec::new();
     for (path, name) in manifests {
+        if known.unsettled.contains_key(&name) {
+            reader.keep(&name);
+            unsettled_playlists.push(path);
+            continue;
+        }
         match Manifest::open(&path, name.as_str()) {
+            Ok(Manifest::Dash(representations))
+                if representations.iter().any(|one| reader.is_unsettled(one)) =>
+            {
+                reader.keep(&name);
+            }
             Ok(Manifest::Dash(representations)) => {
                 let count = representations.iter().map(|one| reader.count(one)).sum();
                 if reader.allows(&path, &name, count) {
                     reader.add(&path, name, representations);
                 }
             }
-            Ok(Manifest::Main(variants)) => mains.push((path, name, variants)),
+            Ok(Manifest::Main(variants)) => mains.push(MainPlaylist { path, name, variants }),
             Ok(Manifest::Media(representation)) => {
                 let segments = reader.count(&representation);
                 let playlist = MediaPlaylist {
@@ -137,42 +160,32 @@ pub(super) fn read(
         }
     }
     let mut named_by_mains = BTreeSet::new();
-    for (path, name, variants) in mains {
-        let mut named_here = Vec::new();
-        let mut taken = BTreeSet::new();
-        for variant in variants {
-            let file = variant.file.as_deref().and_then(named);
-            // Streams that differ only in their sound share a playlist.
-            if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
-                continue;
-            }
-            let Some((file, playlist)) = file.and_then(|file| playlists.get_key_value(&file)) else {
-                reader.warnings.push(DirectoryWarning::Playlist {
-                    manifest: path.clone(),
-                    playlist: variant.file.unwrap_or_default(),
-                });
-                continue;
-            };
-            named_by_mains.insert(file.clone());
-            named_here.push((variant.representation, playlist));
-        }
-        // Many main playlists may name the same long one: it is copied for one of them at a time.
-        let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
-        if reader.allows(&path, &name, count) {
-            let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
-                representation.pieces.clone_from(&playlist.representation.pieces);
-                representation
-            };
-            reader.add(&path, name, named_here.into_iter().map(with_pieces).collect());
-        }
+    for main in mains {
+        named_by_mains.extend(reader.add_main(main, &playlists));
     }
     playlists.retain(|name, _| !named_by_mains.contains(name));
     for (name, playlist) in playlists {
+        // A new playlist waits for one beside or above it, which may be the main one that names it.
+        let may_be_named = unsettled_playlists.iter().any(|main| {
+            main.parent()
+                .is_some_and(|above| playlist.path.starts_with(above))
+        });
+        if reader.is_unsettled(&playlist.representation) || (may_be_named && !reader.was_there(&name)) {
+            reader.keep(&name);
+            continue;
+        }
         if reader.allows(&playlist.path, &name, playlist.segments) {
             reader.add(&playlist.path, name, vec![playlist.representation]);
         }
     }
     reader.packaged
+}
+
+/// A main playlist with the media playlists that it names.
+struct MainPlaylist {
+    path: PathBuf,
+    name: ResourceName,
+    variants: Vec<Variant>,
 }
 
 /// A media playlist that main playlists may name.
@@ -189,12 +202,52 @@ fn named(file: &str) -> Option<ResourceName> {
 
 struct ManifestReader<'a> {
     root: &'a Path,
-    cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
+    known: Known<'a>,
     warnings: &'a mut Vec<DirectoryWarning>,
     packaged: PackagedIndex,
 }
 
 impl ManifestReader<'_> {
+    /// Returns true if one of the files that are pieces may be incomplete.
+    fn is_unsettled(&self, representation: &ManifestRepresentation) -> bool {
+        let unsettled = self.known.unsettled;
+        let mut files = representation
+            .pieces
+            .iter()
+            .filter_map(|piece| piece.file.as_deref());
+        !unsettled.is_empty()
+            && files.any(|file| named(file).is_some_and(|file| unsettled.contains_key(&file)))
+    }
+
+    /// Returns true if the manifest `name` was a title before.
+    fn was_there(&self, name: &ResourceName) -> bool {
+        self.known
+            .previous
+            .titles
+            .iter()
+            .any(|title| title.manifest == *name)
+    }
+
+    /// Takes over what was known of the manifest `name` before, if anything was.
+    fn keep(&mut self, name: &ResourceName) {
+        let previous = self.known.previous;
+        let bad = previous.bad.iter().filter(|bad| bad.name == *name);
+        self.packaged.bad.extend(bad.cloned());
+        let Some(title) = previous.titles.iter().find(|title| title.manifest == *name) else {
+            return;
+        };
+        self.packaged.titles.push(title.clone());
+        for (file, segments) in &previous.files {
+            if segments
+                .first()
+                .is_some_and(|segment| segment.representation.title == *name)
+            {
+                let kept = || Arc::clone(segments);
+                self.packaged.files.entry(file.clone()).or_insert_with(kept);
+            }
+        }
+    }
+
     /// Number of segments, those of the files that are pieces included: each of these may have thousands.
     fn count(&self, representation: &ManifestRepresentation) -> usize {
         let pieces = representation.pieces.iter();
@@ -217,6 +270,57 @@ impl ManifestReader<'_> {
     fn refuse(&mut self, name: &ResourceName, message: String) {
         let name = name.clone();
         self.packaged.bad.push(BadManifest { name, message });
+    }
+
+    /// Adds the title of a main playlist; returns the names of those of `playlists` that it names.
+    fn add_main(
+        &mut self,
+        main: MainPlaylist,
+        playlists: &BTreeMap<ResourceName, MediaPlaylist>,
+    ) -> BTreeSet<ResourceName> {
+        let MainPlaylist { path, name, variants } = main;
+        let mut named_here = Vec::new();
+        let mut taken = BTreeSet::new();
+        let mut found = BTreeSet::new();
+        let mut waits = false;
+        for variant in variants {
+            let file = variant.file.as_deref().and_then(named);
+            // Streams that differ only in their sound share a playlist.
+            if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
+                continue;
+            }
+            if file
+                .as_ref()
+                .is_some_and(|file| self.known.unsettled.contains_key(file))
+            {
+                waits = true;
+                continue;
+            }
+            let Some((file, playlist)) = file.and_then(|file| playlists.get_key_value(&file)) else {
+                self.warnings.push(DirectoryWarning::Playlist {
+                    manifest: path.clone(),
+                    playlist: variant.file.unwrap_or_default(),
+                });
+                continue;
+            };
+            found.insert(file.clone());
+            waits |= self.is_unsettled(&playlist.representation);
+            named_here.push((variant.representation, playlist));
+        }
+        if waits {
+            self.keep(&name);
+            return found;
+        }
+        // Many main playlists may name the same long one: it is copied for one of them at a time.
+        let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
+        if self.allows(&path, &name, count) {
+            let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
+                representation.pieces.clone_from(&playlist.representation.pieces);
+                representation
+            };
+            self.add(&path, name, named_here.into_iter().map(with_pieces).collect());
+        }
+        found
     }
 
     fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<ManifestRepresentation>) {
@@ -345,7 +449,7 @@ impl ManifestReader<'_> {
     /// The segments in the file of this piece, if it is all of a file that was read as a title.
     fn cuts(&self, piece: &Piece) -> Option<&[Cut]> {
         let whole = piece.file.as_deref().filter(|_| piece.bytes.is_none())?;
-        let cuts = self.cuts.get(&named(whole)?)?;
+        let cuts = self.known.cuts.get(&named(whole)?)?;
         Some(cuts.as_slice()).filter(|cuts| !cuts.is_empty())
     }
 }

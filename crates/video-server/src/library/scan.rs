@@ -5,12 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Segment, Title};
 
 use super::file::OpenFile;
-use super::packaged::{self, Cut};
+use super::packaged::{self, Cut, Known};
+use super::settling::Look;
 use super::{
     BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSummary, UnreadableDirectory, is_absence,
 };
@@ -24,21 +26,15 @@ const ENTRIES: usize = 1_000_000;
 /// Maximum number of indexed titles. A summary takes about 300 bytes, and reading an index some milliseconds.
 const TITLES: usize = 100_000;
 
-/// Reads `directory`; what has not changed since `previous` was read is taken from there. `visit` gets each directory
-/// before it is listed.
+/// Reads `directory`; what has not changed since `previous` was read, or may be incomplete `now`, is taken from there.
+/// Without `now` everything is read. `visit` gets each directory before it is listed.
 pub(super) fn scan(
     directory: &Path,
     previous: &Library,
+    now: Option<Instant>,
     visit: &mut dyn FnMut(&Path),
 ) -> Result<Library, LibraryError> {
-    let unreadable = |error| LibraryError::Unreadable {
-        path: directory.to_owned(),
-        error,
-    };
-    let root = directory.canonicalize().map_err(unreadable)?;
-    if !root.is_dir() {
-        return Err(LibraryError::NotADirectory(directory.to_owned()));
-    }
+    let root = resolve(directory)?;
     let mut walk = Walk {
         root: &root,
         visit,
@@ -59,6 +55,9 @@ pub(super) fn scan(
     let mut other_files = 0;
     let mut manifests = Vec::new();
     let mut cuts = BTreeMap::new();
+    let mut look = Look::new(previous, now);
+    let bad_before: BTreeMap<&Path, &BadTitle> =
+        previous.bad_titles.iter().map(|bad| (&*bad.path, bad)).collect();
     for Found { path, packaged } in found {
         let Some(name) = path
             .strip_prefix(&root)
@@ -69,6 +68,8 @@ pub(super) fn scan(
             continue;
         };
         if Manifest::is_named(&path) {
+            // It is read or kept with all others, below.
+            look.is_settled(&name, &path);
             manifests.push((path, name));
             other_files += 1;
             continue;
@@ -86,7 +87,16 @@ pub(super) fn scan(
         }
         // What a manifest may name is read again: its segments are kept for the files of manifests alone.
         if !packaged && let Some(unchanged) = previous.unchanged(&name, &path) {
+            look.versions.insert(name.clone(), unchanged.etag.clone());
             indexed.insert(name, unchanged);
+            continue;
+        }
+        if !look.is_settled(&name, &path) {
+            if let Some(known) = previous.indexed.get(&name) {
+                indexed.insert(name, known.clone());
+            } else if let Some(&known) = bad_before.get(&*path) {
+                bad.push(known.clone());
+            }
             continue;
         }
         match index(&path) {
@@ -103,7 +113,15 @@ pub(super) fn scan(
             Err(error) => bad.push(BadTitle { path, error }),
         }
     }
-    let packaged = packaged::read(&root, manifests, &cuts, &mut warnings);
+    let Look {
+        unsettled, versions, ..
+    } = look;
+    let known = Known {
+        cuts: &cuts,
+        unsettled: &unsettled,
+        previous: &previous.packaged,
+    };
+    let packaged = packaged::read(&root, manifests, known, &mut warnings);
     Ok(Library {
         directory: Some(root),
         open_files: Arc::clone(&previous.open_files),
@@ -112,9 +130,25 @@ pub(super) fn scan(
         packaged,
         bad_titles: bad,
         unreadable,
+        versions,
+        unsettled,
         warnings,
         other_files,
     })
+}
+
+/// The path of `directory` with all links resolved.
+fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
+    let unreadable = |error| LibraryError::Unreadable {
+        path: directory.to_owned(),
+        error,
+    };
+    let root = directory.canonicalize().map_err(unreadable)?;
+    if root.is_dir() {
+        Ok(root)
+    } else {
+        Err(LibraryError::NotADirectory(directory.to_owned()))
+    }
 }
 
 impl Library {

@@ -94,7 +94,7 @@ fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[
         let allow = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
         let open = Library::scan(directory.path()).unwrap();
         allow(mode);
-        let shut = open.rescan(directory.path(), &mut |_| ()).unwrap();
+        let shut = open.rescan(directory.path(), now(), &mut |_| ()).unwrap();
         let titles: Vec<_> = shut.titles().map(|(name, _)| name.as_str()).collect();
         assert_eq!(titles, ["film.mp4"]);
         let [unreadable] = shut.unreadable_directories() else {
@@ -103,7 +103,7 @@ fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[
         assert_eq!(unreadable.path, closed.canonicalize().unwrap());
         let changes = shut.changes_since(&open);
         assert_eq!((changes.removed, changes.unreadable_directories.len()), (1, 1));
-        let same = shut.rescan(directory.path(), &mut |_| ()).unwrap();
+        let same = shut.rescan(directory.path(), now(), &mut |_| ()).unwrap();
         assert!(same.changes_since(&shut).is_empty());
         assert!(Library::scan(directory.path()).is_ok());
         let refused = Library::scan_strictly(directory.path()).unwrap_err().to_string();
@@ -112,8 +112,10 @@ fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[
             "{refused}"
         );
         allow(0o700);
-        let repaired = same.rescan(directory.path(), &mut |_| ()).unwrap();
+        let repaired = same.rescan(directory.path(), now(), &mut |_| ()).unwrap();
         assert_eq!(repaired.changes_since(&same).repaired, 1);
+        let later = repaired.next_look().unwrap();
+        let repaired = repaired.rescan(directory.path(), later, &mut |_| ()).unwrap();
         assert_eq!(repaired.titles().count(), 2);
     });
 }

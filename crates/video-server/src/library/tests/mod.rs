@@ -3,11 +3,13 @@
 use super::*;
 use std::fs;
 
+use quinn::{Runtime as _, TokioRuntime};
 use rstest::rstest;
 use tempfile::TempDir;
 
 mod faults;
 mod packaged;
+mod settling;
 
 const ASSETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets");
 
@@ -26,6 +28,10 @@ fn directory() -> TempDir {
     fs::create_dir(directory.path().join("pages")).unwrap();
     fs::write(directory.path().join("pages/index.html"), "<p>Films</p>").unwrap();
     directory
+}
+
+fn now() -> Instant {
+    TokioRuntime.now()
 }
 
 fn name(text: &str) -> ResourceName {

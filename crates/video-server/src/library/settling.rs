@@ -1,0 +1,81 @@
+//! [`Look`]: which files of a media directory are complete, as far as two looks at them tell.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Library;
+use super::file::OpenFile;
+use crate::http::path::ResourceName;
+use crate::http::validator::EntityTag;
+
+/// Time for which a new or changed file must stay as it is before it is read: a copy in progress changes it.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// A version of a file that has been seen and not been read.
+#[derive(Clone, Debug)]
+pub(super) struct Unsettled {
+    etag: EntityTag,
+    since: Instant,
+}
+
+/// One look at the files of a directory.
+#[derive(Debug)]
+pub(super) struct Look<'a> {
+    previous: &'a Library,
+    /// `None` for the first look, at which every file is taken to be complete.
+    now: Option<Instant>,
+    pub(super) unsettled: BTreeMap<ResourceName, Unsettled>,
+    /// Versions of the files that were found settled, or that were read before.
+    pub(super) versions: BTreeMap<ResourceName, EntityTag>,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(previous: &'a Library, now: Option<Instant>) -> Self {
+        Self {
+            previous,
+            now,
+            unsettled: BTreeMap::new(),
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// Returns true if the file `name` at `path` may be read: it is as it was when it was read before, or has been as
+    /// it is for [`SETTLING`].
+    pub(super) fn is_settled(&mut self, name: &ResourceName, path: &Path) -> bool {
+        // To read a file that is gone gives an error with the reason.
+        let Ok(Some(etag)) = OpenFile::etag_at(path) else {
+            return true;
+        };
+        let Some(now) = self.now else {
+            self.versions.insert(name.clone(), etag);
+            return true;
+        };
+        let read_before = self.previous.versions.get(name);
+        if read_before == Some(&etag) {
+            self.versions.insert(name.clone(), etag);
+            return true;
+        }
+        let seen = self.previous.unsettled.get(name);
+        let since = seen
+            .filter(|seen| seen.etag == etag)
+            .map_or(now, |seen| seen.since);
+        if now.saturating_duration_since(since) >= SETTLING {
+            self.versions.insert(name.clone(), etag);
+            return true;
+        }
+        if let Some(etag) = read_before {
+            self.versions.insert(name.clone(), etag.clone());
+        }
+        self.unsettled.insert(name.clone(), Unsettled { etag, since });
+        false
+    }
+}
+
+impl Library {
+    /// Earliest time at which another look may find complete files that this one left out; `None` if it left out none.
+    pub fn next_look(&self) -> Option<Instant> {
+        let times = self.unsettled.values().map(|file| file.since + SETTLING);
+        times.min()
+    }
+}
