@@ -143,6 +143,9 @@ impl Rescanner {
             .and_then(|library| self.check(library));
         match found {
             Ok(library) => {
+                if let Some(watch) = &mut self.watch {
+                    watch.forget_others();
+                }
                 report(&library, &earlier, reason);
                 self.next_look = library.next_look();
                 self.server.set_library(library);

@@ -12,6 +12,10 @@ use super::rescan::Reason;
 #[derive(Debug)]
 pub(super) struct Watch {
     inotify: std::sync::Arc<std::os::fd::OwnedFd>,
+    /// Watches of the directories that were added since the last [`forget_others`](Self::forget_others).
+    current: std::collections::BTreeSet<i32>,
+    /// Watches of the directories that were added before that.
+    earlier: std::collections::BTreeSet<i32>,
     /// True once a directory could not be watched, which is logged once.
     is_incomplete: bool,
 }
@@ -54,6 +58,8 @@ impl Watch {
         })?;
         Ok(Self {
             inotify,
+            current: std::collections::BTreeSet::new(),
+            earlier: std::collections::BTreeSet::new(),
             is_incomplete: false,
         })
     }
@@ -71,19 +77,34 @@ impl Watch {
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR;
-        // A directory that is gone by now has nothing to watch.
-        if let Err(error) = add_watch(&*self.inotify, directory, changes)
-            && error != rustix::io::Errno::NOENT
-            && !self.is_incomplete
-        {
-            self.is_incomplete = true;
-            tracing::warn!(
-                directory = %directory.display(),
-                %error,
-                "cannot watch a directory, nor perhaps others: raise fs.inotify.max_user_watches, or send SIGHUP \
-                 after changes"
-            );
+        match add_watch(&*self.inotify, directory, changes) {
+            Ok(watch) => {
+                self.current.insert(watch);
+            }
+            // A directory that is gone by now has nothing to watch, and one that cannot be read is no part of the
+            // library: a change of its permissions is one in the directory above it.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => {}
+            Err(error) if !self.is_incomplete => {
+                self.is_incomplete = true;
+                tracing::warn!(
+                    directory = %directory.display(),
+                    %error,
+                    "cannot watch a directory, nor perhaps others: raise fs.inotify.max_user_watches, or send SIGHUP \
+                     after changes"
+                );
+            }
+            Err(_) => {}
         }
+    }
+
+    /// Watches the directories no longer that were not added since the last call: those that were moved out of the
+    /// media directory. The kernel itself ends the watch of one that is deleted.
+    pub(super) fn forget_others(&mut self) {
+        for &watch in self.earlier.difference(&self.current) {
+            // It is gone already if its directory is.
+            let _ = rustix::fs::inotify::remove_watch(&*self.inotify, watch);
+        }
+        self.earlier = std::mem::take(&mut self.current);
     }
 }
 
@@ -100,5 +121,58 @@ impl Watch {
 
     pub(super) fn add(&mut self, _: &Path) {
         match *self {}
+    }
+
+    pub(super) fn forget_others(&mut self) {
+        match *self {}
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsRawFd as _;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Number of directories that the kernel watches.
+    fn count(watch: &Watch) -> usize {
+        let about = format!("/proc/self/fdinfo/{}", watch.inotify.as_raw_fd());
+        let about = fs::read_to_string(about).unwrap();
+        about
+            .lines()
+            .filter(|line| line.starts_with("inotify wd:"))
+            .count()
+    }
+
+    #[test]
+    fn directories_that_are_gone_are_watched_no_longer() {
+        let (media, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = |name: &str| media.path().join(name);
+        for name in ["deleted", "moved", "renamed"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        let (changes, _receiver) = mpsc::channel();
+        let mut watch = Watch::start(changes).unwrap();
+        let add = |watch: &mut Watch, names: &[&str]| {
+            watch.add(media.path());
+            for name in names {
+                watch.add(&path(name));
+            }
+        };
+        add(&mut watch, &["deleted", "moved", "renamed"]);
+        watch.forget_others();
+        assert_eq!(count(&watch), 4);
+        fs::remove_dir(path("deleted")).unwrap();
+        fs::rename(path("moved"), elsewhere.path().join("moved")).unwrap();
+        fs::rename(path("renamed"), path("new")).unwrap();
+        assert_eq!(count(&watch), 3);
+        add(&mut watch, &["new"]);
+        // A reading that fails halfway forgets nothing.
+        assert_eq!(count(&watch), 3);
+        watch.forget_others();
+        assert_eq!(count(&watch), 2);
     }
 }
