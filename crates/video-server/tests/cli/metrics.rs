@@ -10,7 +10,7 @@ use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
 use serde_json::Value;
 
-use crate::process::{Serving, fetch, fixture, sleep, text};
+use crate::process::{PATIENCE, Serving, fetch, fixture, sleep, text};
 
 fn serving(media: &Path, more: &[&str]) -> Serving {
     fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
@@ -27,7 +27,8 @@ fn address(serving: &Serving) -> SocketAddr {
 
 /// One request over HTTP/1.1: the head of the response and its body.
 pub(crate) fn request(serving: &Serving, line: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address(serving)).unwrap();
+    let mut stream = TcpStream::connect_timeout(&address(serving), PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(
         stream,
         "{line} HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n"

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::process::{Serving, assert_contains, certify, fixture, run, text};
+use crate::process::{PATIENCE, Serving, assert_contains, certify, fixture, run, text};
 
 /// Media, and a certificate that clients of TCP can trust.
 pub(crate) struct Site {
@@ -87,12 +87,15 @@ impl Site {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.to_vec()];
-        let stream = TcpStream::connect(address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
-        let stream = TlsConnector::from(Arc::new(config))
-            .connect(name, stream)
-            .await
-            .unwrap();
+        let connecting = async {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let connector = TlsConnector::from(Arc::new(config));
+            connector.connect(name, stream).await.unwrap()
+        };
+        // The kernel accepts connections that no process serves.
+        let connected = time::timeout(&TokioRuntime, PATIENCE, connecting).await;
+        let stream = connected.expect("the server answers over TCP in time");
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
         stream
     }
