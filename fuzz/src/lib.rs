@@ -13,7 +13,7 @@ use targets::Target;
 
 /// Runs the target called `name`.
 pub fn check(name: &str, bytes: &[u8]) {
-    (target(name).check)(bytes);
+    target(name).run(bytes);
 }
 
 /// Mutates the first `size` bytes of `data` within its length, and returns the new size: every second time by the form

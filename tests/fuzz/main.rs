@@ -7,8 +7,10 @@ mod targets;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mutate::Random;
+use rustix::time::{ClockId, clock_gettime};
 use targets::{TARGETS, Target};
 
 /// Longest mutated input. Longer ones find little more, and take long unoptimised.
@@ -32,10 +34,24 @@ fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(read).collect()
 }
 
+/// Most time of the processor that one input may take, unoptimised. libFuzzer has a limit of its own (`-timeout`).
+const TIME: Duration = Duration::from_secs(5);
+
+/// Time that this thread has had of the processor: other tests and programs do not count.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).expect("a clock that begins with the thread")
+}
+
 /// Runs the target, and says on failure which input it was.
 #[expect(clippy::print_stderr, reason = "what a failing test prints is shown")]
 fn run(target: &Target, bytes: &[u8], name: impl FnOnce() -> String) {
-    let done = panic::catch_unwind(AssertUnwindSafe(|| (target.check)(bytes)));
+    let done = panic::catch_unwind(AssertUnwindSafe(|| {
+        let began = processor_time();
+        target.run(bytes);
+        let taken = processor_time().saturating_sub(began);
+        assert!(taken <= TIME, "it takes {taken:?}, at most {TIME:?} are expected");
+    }));
     if let Err(problem) = done {
         let name = name();
         eprintln!("the fuzz target {} fails on {name}", target.name);
@@ -108,6 +124,8 @@ replays! {
 
 #[test]
 fn the_same_operations_give_the_same_packets() {
-    let (_, bytes) = inputs(targets::named("exchanges")).pop().expect("an input");
-    assert_eq!(targets::exchange_digest(&bytes), targets::exchange_digest(&bytes));
+    for (path, bytes) in inputs(targets::named("exchanges")) {
+        let digest = || targets::exchange_digest(&bytes);
+        assert_eq!(digest(), digest(), "{}", path.display());
+    }
 }

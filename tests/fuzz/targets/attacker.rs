@@ -82,8 +82,8 @@ impl Attacker {
         }
     }
 
-    /// Does everything that `bytes` say, and leaves.
-    pub(super) async fn attack(mut self, bytes: &[u8]) {
+    /// Does everything that `bytes` say.
+    pub(super) async fn attack(&mut self, bytes: &[u8]) {
         let mut input = Input(bytes);
         self.connect(input.byte()).await;
         for _ in 0..OPERATIONS {
@@ -92,8 +92,11 @@ impl Attacker {
             }
             self.operate(&mut input).await;
         }
-        // Some say goodbye; for the others, quinn does so when the last handle is gone.
-        if bytes.len().is_multiple_of(2) {
+    }
+
+    /// Closes all connections: with an error code of HTTP/3, or as quinn does when the last handle is gone.
+    pub(super) async fn leave(self, with_code: bool) {
+        if with_code {
             self.endpoint.close(VarInt::from_u32(0x100), b"");
         }
         drop((self.connection, self.requests, self.others));

@@ -1,5 +1,6 @@
 //! Whole HTTP/3 exchanges: what a client may do to the server, in virtual time, and that others are served.
 
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ const REMAINS: i64 = 300_000;
 /// Virtual time for two downloads of a small title and for the end of abandoned connections.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Most downloads of the honest client while the attacker is at work.
+const DOWNLOADS: usize = 4;
+
 /// Identity and titles that all runs share, so that a run does not depend on the randomness of a key.
 struct Shared {
     identity: Identity,
@@ -45,8 +49,8 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
     }
 });
 
-/// Reads operations of a client out of the input, and runs them beside an honest client. Afterwards, that client and a
-/// new one get the right bytes in time, and nothing of any connection is left on the server.
+/// Reads operations of a client out of the input, and runs them beside an honest client. Meanwhile that client, and
+/// afterwards it and a new one, get the right bytes in time, and nothing of any connection is left on the server.
 pub(super) fn check(bytes: &[u8]) {
     LazyLock::force(&SHARED);
     let used = allocation_counter::measure(|| {
@@ -96,9 +100,9 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
         sim.endpoint_config("attacker"),
         None,
         socket,
-        Arc::clone(&runtime),
+        sim.runtime_on(attacker_host),
     );
-    let attacker = Attacker::new(
+    let mut attacker = Attacker::new(
         endpoint.expect("an endpoint"),
         &SHARED.identity,
         address,
@@ -108,7 +112,27 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
         let target = Target::at("localhost", address);
         let before = honest.connect(&target).await.expect("an honest client connects");
         is_served(&before).await;
-        attacker.attack(bytes).await;
+        let is_over = Cell::new(false);
+        let attacking = async {
+            attacker.attack(bytes).await;
+            is_over.set(true);
+        };
+        let being_served = async {
+            for _ in 0..DOWNLOADS {
+                let in_time = time::timeout(&*runtime, PATIENCE, is_served(&before)).await;
+                in_time.expect("an honest client is served in time beside the attacker");
+                time::sleep(&*runtime, Duration::from_millis(200)).await;
+                if is_over.get() {
+                    break;
+                }
+            }
+        };
+        tokio::join!(being_served, attacking);
+        match bytes.len() % 3 {
+            // Without a word to the server, which finds out by its timeouts.
+            2 => sim.crash(attacker_host),
+            choice => attacker.leave(choice == 0).await,
+        }
         let in_time = time::timeout(&*runtime, PATIENCE, async {
             is_served(&before).await;
             let after = honest.connect(&target).await.expect("a new client connects");

@@ -25,14 +25,19 @@ pub(crate) struct Target {
     /// Name of the fuzz target and of its directory in `fuzz/corpus/`.
     pub name: &'static str,
     /// Reads the input and panics if a property does not hold.
-    pub check: fn(&[u8]),
+    check: fn(&[u8]),
     /// Form of the input, for mutations.
     pub form: Form,
     /// Words that inputs are made of, besides those in the corpus.
     pub words: &'static str,
     /// Mutations in `cargo test`: some seconds unoptimised.
     pub mutations: u64,
+    /// Most bytes of memory that reading an input may take, besides [`MEMORY_PER_BYTE`].
+    memory: u64,
 }
+
+/// Memory for each byte of an input that any target may take.
+const MEMORY_PER_BYTE: u64 = 2_000;
 
 const fn target(name: &'static str, check: fn(&[u8]), form: Form, mutations: u64) -> Target {
     Target {
@@ -41,12 +46,26 @@ const fn target(name: &'static str, check: fn(&[u8]), form: Form, mutations: u64
         form,
         words: "",
         mutations,
+        memory: 4_000_000,
     }
 }
 
 impl Target {
     const fn with_words(self, words: &'static str) -> Self {
         Self { words, ..self }
+    }
+
+    const fn with_memory(self, memory: u64) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Reads an input, and watches what that takes.
+    ///
+    /// # Panics
+    /// If a property does not hold, or it takes too much memory.
+    pub(crate) fn run(&self, bytes: &[u8]) {
+        let memory = self.memory + MEMORY_PER_BYTE * bytes.len() as u64;
+        within_memory(memory, || (self.check)(bytes));
     }
 }
 
@@ -56,12 +75,18 @@ pub(crate) const TARGETS: &[Target] = &[
     target("cmsd", player_data::cmsd, Form::Text, 6_000).with_words(player_data::WORDS),
     target("config", config::check, Form::Text, 1_500).with_words(config::WORDS),
     target("controllers", controllers::check, Form::Bytes, 500),
-    target("exchanges", exchanges::check, Form::Bytes, 300),
+    target("exchanges", exchanges::check, Form::Bytes, 300).with_memory(60_000_000),
     target("m3u8", manifests::m3u8, Form::Text, 5_000).with_words(manifests::M3U8_WORDS),
     target("mp4", media::title, Form::Boxes, 5_000),
-    target("mpd", manifests::mpd, Form::Text, 5_000).with_words(manifests::MPD_WORDS),
+    // What applies many times counts up to 100 MB (docs/media.md).
+    target("mpd", manifests::mpd, Form::Text, 5_000)
+        .with_words(manifests::MPD_WORDS)
+        .with_memory(200_000_000),
     target("requests", requests::check, Form::Text, 4_000).with_words(requests::WORDS),
-    target("scenarios", scenarios::check, Form::Text, 1_000).with_words(scenarios::WORDS),
+    // A title that is generated has a frame for each of its moments.
+    target("scenarios", scenarios::check, Form::Text, 1_000)
+        .with_words(scenarios::WORDS)
+        .with_memory(100_000_000),
     target("segment-index", media::segment_index, Form::Boxes, 6_000),
     target("specs", specs::check, Form::Text, 8_000).with_words(specs::WORDS),
     target("traces", traces::check, Form::Text, 3_000).with_words(traces::WORDS),

@@ -1,11 +1,11 @@
 //! Paths, ranges and conditions of requests, against a directory with files that must not be served.
 
 use std::fs;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::header::{ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG};
-use http::{HeaderName, Method, Response, StatusCode};
+use http::{HeaderName, Method, Request, Response, StatusCode};
 use playrate_media::MemorySource;
 use playrate_netsim::{HostConfig, Seed, Simulation};
 use playrate_transport::{Identity, Server, ServerOptions};
@@ -36,7 +36,13 @@ struct Served {
 /// Text of the files that must not be served.
 const SECRET: &[u8] = b"not to be served";
 
-static SERVED: LazyLock<Served> = LazyLock::new(|| {
+thread_local! {
+    /// Removed with the thread of the test. libFuzzer ends its process at once: the directory of each of its runs
+    /// stays behind.
+    static SERVED: Served = served();
+}
+
+fn served() -> Served {
     let film = include_bytes!("../../../assets/fixtures/fragmented-dash.mp4");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let root = directory.path().join("media");
@@ -74,7 +80,7 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
         files,
         _directory: directory,
     }
-});
+}
 
 fn site(library: Library) -> Arc<Site> {
     let sim = Simulation::new(Seed::new(1));
@@ -91,9 +97,13 @@ fn site(library: Library) -> Arc<Site> {
 
 /// Answers the request; its content is a part of the named public file, or none.
 pub(super) fn check(bytes: &[u8]) {
-    let Some(request) = request(bytes) else { return };
-    let served = &*SERVED;
-    let reply = served.site.reply(&request);
+    if let Some(request) = request(bytes) {
+        SERVED.with(|served| reply(served, &request));
+    }
+}
+
+fn reply(served: &Served, request: &Request<()>) {
+    let reply = served.site.reply(request);
     let status = reply.head.status();
     let is_known = matches!(
         status.as_u16(),

@@ -43,7 +43,7 @@ pub(super) fn check(bytes: &[u8]) {
             // A text that is cut ends on the line after the last.
             let lines = text.matches('\n').count() + 1;
             assert!(
-                line.is_none_or(|line| (1..=lines).contains(&line)),
+                line.is_some_and(|line| (1..=lines).contains(&line)),
                 "{said} ({lines} lines)"
             );
         }
