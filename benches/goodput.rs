@@ -16,11 +16,13 @@ use playrate::transport::{
     Client, ClientOptions, ConnectionController, ControllerChoice, Identity, Incoming, Server, ServerOptions,
     Target, Trust,
 };
-use playrate_netsim::{
-    HostConfig, LinkStats, Loss, PathConfig, QueueLimit, Relay, RelayConfig, RunLimits, Seed, Simulation,
-};
+use playrate_netsim::{LinkStats, Loss, PathConfig, QueueLimit, Relay, RelayConfig, RunLimits, Seed};
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
+
+mod simulated;
+
+use simulated::SimulatedPair;
 
 const RATE: Bitrate = Bitrate::from_mbps(20);
 const RTT: Duration = Duration::from_millis(100);
@@ -94,22 +96,13 @@ async fn transfer(
 
 /// Runs one transfer in virtual time.
 fn in_simulation(choice: &ControllerChoice, time: Duration) -> anyhow::Result<(Transfer, LinkStats)> {
-    let seed = Seed::new(1);
-    let sim = Simulation::new(seed);
-    let path = sim.add_path(path().build(seed.child("path"))?);
-    let (near, far) = (
-        sim.add_host(HostConfig::default())?,
-        sim.add_host(HostConfig::default())?,
-    );
-    sim.connect(near, far, &[path]);
-    let runtime: Arc<dyn Runtime> = sim.runtime();
-    let identity = Identity::development(&[])?;
-    let mut options = ClientOptions::new(Trust::Pin(identity.pin()));
-    options.transport.seed = Some(seed.derive("client"));
-    let client = Client::new(Arc::clone(&runtime), sim.bind(far, 0)?, options)?;
-    let mut options = ServerOptions::new(identity);
-    options.transport.seed = Some(seed.derive("server"));
-    let server = Server::new(Arc::clone(&runtime), sim.bind(near, 443)?, options)?;
+    let SimulatedPair {
+        sim,
+        path,
+        runtime,
+        server,
+        client,
+    } = SimulatedPair::new(&path(), |_| {})?;
     let address = server.local_addr()?;
     let run = transfer(runtime, (server, client), address, choice.clone(), time);
     let done = sim.run(RunLimits::until(time + Duration::from_secs(60)), run)??;

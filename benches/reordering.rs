@@ -4,18 +4,17 @@
 //! at 20 Mbit/s with a queue of one bandwidth-delay product. "Lost" is what the sender takes for lost, in percent of
 //! what it sent; "dropped" is what the path dropped.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes as Chunk;
-use playrate::transport::{
-    Client, ClientOptions, ConnectionController, ControllerChoice, Identity, Incoming, LossDetection, Server,
-    ServerOptions, Target, Trust,
-};
-use playrate_netsim::{HostConfig, Loss, PathConfig, QueueLimit, Reordering, RunLimits, Seed, Simulation};
+use playrate::transport::{ConnectionController, ControllerChoice, Incoming, LossDetection, Target};
+use playrate_netsim::{Loss, PathConfig, QueueLimit, Reordering, RunLimits};
 use playrate_units::{Bitrate, Bytes, Probability};
-use quinn::Runtime;
+
+mod simulated;
+
+use simulated::SimulatedPair;
 
 const RATE: Bitrate = Bitrate::from_mbps(20);
 const RESPONSES: usize = 40;
@@ -108,25 +107,15 @@ fn run(
     disturbance: &Disturbance,
     detection: LossDetection,
 ) -> anyhow::Result<Outcome> {
-    let seed = Seed::new(1);
-    let sim = Simulation::new(seed);
     let mut path = PathConfig::bottleneck(RATE, rtt, QueueLimit::ONE_BDP, disturbance.loss);
     path.forward.reordering = disturbance.late;
-    let link = sim.add_path(path.build(seed.child("path"))?);
-    let (near, far) = (
-        sim.add_host(HostConfig::default())?,
-        sim.add_host(HostConfig::default())?,
-    );
-    sim.connect(near, far, &[link]);
-    let runtime: Arc<dyn Runtime> = sim.runtime();
-    let identity = Identity::development(&[])?;
-    let mut options = ClientOptions::new(Trust::Pin(identity.pin()));
-    options.transport.seed = Some(seed.derive("client"));
-    let client = Client::new(Arc::clone(&runtime), sim.bind(far, 0)?, options)?;
-    let mut options = ServerOptions::new(identity);
-    options.transport.seed = Some(seed.derive("server"));
-    options.transport.loss_detection = detection;
-    let server = Server::new(Arc::clone(&runtime), sim.bind(near, 443)?, options)?;
+    let SimulatedPair {
+        sim,
+        path: link,
+        runtime,
+        server,
+        client,
+    } = SimulatedPair::new(&path, |options| options.transport.loss_detection = detection)?;
     let target = Target::at("localhost", server.local_addr()?);
     let (done, outcome) = tokio::sync::oneshot::channel();
     let control = ConnectionController::new(choice.clone());
