@@ -49,6 +49,7 @@ mod activity;
 mod clients;
 mod exchange;
 mod keys;
+mod networks;
 mod places;
 mod routing;
 mod session;
@@ -85,17 +86,18 @@ pub struct ServerOptions {
     /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that
     /// pauses between requests for longer than this has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Most connections at once. For a further one an idle connection makes room: the one that has had no exchange in
-    /// progress for the longest, and for [`evict_after`](Self::evict_after) at least, among those of the client's
-    /// network and of networks with more connections than that; or, for 2 s at least and before any exchange, of
-    /// networks that have more connections even afterwards. Without one the client is refused. Handshakes do not
-    /// count; they have limits of their own.
+    /// Most connections at once. For a further one a connection without an exchange makes room, in the network with
+    /// most connections (IPv4 /24, IPv6 /48, then address or /64): at once if it has two more than the client's
+    /// network; after 2 s without any request, or [`evict_after`](Self::evict_after), if it has one more; after that
+    /// time as well if it is the client's. Without one the client is refused. Handshakes do not count; they have limits
+    /// of their own.
     pub max_connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of
     /// the same network makes room; without one the client is refused.
     pub max_connections_per_address: usize,
-    /// Least time without an exchange after which a connection makes room for another client. Longer than a segment
-    /// plays, so that no player with a full buffer is displaced between two requests.
+    /// Least time without an exchange after which a connection makes room for another client whose network has as many
+    /// connections. Longer than a segment plays, so that no player with a full buffer is displaced between two
+    /// requests.
     pub evict_after: Duration,
 }
 

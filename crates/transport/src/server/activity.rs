@@ -19,9 +19,13 @@ pub struct Activity {
 struct ActivityState {
     /// Number of exchanges in progress.
     exchanges: usize,
+    /// Number of these whose request has arrived.
+    requested: usize,
     /// End of the last exchange, or the session's beginning.
     idle_since: Instant,
-    /// True if there has been an exchange.
+    /// End of the last exchange whose request had arrived, or the session's beginning.
+    unrequested_since: Instant,
+    /// True if a request has arrived.
     is_used: bool,
     /// True if the session has to make room for another client.
     is_evicted: bool,
@@ -30,9 +34,12 @@ struct ActivityState {
 impl Activity {
     /// Activity of a session that begins now.
     pub fn new(runtime: Arc<dyn Runtime>) -> Self {
+        let now = runtime.now();
         let state = ActivityState {
             exchanges: 0,
-            idle_since: runtime.now(),
+            requested: 0,
+            idle_since: now,
+            unrequested_since: now,
             is_used: false,
             is_evicted: false,
         };
@@ -42,43 +49,51 @@ impl Activity {
         }
     }
 
-    /// Counts one more exchange, until the returned value is dropped. Returns `None` if the session is being
-    /// closed to make room for another client.
+    /// Counts one more exchange, whose request has arrived, until the returned value is dropped. Returns `None` if the
+    /// session is being closed to make room for another client.
     pub fn begin(&self) -> Option<CountedExchange> {
-        let begun = self.state.send_if_modified(|state| {
-            state.exchanges += usize::from(!state.is_evicted);
-            state.is_used |= !state.is_evicted;
-            !state.is_evicted
-        });
-        begun.then(|| CountedExchange(self.clone()))
+        let mut exchange = self.begin_arrival()?;
+        exchange.requested().then_some(exchange)
     }
 
-    /// Waits until no exchange is in progress.
+    /// Counts one more exchange, whose request is still arriving, as [`begin`](Self::begin) does. It does not keep the
+    /// session from making room.
+    pub(super) fn begin_arrival(&self) -> Option<CountedExchange> {
+        let begun = self.state.send_if_modified(|state| {
+            state.exchanges += usize::from(!state.is_evicted);
+            !state.is_evicted
+        });
+        begun.then(|| CountedExchange {
+            activity: self.clone(),
+            is_requested: false,
+        })
+    }
+
+    /// Waits until no exchange is in progress, or the session is evicted: requests that are still arriving then are not
+    /// answered any more.
     pub(super) async fn without_exchanges(&self) {
         // The sender is `self`, so it cannot be gone.
         let _ = self
             .state
             .subscribe()
-            .wait_for(|state| state.exchanges == 0)
+            .wait_for(|state| state.exchanges == 0 || state.is_evicted)
             .await;
     }
 
-    /// Time since which there has been no exchange, if there is none.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
-        let state = *self.state.borrow();
-        (state.exchanges == 0).then_some(state.idle_since)
+    /// Idleness of the session, unless it has an exchange whose request has arrived.
+    pub(super) fn idleness(&self) -> Option<Idleness> {
+        let state = self.state.borrow();
+        (state.requested == 0).then_some(Idleness {
+            since: state.unrequested_since,
+            is_unused: !state.is_used,
+        })
     }
 
-    /// Returns true if there has been no exchange yet.
-    pub(super) fn is_unused(&self) -> bool {
-        !self.state.borrow().is_used
-    }
-
-    /// Ends the session as if it had been idle for too long, if it has been [idle since](Self::idle_since) `since`.
-    /// Returns false if an exchange has begun meanwhile.
+    /// Ends the session as if it had been idle for too long, if it has been [idle](Self::idleness) since `since`.
+    /// Returns false if a request has arrived meanwhile.
     pub(super) fn evict(&self, since: Instant) -> bool {
         self.state.send_if_modified(|state| {
-            let is_idle = state.exchanges == 0 && state.idle_since == since;
+            let is_idle = state.requested == 0 && state.unrequested_since == since;
             state.is_evicted |= is_idle;
             is_idle
         })
@@ -114,16 +129,50 @@ impl Activity {
 
 /// Counts as one exchange until it is dropped.
 #[derive(Debug)]
-pub struct CountedExchange(Activity);
+pub struct CountedExchange {
+    activity: Activity,
+    /// True if its request has arrived.
+    is_requested: bool,
+}
+
+impl CountedExchange {
+    /// Notes that the request has arrived, if it had not. Returns false if the session is being closed to make room for
+    /// another client, so that the request is not to be answered.
+    #[must_use]
+    pub(super) fn requested(&mut self) -> bool {
+        let is_requested = &mut self.is_requested;
+        self.activity.state.send_if_modified(|state| {
+            if !*is_requested && !state.is_evicted {
+                *is_requested = true;
+                state.requested += 1;
+                state.is_used = true;
+            }
+            *is_requested
+        })
+    }
+}
 
 impl Drop for CountedExchange {
     fn drop(&mut self) {
-        let now = self.0.runtime.now();
-        self.0.state.send_modify(|state| {
+        let now = self.activity.runtime.now();
+        self.activity.state.send_modify(|state| {
             state.exchanges = state.exchanges.saturating_sub(1);
             state.idle_since = now;
+            if self.is_requested {
+                state.requested = state.requested.saturating_sub(1);
+                state.unrequested_since = now;
+            }
         });
     }
+}
+
+/// Idleness of a session: it may have to make room for another client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Idleness {
+    /// End of its last exchange whose request had arrived, or its beginning.
+    pub(super) since: Instant,
+    /// True if no request has arrived yet.
+    pub(super) is_unused: bool,
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use super::ServerOptions;
 use super::activity::Activity;
-use super::places::{Network, NetworkCounts, PlaceLimits, Places};
+use super::networks::{Network, NetworkCounts};
+use super::places::{PlaceLimits, Places};
 use crate::log_limit::LogLimit;
 use playrate_quinn::ConnectionController;
 

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use h3::error::Code;
 use http::{Method, Request, Response};
 use playrate_quinn::ConnectionController;
 use quinn::{StoppedError, WriteError};
@@ -95,12 +96,13 @@ impl Arrival {
     }
 
     /// Receives the whole request. A body, which no request for media has, is read and dropped: some clients take
-    /// a response to a half-read request for a broken one.
+    /// a response to a half-read request for a broken one. A connection that made room for another client meanwhile
+    /// rejects the request, which the client may then send again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
         let Self {
             resolver,
             context,
-            count,
+            mut count,
         } = self;
         let limit = context.shared.options.request_timeout;
         let whole = async {
@@ -109,11 +111,15 @@ impl Arrival {
             Ok((request, stream))
         };
         let received = time::timeout(&*context.shared.runtime, limit, whole).await;
-        let (request, stream) = match received {
+        let (request, mut stream) = match received {
             Ok(Ok(whole)) => whole,
             Ok(Err(error)) => return Err(context.failed(error)),
             Err(time::Elapsed) => return Err(ExchangeError::Stalled { waited: limit }),
         };
+        if !count.requested() {
+            stream.stop_stream(Code::H3_REQUEST_REJECTED);
+            return Err(ConnectionLost::ClosedHere.into());
+        }
         let response = context.responses.take(stream.id());
         let missing = || ExchangeError::malformed(&format!("no stream {} is open", stream.id()));
         let response = response.ok_or_else(missing)?;

@@ -1,23 +1,25 @@
 //! [`Places`]: the connections that a server may have at once, and the choice of the one that makes room for another.
 //!
-//! Where all places are taken, an idle connection makes room: one of the same network, or of a network that has more
-//! connections. So a network displaces only itself or a larger one.
+//! Where all places are taken, room is made in the IPv4 /24 or IPv6 /48 with most connections, in it in the /56 and
+//! then in the address or /64 with most, and there by the connection that has been idle for the longest. It makes room
+//! at once if its network has at least two connections more than the newcomer's, where the two differ first.
 //!
-//! A client that keeps on connecting without a request would hold every place for as long as idle connections are left
-//! alone. So a connection that has had no request yet makes room much sooner, for networks that have fewer connections
-//! even after they were given its place: networks of the same size do not displace each other's in turns.
+//! So a network that holds many places with a small request now and then locks no smaller one out. Networks of the same
+//! size do not displace each other's in turns: with one connection more, and in the newcomer's own network, only those
+//! that have been idle for long make room. One that has had no request yet does so sooner, or clients that keep on
+//! connecting without a request would hold every place.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::cmp::Reverse;
+use std::net::IpAddr;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::activity::Activity;
+use super::activity::{Activity, Idleness};
 use super::clients::Refusal;
+use super::networks::{LEVELS, Network};
 
-/// Bytes of an IPv6 address that name a site's network (RFC 4291 §2.5.4); the site chooses the others.
-const IPV6_NETWORK: usize = 8;
-/// Least time after which a connection without any request yet makes room for a smaller network. A client requests as
-/// soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
+/// Least time after which a connection without any request yet makes room for a network with fewer. A client requests
+/// as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
 const UNUSED: Duration = Duration::from_secs(2);
 
 /// Limits of a server's connections.
@@ -28,77 +30,136 @@ pub struct PlaceLimits {
     pub connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network.
     pub connections_per_address: usize,
-    /// Least time without an exchange after which a connection makes room for another client. One that has had none yet
-    /// makes room for a smaller network after 2 s.
+    /// Least time without an exchange after which a connection makes room for another client of the same network, or of
+    /// one with just one connection less. It makes room for smaller networks at once.
     pub evict_after: Duration,
-}
-
-/// Address or network that has a limit of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Network {
-    V4(Ipv4Addr),
-    /// The first 64 bits of an IPv6 address.
-    V6([u8; IPV6_NETWORK]),
-}
-
-impl Network {
-    /// Network of `address`. An IPv4 address that an IPv6 socket received is one.
-    pub(super) fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self::V4(address),
-            IpAddr::V6(address) => {
-                let mut network = [0; IPV6_NETWORK];
-                for (to, from) in network.iter_mut().zip(address.octets()) {
-                    *to = from;
-                }
-                Self::V6(network)
-            }
-        }
-    }
-}
-
-/// Numbers of clients by network, without those that have none.
-#[derive(Debug, Default)]
-pub(super) struct NetworkCounts(BTreeMap<Network, usize>);
-
-impl NetworkCounts {
-    pub(super) fn of(&self, network: Network) -> usize {
-        self.0.get(&network).copied().unwrap_or(0)
-    }
-
-    pub(super) fn total(&self) -> usize {
-        self.0.values().sum()
-    }
-
-    pub(super) fn add(&mut self, network: Network) {
-        *self.0.entry(network).or_default() += 1;
-    }
-
-    pub(super) fn remove(&mut self, network: Network) {
-        if let Some(count) = self.0.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&network);
-            }
-        }
-    }
 }
 
 /// A connection that takes a place.
 #[derive(Debug)]
 struct Occupied<T> {
-    network: Network,
+    networks: [Network; LEVELS],
+    /// Its number, in the order in which connections were established.
+    number: u64,
     activity: Activity,
     occupant: T,
+}
+
+/// Least times for which a connection has to be idle to make room, once it has had a request and before.
+#[derive(Clone, Copy, Debug)]
+struct LeastIdle {
+    used: Duration,
+    unused: Duration,
+}
+
+/// A connection that may make room; the greatest of all does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Numbers of connections of its networks.
+    sizes: [usize; LEVELS],
+    /// True if it has had no request for longer than a client takes to send one.
+    is_unused: bool,
+    idle_since: Reverse<Instant>,
+    number: Reverse<u64>,
+}
+
+/// A search for the connection that makes room for one of a newcomer.
+#[derive(Debug)]
+struct Search {
+    /// Networks of the newcomer, and their numbers of connections.
+    networks: [Network; LEVELS],
+    sizes: [usize; LEVELS],
+    now: Instant,
+    evict_after: Duration,
+    best: Option<Candidate>,
+}
+
+/// Networks that the connections of one step of a search share.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shared {
+    /// Number of these networks, which is the next level to search.
+    levels: usize,
+    /// Numbers of connections of these networks.
+    sizes: [usize; LEVELS],
+    /// `None` if all of them are the newcomer's as well.
+    least_idle: Option<LeastIdle>,
+}
+
+impl Search {
+    /// Searches among `connections`, which have the networks `shared` in common.
+    fn visit<T>(&mut self, connections: &[Occupied<T>], shared: Shared) {
+        let level = shared.levels;
+        let Some(&own) = self.networks.get(level) else {
+            return self.visit_site(connections, shared);
+        };
+        for site in connections.chunk_by(|one, next| one.networks[level] == next.networks[level]) {
+            let mut shared = shared;
+            shared.levels += 1;
+            shared.sizes[level] = site.len();
+            if shared.least_idle.is_none() && site[0].networks[level] != own {
+                shared.least_idle = self.least_idle(site.len(), self.sizes[level]);
+                if shared.least_idle.is_none() {
+                    continue;
+                }
+            }
+            let best = self.best.map(|best| best.sizes);
+            if best.is_none_or(|best| best[..=level] <= shared.sizes[..=level]) {
+                self.visit(site, shared);
+            }
+        }
+    }
+
+    /// Searches among `connections` of one address or /64.
+    fn visit_site<T>(&mut self, connections: &[Occupied<T>], shared: Shared) {
+        let least_idle = shared.least_idle.unwrap_or(LeastIdle {
+            used: self.evict_after,
+            unused: self.evict_after,
+        });
+        for connection in connections {
+            let Some(Idleness { since, is_unused }) = connection.activity.idleness() else {
+                continue;
+            };
+            let idle = self.now.saturating_duration_since(since);
+            let least = if is_unused {
+                least_idle.unused
+            } else {
+                least_idle.used
+            };
+            if idle >= least {
+                let candidate = Candidate {
+                    sizes: shared.sizes,
+                    is_unused: is_unused && idle >= UNUSED,
+                    idle_since: Reverse(since),
+                    number: Reverse(connection.number),
+                };
+                self.best = self.best.max(Some(candidate));
+            }
+        }
+    }
+
+    /// Least times for connections of a network with `theirs` connections, if the newcomer's has `own`. `None` if they
+    /// make no room.
+    fn least_idle(&self, theirs: usize, own: usize) -> Option<LeastIdle> {
+        match theirs.saturating_sub(own) {
+            0 => None,
+            1 => Some(LeastIdle {
+                used: self.evict_after,
+                unused: UNUSED.min(self.evict_after),
+            }),
+            _ => Some(LeastIdle {
+                used: Duration::ZERO,
+                unused: Duration::ZERO,
+            }),
+        }
+    }
 }
 
 /// Connections of a server, each with an occupant `T`.
 #[derive(Debug)]
 pub struct Places<T> {
     limits: PlaceLimits,
-    /// By number, in the order in which they were established.
-    connections: BTreeMap<u64, Occupied<T>>,
-    by_network: NetworkCounts,
+    /// By networks and then by number, so that the connections of a network of any level are next to each other.
+    connections: Vec<Occupied<T>>,
     /// Number of the next connection.
     next: u64,
     evicted: u64,
@@ -109,8 +170,7 @@ impl<T> Places<T> {
     pub fn new(limits: PlaceLimits) -> Self {
         Self {
             limits,
-            connections: BTreeMap::new(),
-            by_network: NetworkCounts::default(),
+            connections: Vec::new(),
             next: 0,
             evicted: 0,
         }
@@ -126,14 +186,14 @@ impl<T> Places<T> {
         self.evicted
     }
 
-    /// Occupants of all places, in the order in which they came.
+    /// Occupants of all places, in the order of their networks.
     pub fn occupants(&self) -> impl Iterator<Item = &T> {
-        self.connections.values().map(|connection| &connection.occupant)
+        self.connections.iter().map(|connection| &connection.occupant)
     }
 
     /// Limit that one more connection from `address` would exceed.
     pub(super) fn reached(&self, address: IpAddr) -> Option<Refusal> {
-        if self.by_network.of(Network::of(address)) >= self.limits.connections_per_address {
+        if self.within(&Network::all_of(address)).len() >= self.limits.connections_per_address {
             Some(Refusal::Address)
         } else if self.connections.len() >= self.limits.connections {
             Some(Refusal::Connections)
@@ -142,26 +202,34 @@ impl<T> Places<T> {
         }
     }
 
+    /// Positions of the connections whose widest networks are `networks`.
+    fn within(&self, networks: &[Network]) -> Range<usize> {
+        let start = |connection: &Occupied<T>| connection.networks[..networks.len()] < *networks;
+        let end = |connection: &Occupied<T>| connection.networks[..networks.len()] <= *networks;
+        self.connections.partition_point(start)..self.connections.partition_point(end)
+    }
+
     /// Checks for room for one more connection from `address`. Returns the connection that has to make room, if one has
-    /// to, and the time since which it has been idle: the one idle for the longest of all that may be displaced.
+    /// to, and the time since which it has been idle.
     pub(super) fn room(&self, address: IpAddr, now: Instant) -> Result<Option<(Instant, u64)>, Refusal> {
         let Some(limit) = self.reached(address) else {
             return Ok(None);
         };
-        let network = Network::of(address);
-        let own = self.by_network.of(network);
-        let candidates = self.connections.iter().filter_map(|(&number, client)| {
-            let since = client.activity.idle_since()?;
-            let idle = now.saturating_duration_since(since);
-            let theirs = match limit {
-                Refusal::Connections => self.by_network.of(client.network),
-                _ => 0,
-            };
-            let is_idle = idle >= self.limits.evict_after && (client.network == network || theirs > own);
-            let is_unused = idle >= UNUSED && theirs > own + 1 && client.activity.is_unused();
-            (is_idle || is_unused).then_some((since, number))
-        });
-        candidates.min().map(Some).ok_or(limit)
+        let networks = Network::all_of(address);
+        let mut search = Search {
+            networks,
+            sizes: [1, 2, 3].map(|levels| self.within(&networks[..levels]).len()),
+            now,
+            evict_after: self.limits.evict_after,
+            best: None,
+        };
+        if limit == Refusal::Connections {
+            search.visit(&self.connections, Shared::default());
+        } else {
+            search.visit_site(&self.connections[self.within(&networks)], Shared::default());
+        }
+        let best = search.best.ok_or(limit)?;
+        Ok(Some((best.idle_since.0, best.number.0)))
     }
 
     /// Takes a place for a connection from `address` with `activity`. An idle connection may have to make room for it.
@@ -184,37 +252,42 @@ impl<T> Places<T> {
         while let Some((since, number)) = self.room(address, now)? {
             self.evict(number, since);
         }
-        let (network, number) = (Network::of(address), self.next);
+        let (networks, number) = (Network::all_of(address), self.next);
         self.next += 1;
-        self.by_network.add(network);
+        let position = self.within(&networks).end;
         let connection = Occupied {
-            network,
+            networks,
+            number,
             activity,
             occupant,
         };
-        self.connections.insert(number, connection);
+        self.connections.insert(position, connection);
         Ok(number)
     }
 
     /// Has the connection `number` make room, if it has been idle since `since`.
     fn evict(&mut self, number: u64, since: Instant) {
-        let is_evicted = |client: &Occupied<T>| client.activity.evict(since);
-        if self.connections.get(&number).is_some_and(is_evicted) {
-            self.free(number);
+        if let Some(position) = self.position(number)
+            && self.connections[position].activity.evict(since)
+        {
+            self.connections.remove(position);
             self.evicted += 1;
         }
     }
 
     /// Frees the place of the connection `number`, which may have made room before.
     pub fn free(&mut self, number: u64) {
-        if let Some(client) = self.connections.remove(&number) {
-            self.by_network.remove(client.network);
+        if let Some(position) = self.position(number) {
+            self.connections.remove(position);
         }
     }
 
-    /// Returns true if no place is taken, nor counted for any network.
-    #[cfg(test)]
-    pub(super) fn are_all_free(&self) -> bool {
-        self.connections.is_empty() && self.by_network.0.is_empty()
+    fn position(&self, number: u64) -> Option<usize> {
+        self.connections
+            .iter()
+            .position(|connection| connection.number == number)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,7 +169,7 @@ impl Session {
             if self.going_away {
                 continue;
             }
-            match self.activity.begin() {
+            match self.activity.begin_arrival() {
                 Some(count) => return Ok(Some(Arrival::new(resolver, self.context.clone(), count))),
                 // The session has made room meanwhile; the client may send the request again on another connection.
                 None => resolver.frame_stream.reset(Code::H3_REQUEST_REJECTED.value()),

@@ -106,7 +106,7 @@ fn the_limit_counts_from_the_end_of_the_last_exchange() {
 fn an_evicted_session_expires_at_once_and_begins_no_exchange() {
     let (_, activity) = activity();
     assert!(activity.expired(None).now_or_never().is_none());
-    assert!(activity.evict(activity.idle_since().unwrap()));
+    assert!(activity.evict(activity.idleness().unwrap().since));
     assert!(activity.expired(None).now_or_never().is_some());
     assert!(activity.begin().is_none());
     assert!(activity.without_exchanges().now_or_never().is_some());
@@ -115,11 +115,39 @@ fn an_evicted_session_expires_at_once_and_begins_no_exchange() {
 #[test]
 fn a_session_that_became_busy_meanwhile_is_not_evicted() {
     let (clock, activity) = activity();
-    let since = activity.idle_since().unwrap();
+    let since = activity.idleness().unwrap().since;
     let exchange = activity.begin();
     assert!(!activity.evict(since), "an exchange is in progress");
     clock.advance(MOMENT);
     drop(exchange);
     assert!(!activity.evict(since), "an exchange has just ended");
     assert!(activity.begin().is_some());
+}
+
+#[test]
+fn a_request_that_is_still_arriving_protects_nothing() {
+    let (clock, activity) = activity();
+    let idle = activity.idleness().unwrap();
+    let mut arriving = activity.begin_arrival().unwrap();
+    clock.advance(MOMENT);
+    drop(activity.begin_arrival());
+    assert_eq!(activity.idleness(), Some(idle), "no request has arrived");
+    assert!(activity.without_exchanges().now_or_never().is_none());
+    assert!(activity.evict(idle.since));
+    assert!(!arriving.requested(), "the session has made room");
+    assert!(activity.without_exchanges().now_or_never().is_some());
+}
+
+#[test]
+fn a_request_that_has_arrived_makes_the_session_used() {
+    let (clock, activity) = activity();
+    let since = activity.idleness().unwrap().since;
+    let mut arriving = activity.begin_arrival().unwrap();
+    assert!(arriving.requested() && arriving.requested());
+    assert_eq!(activity.idleness(), None);
+    assert!(!activity.evict(since), "an exchange is in progress");
+    clock.advance(MOMENT);
+    drop(arriving);
+    let idle = activity.idleness().unwrap();
+    assert_eq!((idle.since, idle.is_unused), (since + MOMENT, false));
 }

@@ -1,0 +1,61 @@
+//! [`Network`]: the networks of an address, by which clients are counted.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Number of networks by which a connection is counted.
+pub(super) const LEVELS: usize = 3;
+/// Prefix lengths of them, the widest first: a site has an IPv6 /48 or /56, and divides up its /64s as it likes
+/// (RFC 6177).
+const IPV6_PREFIXES: [u32; LEVELS] = [48, 56, 64];
+/// The same for an IPv4 address, which is written as an IPv6 address (RFC 4291 §2.5.5.2): its /24, and itself twice.
+const IPV4_PREFIXES: [u32; LEVELS] = [96 + 24, 128, 128];
+
+/// Prefix of addresses. Those of different lengths may be equal, so compare only those of the same level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Network(u128);
+
+impl Network {
+    /// Network of `address` that has a limit of its own: an IPv4 address, or an IPv6 /64. An IPv4 address that an IPv6
+    /// socket received is one.
+    pub(super) fn of(address: IpAddr) -> Self {
+        let [.., narrowest] = Self::all_of(address);
+        narrowest
+    }
+
+    /// Networks of `address`, the widest first: an IPv6 /48, /56 and /64, or an IPv4 /24 and, twice, the address.
+    pub(super) fn all_of(address: IpAddr) -> [Self; LEVELS] {
+        let (bits, prefixes) = match address.to_canonical() {
+            IpAddr::V4(address) => (address.to_ipv6_mapped().to_bits(), IPV4_PREFIXES),
+            IpAddr::V6(address) => (address.to_bits(), IPV6_PREFIXES),
+        };
+        prefixes.map(|length| Self(bits & (u128::MAX << (u128::BITS - length))))
+    }
+}
+
+/// Numbers of clients by network, without those that have none.
+#[derive(Debug, Default)]
+pub(super) struct NetworkCounts(BTreeMap<Network, usize>);
+
+impl NetworkCounts {
+    pub(super) fn of(&self, network: Network) -> usize {
+        self.0.get(&network).copied().unwrap_or(0)
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.0.values().sum()
+    }
+
+    pub(super) fn add(&mut self, network: Network) {
+        *self.0.entry(network).or_default() += 1;
+    }
+
+    pub(super) fn remove(&mut self, network: Network) {
+        if let Some(count) = self.0.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&network);
+            }
+        }
+    }
+}
