@@ -123,6 +123,8 @@ struct ServerCounters {
     bytes: AtomicU64,
     /// Responses aborted after the shutdown had begun.
     cut: AtomicU64,
+    /// Requests that have arrived and whose responses have not ended.
+    running: AtomicU64,
 }
 
 /// A running server. Clones are handles to the same server. It runs until it is [shut down](Self::shutdown).
@@ -281,9 +283,13 @@ impl VideoServer {
         {
             tracing::warn!("connections are closed, but not all of their tasks have ended");
         }
+        // Those that are still running were aborted with their connections, although their tasks have not noticed. Read
+        // first, so that one that ends meanwhile counts.
+        let counters = &self.context.counters;
+        let running = counters.running.load(Relaxed);
         ShutdownReport {
             drained,
-            cut: self.context.counters.cut.load(Relaxed),
+            cut: counters.cut.load(Relaxed) + running,
             totals: self.totals(),
         }
     }

@@ -86,6 +86,8 @@ pub(crate) struct Setup {
     pub(crate) options: ServerOptions,
     /// Puts more into the directory.
     pub(crate) media: fn(&Path),
+    /// Runs the server's tasks, but not its transport.
+    pub(crate) runtime: Arc<dyn Runtime>,
 }
 
 impl Running {
@@ -102,6 +104,7 @@ impl Running {
             settings: Settings::new("cubic".parse().unwrap()),
             options: ServerOptions::new(identity.clone()),
             media: |_| (),
+            runtime: runtime(),
         };
         setup.settings.observers.push(summaries.clone());
         change(&mut setup);
@@ -116,7 +119,7 @@ impl Running {
         let transport = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), setup.options).unwrap();
         let library = Library::scan(root).unwrap();
         Self {
-            server: VideoServer::start(transport, runtime(), library, setup.settings),
+            server: VideoServer::start(transport, setup.runtime, library, setup.settings),
             directory,
             summaries,
             identity,

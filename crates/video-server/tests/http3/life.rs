@@ -1,10 +1,18 @@
 //! Clients that leave, clients that stall, and servers that stop.
 
-use std::time::Duration;
+use std::future::poll_fn;
+use std::io;
+use std::net::UdpSocket;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, Trust};
 use playrate_units::Bytes;
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
 
 use crate::common::{Running, get, long, read, read_some, runtime, sleep, until};
@@ -13,6 +21,35 @@ use crate::common::{Running, get, long, read, read_some, runtime, sleep, until};
 fn narrow(options: &mut ClientOptions) {
     options.transport.stream_receive_window = Bytes::new(64 << 10);
     options.transport.receive_window = Bytes::new(256 << 10);
+}
+
+/// Runtime whose tasks stand still once they are told to, as on a machine that has no time for them.
+#[derive(Clone, Debug, Default)]
+struct StoppableRuntime(Arc<AtomicBool>);
+
+impl Runtime for StoppableRuntime {
+    fn new_timer(&self, due: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(due)
+    }
+
+    fn spawn(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        let stopped = Arc::clone(&self.0);
+        TokioRuntime.spawn(Box::pin(poll_fn(move |context| {
+            if stopped.load(Relaxed) {
+                Poll::Pending
+            } else {
+                task.as_mut().poll(context)
+            }
+        })));
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        TokioRuntime.wrap_udp_socket(socket)
+    }
+
+    fn now(&self) -> Instant {
+        TokioRuntime.now()
+    }
 }
 
 /// Numbers of aborted responses, of sessions and of whole responses.
@@ -190,4 +227,16 @@ async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary()
         assert_eq!(last.lost, summary.totals.lost_bytes);
         assert!(summary.totals.sent_bytes > summary.bytes);
     }
+}
+
+#[tokio::test]
+async fn a_response_whose_task_does_not_end_in_time_counts_as_aborted() {
+    let tasks = StoppableRuntime::default();
+    let running = Running::with(|setup| setup.runtime = Arc::new(tasks.clone()));
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    read_some(&mut body, 100_000).await;
+    tasks.0.store(true, Relaxed);
+    let report = running.server.shutdown(Duration::from_millis(100)).await;
+    assert_eq!((report.drained, ended(&report)), (false, (1, 0, 0)));
 }
