@@ -31,14 +31,18 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Creates the body of a response on `connection`.
-    pub(super) fn new(content: Content, connection: Arc<TcpConnection>) -> Self {
+    /// Creates the body of a response on `connection`, which counts as its `exchange`.
+    pub(super) fn new(
+        content: Content,
+        connection: Arc<TcpConnection>,
+        exchange: Option<CountedExchange>,
+    ) -> Self {
         connection.context.running.fetch_add(1, Relaxed);
         connection.open.fetch_add(1, Relaxed);
         Self {
             content,
             next_chunk: FIRST_CHUNK,
-            _exchange: connection.activity.begin(),
+            _exchange: exchange,
             connection,
         }
     }

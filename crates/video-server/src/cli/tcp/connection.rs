@@ -66,6 +66,18 @@ pub(super) struct TcpConnection {
 }
 
 impl TcpConnection {
+    pub(super) fn new(context: Arc<TcpContext>, activity: Activity) -> Self {
+        Self {
+            admission: AdmissionSlot::new(Arc::clone(&context.admission)),
+            context,
+            activity,
+            requests: AtomicU64::new(0),
+            open: AtomicU64::new(0),
+            aborted: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
     /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when it makes room
     /// for another client, after [`DISPLACED_LIMIT`]; when the client makes no use of it any more, at once. The error
     /// is for the log.
@@ -150,15 +162,7 @@ pub(super) async fn serve(
     };
     let began = runtime.now();
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
-    let connection = Arc::new(TcpConnection {
-        admission: AdmissionSlot::new(Arc::clone(&context.admission)),
-        context: Arc::clone(&context),
-        activity,
-        requests: AtomicU64::new(0),
-        open: AtomicU64::new(0),
-        aborted: AtomicU64::new(0),
-        bytes: AtomicU64::new(0),
-    });
+    let connection = Arc::new(TcpConnection::new(Arc::clone(&context), activity));
     let answering = Arc::clone(&connection);
     let service = service_fn(move |request| {
         let response = answer(&request, &answering);
@@ -208,10 +212,15 @@ fn has_host(fields: &HeaderMap) -> bool {
     hosts.next().is_some_and(is_valid) && hosts.next().is_none()
 }
 
-fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
+/// Answers a request; with 503 on a connection that makes room for another client.
+pub(super) fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
     connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
-    let reply = if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
+    let exchange = connection.activity.begin();
+    let reply = if exchange.is_none() {
+        // Refused whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
+        site.unavailable(request, DISPLACED_LIMIT)
+    } else if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
         site.bad_request(
             request,
             "a request over HTTP/1.1 has one Host field, such as `Host: example.org`",
@@ -229,5 +238,5 @@ fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -> Response<
     }
     let status = head.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
-    head.map(|()| ResponseBody::new(content, Arc::clone(connection)))
+    head.map(|()| ResponseBody::new(content, Arc::clone(connection), exchange))
 }

@@ -8,7 +8,7 @@ use http::{Request, Uri};
 use http_body_util::Empty;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use playrate_transport::{ControllerChoice, Server};
+use playrate_transport::{Activity, ControllerChoice, Places, Server};
 use quinn::Runtime;
 use rstest::rstest;
 use rustls::pki_types::pem::PemObject as _;
@@ -30,7 +30,7 @@ struct TestServer {
     directory: tempfile::TempDir,
     address: std::net::SocketAddr,
     certificate: CertificateDer<'static>,
-    _server: TcpServer,
+    server: TcpServer,
 }
 
 impl TestServer {
@@ -53,7 +53,7 @@ impl TestServer {
             directory,
             address,
             certificate,
-            _server: TcpServer::start_with(listener, &server, &options, limits).unwrap(),
+            server: TcpServer::start_with(listener, &server, &options, limits).unwrap(),
         }
     }
 
@@ -119,4 +119,37 @@ async fn pings_do_not_keep_a_connection_open(#[case] responses: usize) {
         idle: SHORT,
     });
     server.hold(responses).await;
+}
+
+#[tokio::test]
+async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
+    let server = TestServer::start(ConnectionLimits {
+        handshake: LONG,
+        idle: LONG,
+    });
+    let mut places = Places::new(PlaceLimits {
+        connections: 2,
+        connections_per_address: 2,
+        evict_after: LONG,
+    });
+    let [first, second, newcomer] = [(); 3].map(|()| Activity::new(Arc::new(TokioRuntime)));
+    let displaced = connection::TcpConnection::new(Arc::clone(&server.server.context), first.clone());
+    let displaced = Arc::new(displaced);
+    let request = Request::get("https://localhost/long.bin").version(http::Version::HTTP_2);
+    let request = request.body(()).unwrap();
+    assert_eq!(connection::answer(&request, &displaced).status(), 200);
+    // So that the other one has been idle for longer.
+    drop(second.begin());
+    for (address, activity) in [
+        ("192.0.2.1", first),
+        ("192.0.2.1", second),
+        ("198.51.100.1", newcomer),
+    ] {
+        let address = address.parse().unwrap();
+        places.take(address, activity, (), TokioRuntime.now()).unwrap();
+    }
+    assert_eq!(places.evicted(), 1);
+    let response = connection::answer(&request, &displaced);
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers()["retry-after"], "1");
 }
