@@ -304,6 +304,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     settings.processor_time = load::PROCESSOR_TIME;
     let offered = listening.offered().map_err(Failure::run)?;
     let server = VideoServer::start(listening.server, runtime, library, settings);
+    let totals = seen.tcp();
     let dashboard = listening
         .metrics
         .map(|listener| Dashboard::start(listener, seen, server.clone()).map(Arc::new))
@@ -311,7 +312,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
         .map_err(Failure::run)?;
     let tcp = listening
         .tcp
-        .map(|listener| TcpServer::start(listener, &server, &options).map(Arc::new))
+        .map(|listener| TcpServer::start(listener, &server, &options, totals).map(Arc::new))
         .transpose()
         .map_err(Failure::input)?;
     let watching = (arguments.strict, !arguments.no_watch);

@@ -238,3 +238,20 @@ async fn a_connection_without_requests_is_closed_after_the_idle_limit() {
     let reason = ConnectionLost::from(serving.connect().await.quinn().closed().await);
     assert!(reason.is_orderly(), "{reason}");
 }
+
+#[test]
+fn refused_connections_over_tcp_are_counted() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &["--max-connections", "1"]);
+    let open = || TcpStream::connect(serving.address()).unwrap();
+    // Both of one address, so that neither makes room for the other.
+    let _held = open();
+    let mut refused = open();
+    refused.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
+    let metrics = request(&serving, "GET /metrics").1;
+    for (name, value) in [("refused_tcp_connections", 1), ("evicted_tcp_connections", 0)] {
+        let name = format!("playrate_{name}_total ");
+        assert_eq!(metric(&metrics, &name), value, "{metrics}");
+    }
+}

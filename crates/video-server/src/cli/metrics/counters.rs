@@ -22,6 +22,7 @@ use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSumm
 
 use super::arm_totals::ArmTotals;
 use super::connections;
+use crate::cli::tcp::TcpTotals;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ArmLabels {
@@ -41,7 +42,7 @@ struct PlayerLabel {
 
 type Histograms = Family<ArmLabels, Histogram, fn() -> Histogram>;
 
-/// Metrics of a server's connections over HTTP/3.
+/// Metrics of a server's connections, over TCP only the totals of decisions on clients.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     began: Instant,
@@ -52,6 +53,7 @@ pub(crate) struct Metrics {
     rates: Histograms,
     rtts: Histograms,
     arm_totals: ArmTotals,
+    tcp: Arc<TcpTotals>,
 }
 
 /// Totals over all connections' paths: bytes sent, delivered and lost, and congestion events.
@@ -90,6 +92,7 @@ impl Default for Metrics {
             rates: Family::new_with_constructor(|| Histogram::new(exponential_buckets(250_000.0, 2.0, 14))),
             rtts: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 12))),
             arm_totals: ArmTotals::default(),
+            tcp: Arc::default(),
         }
     }
 }
@@ -98,7 +101,10 @@ impl Metrics {
     /// Registry of everything that is exported of `server`, whose observer these metrics are.
     pub(super) fn registry(&self, server: VideoServer) -> Registry {
         let mut registry = Registry::with_prefix("playrate");
-        registry.register_collector(Box::new(ServerCollector { server }));
+        registry.register_collector(Box::new(ServerCollector {
+            server,
+            tcp: Arc::clone(&self.tcp),
+        }));
         let PathCounters([sent, delivered, lost, congestion]) = &*self.path;
         for (name, help, counter) in [
             ("sent", "In packets, without UDP and IP headers", sent),
@@ -143,6 +149,11 @@ impl Metrics {
         TokioRuntime.now().saturating_duration_since(self.began)
     }
 
+    /// Totals of decisions on TCP connections, for the server over TCP to count in.
+    pub(crate) fn tcp(&self) -> Arc<TcpTotals> {
+        Arc::clone(&self.tcp)
+    }
+
     pub(super) fn arm_totals(&self) -> &ArmTotals {
         &self.arm_totals
     }
@@ -184,6 +195,7 @@ impl Observer for Metrics {
 #[derive(Debug)]
 struct ServerCollector {
     server: VideoServer,
+    tcp: Arc<TcpTotals>,
 }
 
 impl Collector for ServerCollector {
@@ -259,6 +271,16 @@ impl Collector for ServerCollector {
                 "evicted_connections",
                 "Idle connections over HTTP/3 that were closed to make room for another client.",
                 clients.evicted,
+            ),
+            (
+                "refused_tcp_connections",
+                "Connections over TCP for media that were refused because of a limit.",
+                self.tcp.refused.load(Relaxed),
+            ),
+            (
+                "evicted_tcp_connections",
+                "Idle connections over TCP for media that were closed to make room for another client.",
+                self.tcp.evicted.load(Relaxed),
             ),
         ] {
             put(name, help, None, &ConstCounter::new(count))?;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +64,15 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(StdListener::from(socket))
 }
 
+/// Totals of the decisions on TCP connections, over all sockets that count here.
+#[derive(Debug, Default)]
+pub(crate) struct TcpTotals {
+    /// Number of connections refused because of a limit.
+    pub(crate) refused: AtomicU64,
+    /// Number of connections that had to make room for another client.
+    pub(crate) evicted: AtomicU64,
+}
+
 /// Accepts connections on a socket, a limited number at once.
 pub(crate) struct Acceptor {
     listener: TcpListener,
@@ -71,6 +81,7 @@ pub(crate) struct Acceptor {
     limits: PlaceLimits,
     places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
+    totals: Arc<TcpTotals>,
     refused: u64,
     refusal_log: LogLimit,
 }
@@ -83,9 +94,16 @@ impl Acceptor {
             limits,
             places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
+            totals: Arc::default(),
             refused: 0,
             refusal_log: LogLimit::default(),
         }
+    }
+
+    /// Counts refusals and evictions in `totals`.
+    pub(crate) fn counted(mut self, totals: Arc<TcpTotals>) -> Self {
+        self.totals = totals;
+        self
     }
 
     /// Accepts connections until this future is dropped, and runs `serve` for each as a task of its own. That is to
@@ -110,7 +128,7 @@ impl Acceptor {
                 }
             };
             let activity = Activity::new(Arc::new(TokioRuntime));
-            match TcpPlace::take(&self.places, peer, &activity) {
+            match self.take(peer, &activity) {
                 Some(place) => {
                     let serving = serve(stream, peer, activity);
                     self.connections.spawn(async move {
@@ -123,8 +141,23 @@ impl Acceptor {
         }
     }
 
+    /// Takes a place for a connection from `peer`, for which an idle one may have to make room. Returns `None` if there
+    /// is no place.
+    fn take(&self, peer: SocketAddr, activity: &Activity) -> Option<TcpPlace> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = places.evicted();
+        let number = places.take(peer.ip(), activity.clone(), (), TokioRuntime.now());
+        let evicted = places.evicted() - before;
+        self.totals.evicted.fetch_add(evicted, Relaxed);
+        number.ok().map(|number| TcpPlace {
+            places: Arc::clone(&self.places),
+            number,
+        })
+    }
+
     /// Counts a refusal, and logs it now and then.
     fn refuse(&mut self, peer: SocketAddr) {
+        self.totals.refused.fetch_add(1, Relaxed);
         self.refused = self.refused.saturating_add(1);
         if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
             let (purpose, limit) = (self.purpose, self.limits.connections);
@@ -147,19 +180,6 @@ impl Acceptor {
 struct TcpPlace {
     places: Arc<Mutex<Places<()>>>,
     number: u64,
-}
-
-impl TcpPlace {
-    /// Takes a place for a connection from `peer`, for which an idle one may have to make room. Returns `None` if there
-    /// is no place.
-    fn take(places: &Arc<Mutex<Places<()>>>, peer: SocketAddr, activity: &Activity) -> Option<Self> {
-        let mut locked = places.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = locked.take(peer.ip(), activity.clone(), (), TokioRuntime.now());
-        number.ok().map(|number| Self {
-            places: Arc::clone(places),
-            number,
-        })
-    }
 }
 
 impl Drop for TcpPlace {

@@ -25,7 +25,7 @@ use video_server::admission::Admission;
 use video_server::serve::VideoServer;
 use video_server::site::Site;
 
-pub(super) use acceptor::{Acceptor, ListenError, listen};
+pub(super) use acceptor::{Acceptor, ListenError, TcpTotals, listen};
 use connection::ConnectionLimits;
 
 /// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
@@ -41,6 +41,7 @@ struct TcpContext {
     /// Value of the `Alt-Svc` field that names HTTP/3.
     alt_svc: Option<HeaderValue>,
     limits: ConnectionLimits,
+    totals: Arc<TcpTotals>,
     /// Number of responses in progress.
     running: AtomicU64,
 }
@@ -61,24 +62,26 @@ pub(super) struct TcpServer {
 }
 
 impl TcpServer {
-    /// Serves the site of `server` on `listener`, which has the port that HTTP/3 has on UDP.
+    /// Serves the site of `server` on `listener`, which has the port that HTTP/3 has on UDP. Counts refusals and
+    /// evictions in `totals`.
     pub(super) fn start(
         listener: TcpListener,
         server: &VideoServer,
         options: &ServerOptions,
+        totals: Arc<TcpTotals>,
     ) -> Result<Self, TlsError> {
         let limits = ConnectionLimits {
             handshake: options.request_timeout,
             idle: options.stall_timeout,
         };
-        Self::start_with(listener, server, options, limits)
+        Self::start_with(listener, server, options, (limits, totals))
     }
 
     fn start_with(
         listener: TcpListener,
         server: &VideoServer,
         options: &ServerOptions,
-        limits: ConnectionLimits,
+        (limits, totals): (ConnectionLimits, Arc<TcpTotals>),
     ) -> Result<Self, TlsError> {
         let port = listener.local_addr().ok().map(|address| address.port());
         let alt_svc = port.map(|port| format!("h3=\":{port}\"; ma={}", ALT_SVC_AGE.as_secs()));
@@ -88,6 +91,7 @@ impl TcpServer {
             tls: RwLock::new(options.identity.tcp_config(&PROTOCOLS)?.into()),
             alt_svc: alt_svc.and_then(|value| HeaderValue::try_from(value).ok()),
             limits,
+            totals,
             running: AtomicU64::new(0),
         });
         let places = PlaceLimits {
@@ -162,7 +166,7 @@ fn accept_on(
     context: &Arc<TcpContext>,
 ) -> watch::Sender<bool> {
     let (stop, stopped) = watch::channel(false);
-    let acceptor = Acceptor::new(listener, "media", places);
+    let acceptor = Acceptor::new(listener, "media", places).counted(Arc::clone(&context.totals));
     tasks.spawn(accept(acceptor, Arc::clone(context), stopped));
     stop
 }

@@ -53,7 +53,7 @@ impl TestServer {
             directory,
             address,
             certificate,
-            server: TcpServer::start_with(listener, &server, &options, limits).unwrap(),
+            server: TcpServer::start_with(listener, &server, &options, (limits, Arc::default())).unwrap(),
         }
     }
 
