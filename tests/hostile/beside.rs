@@ -23,6 +23,14 @@ const FACTOR: u32 = 20;
 /// Time that says nothing on a machine with other work.
 const SLACK: Duration = Duration::from_secs(8);
 
+/// Longest time that an attack may take to get as far as a test needs it.
+const UNDER_WAY: Duration = Duration::from_secs(120);
+
+/// Time at which a test that waits for an attack from now on has failed.
+pub(crate) fn deadline() -> Instant {
+    Instant::now() + UNDER_WAY
+}
+
 /// Duration of each attack in seconds: as long as `PLAYRATE_ATTACK_SECONDS` says, or 2.
 fn lasts() -> Duration {
     let seconds = std::env::var("PLAYRATE_ATTACK_SECONDS").map_or(2, |text| {
@@ -57,8 +65,10 @@ pub(crate) async fn assert_served(attack: Attack, scale: Scale, options: &[&str]
     let before = rig.process().unwrap().resident;
     let attacking = Attacking::begin(&rig.victim, attack, scale);
     let ends = Instant::now() + lasts();
+    let latest = deadline() + lasts();
     let mut most = before;
     while Instant::now() < ends || attacking.tally.actions.load(Relaxed) == 0 {
+        assert!(Instant::now() < latest, "the attack did not act");
         let time = slowest(&rig, PATIENCE).await;
         assert!(time <= limit, "{time:?} beside the attack, {idle:?} without it");
         most = most.max(rig.process().unwrap().resident);

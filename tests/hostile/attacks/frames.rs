@@ -15,7 +15,7 @@ const ANNOUNCED: u64 = 1 << 30;
 pub(super) async fn endless_heads(force: &Force, number: usize) -> io::Result<()> {
     match number % 3 {
         0 => {
-            // A field of HPACK without index: an empty name with an empty value, again and again.
+            // The field `x: y` of HPACK, a literal that is not indexed (RFC 7541 §6.2.2), again and again.
             let fields = [0x00, 0x01, b'x', 0x01, b'y'].repeat(PIECE / 5);
             let mut begin = h2_start();
             begin.extend(h2_frame(h2::HEADERS, h2::END_STREAM, 1, &Head::get("/").hpack()));

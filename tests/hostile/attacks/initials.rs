@@ -71,13 +71,15 @@ pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::R
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
+    use tokio::time::Instant;
+
     use crate::attacks::{Attack, Scale};
-    use crate::beside::{metric, start};
+    use crate::beside::{deadline, metric, start};
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
-    use std::sync::atomic::Ordering::Relaxed;
 
     /// First packets from 1,000 addresses, none of which is followed by a second one.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,7 +91,9 @@ mod tests {
             rate: 500.0,
         };
         let attacking = Attacking::begin(&rig.victim, Attack::Initials, scale);
+        let latest = deadline();
         while attacking.tally.actions.load(Relaxed) < 1_000 {
+            assert!(Instant::now() < latest, "the flood is too slow");
             fetch(&rig.victim, Over::Quic, Duration::from_secs(10))
                 .await
                 .unwrap();
