@@ -198,12 +198,45 @@ struct ServerCollector {
     tcp: Arc<TcpTotals>,
 }
 
+impl ServerCollector {
+    /// Name, help and value of each total of decisions on clients.
+    fn decisions(&self) -> [(&'static str, &'static str, u64); 5] {
+        let clients = self.server.clients();
+        [
+            (
+                "retried_handshakes",
+                "Clients over HTTP/3 that had to validate their address (Retry).",
+                clients.retried,
+            ),
+            (
+                "refused_connections",
+                "Connections over HTTP/3 that were refused because of a limit.",
+                clients.refused,
+            ),
+            (
+                "evicted_connections",
+                "Idle connections over HTTP/3 that were closed to make room for another client.",
+                clients.evicted,
+            ),
+            (
+                "refused_tcp_connections",
+                "Connections over TCP for media that were refused because of a limit.",
+                self.tcp.refused.load(Relaxed),
+            ),
+            (
+                "evicted_tcp_connections",
+                "Idle connections over TCP for media that were closed to make room for another client.",
+                self.tcp.evicted.load(Relaxed),
+            ),
+        ]
+    }
+}
+
 impl Collector for ServerCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let live = self.server.connections();
         let (phases, players) = by_state(&live);
         let (totals, load) = (self.server.totals(), self.server.admission().load());
-        let clients = self.server.clients();
         let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
         let mut put = |name, help, unit: Option<&Unit>, metric: &dyn EncodeMetric| {
             metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
@@ -256,33 +289,7 @@ impl Collector for ServerCollector {
             None,
             &ConstCounter::new(load.refused),
         )?;
-        for (name, help, count) in [
-            (
-                "retried_handshakes",
-                "Clients over HTTP/3 that had to validate their address (Retry).",
-                clients.retried,
-            ),
-            (
-                "refused_connections",
-                "Connections over HTTP/3 that were refused because of a limit.",
-                clients.refused,
-            ),
-            (
-                "evicted_connections",
-                "Idle connections over HTTP/3 that were closed to make room for another client.",
-                clients.evicted,
-            ),
-            (
-                "refused_tcp_connections",
-                "Connections over TCP for media that were refused because of a limit.",
-                self.tcp.refused.load(Relaxed),
-            ),
-            (
-                "evicted_tcp_connections",
-                "Idle connections over TCP for media that were closed to make room for another client.",
-                self.tcp.evicted.load(Relaxed),
-            ),
-        ] {
+        for (name, help, count) in self.decisions() {
             put(name, help, None, &ConstCounter::new(count))?;
         }
         put(
