@@ -87,16 +87,16 @@ pub struct ServerOptions {
     /// pauses between requests for longer than this has to connect again.
     pub idle_limit: Option<Duration>,
     /// Most connections at once. For a further one a connection without an exchange makes room, in the network with
-    /// most connections (IPv4 /24, IPv6 /48, then address or /64): at once if it has two more than the client's
-    /// network; after 2 s without any request, or [`evict_after`](Self::evict_after), if it has one more; after that
-    /// time as well if it is the client's. Without one the client is refused. Handshakes do not count; they have limits
-    /// of their own.
+    /// most connections (IPv4 /24, IPv6 /48, then address or /64): at once if that network has more than a 32nd of these
+    /// connections and two more than the client's; else after 2 s without any request, or after
+    /// [`evict_after`](Self::evict_after). In the client's own network it is after that time. Without one the client is
+    /// refused. Handshakes do not count; they have limits of their own.
     pub max_connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of
     /// the same network makes room; without one the client is refused.
     pub max_connections_per_address: usize,
-    /// Least time without an exchange after which a connection makes room for another client whose network has as many
-    /// connections. Longer than a segment plays, so that no player with a full buffer is displaced between two
+    /// Least time without an exchange after which a connection of a network with few connections makes room for another
+    /// client. Longer than a segment plays, so that no player with a full buffer is displaced between two
     /// requests.
     pub evict_after: Duration,
 }

@@ -2,11 +2,12 @@
 //!
 //! Where all places are taken, room is made in the IPv4 /24 or IPv6 /48 with most connections, in it in the /56 and
 //! then in the address or /64 with most, and there by the connection that has been idle for the longest. It makes room
-//! at once if its network has at least two connections more than the newcomer's, where the two differ first.
+//! at once if its network, where it differs from the newcomer's first, has at least two connections more than that and
+//! more than a 32nd of all places.
 //!
-//! So a network that holds many places with a small request now and then locks no smaller one out. Networks of the same
-//! size do not displace each other's in turns: with one connection more, and in the newcomer's own network, only those
-//! that have been idle for long make room. One that has had no request yet does so sooner, or clients that keep on
+//! So a network that holds many places with a small request now and then locks no smaller one out. Players of other
+//! networks stay: with few connections, with one more than the newcomer's, and in its own network, only those that have
+//! been idle for long make room. One that has had no request yet does so sooner, or clients that keep on
 //! connecting without a request would hold every place.
 
 use std::cmp::Reverse;
@@ -22,6 +23,9 @@ use super::networks::{LEVELS, Network};
 /// as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
 const UNUSED: Duration = Duration::from_secs(2);
 
+/// Share of all places, as a divisor, up to which players of a network stay though a smaller one wants a place.
+const LARGE: usize = 32;
+
 /// Limits of a server's connections.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a server sets all of them")]
@@ -30,8 +34,8 @@ pub struct PlaceLimits {
     pub connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network.
     pub connections_per_address: usize,
-    /// Least time without an exchange after which a connection makes room for another client of the same network, or of
-    /// one with just one connection less. It makes room for smaller networks at once.
+    /// Least time without an exchange after which a connection makes room for another client. It makes room at
+    /// once for smaller networks if its own has more than a 32nd of all places.
     pub evict_after: Duration,
 }
 
@@ -71,6 +75,8 @@ struct Search {
     sizes: [usize; LEVELS],
     now: Instant,
     evict_after: Duration,
+    /// Most connections of a network whose players stay.
+    large: usize,
     best: Option<Candidate>,
 }
 
@@ -142,13 +148,13 @@ impl Search {
     fn least_idle(&self, theirs: usize, own: usize) -> Option<LeastIdle> {
         match theirs.saturating_sub(own) {
             0 => None,
-            1 => Some(LeastIdle {
-                used: self.evict_after,
-                unused: UNUSED.min(self.evict_after),
-            }),
-            _ => Some(LeastIdle {
+            2.. if theirs > self.large => Some(LeastIdle {
                 used: Duration::ZERO,
                 unused: Duration::ZERO,
+            }),
+            _ => Some(LeastIdle {
+                used: self.evict_after,
+                unused: UNUSED.min(self.evict_after),
             }),
         }
     }
@@ -221,6 +227,7 @@ impl<T> Places<T> {
             sizes: [1, 2, 3].map(|levels| self.within(&networks[..levels]).len()),
             now,
             evict_after: self.limits.evict_after,
+            large: self.limits.connections / LARGE,
             best: None,
         };
         if limit == Refusal::Connections {

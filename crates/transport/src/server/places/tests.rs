@@ -167,3 +167,26 @@ fn one_address_keeps_all_places_that_nobody_else_wants() {
     assert!(places.connect("192.0.2.1", Duration::ZERO).is_err());
     assert_eq!((places.evicted().len(), places.places.taken()), (0, 8));
 }
+
+#[test]
+fn players_of_a_network_with_few_connections_stay_until_they_are_idle_for_long() {
+    let full = |own: u8| {
+        let mut places = TestPlaces::new(64);
+        for _ in 0..own {
+            places.use_from("192.0.2.1");
+        }
+        for other in own..64 {
+            places.use_from(&format!("203.0.{other}.1"));
+        }
+        places
+    };
+    let mut places = full(2);
+    let soon = EVICT_AFTER.saturating_sub(Duration::from_secs(1));
+    assert_eq!(places.connect("198.51.100.1", soon), Err(Refusal::Connections));
+    places.connect("198.51.100.1", EVICT_AFTER * 2).unwrap();
+    assert_eq!(places.evicted(), [0]);
+    // Three are more than a 32nd of all places.
+    let mut places = full(3);
+    places.connect("198.51.100.1", Duration::ZERO).unwrap();
+    assert_eq!(places.evicted(), [0]);
+}
