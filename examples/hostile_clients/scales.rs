@@ -9,7 +9,9 @@ const MOST_IN_SOAK: usize = 300;
 pub(crate) fn full(attack: Attack) -> Scale {
     let (connections, addresses, rate) = match attack {
         Attack::Initials => (1, 10_000, 10_000.0),
-        Attack::IdleQuic | Attack::IdleTcp | Attack::IdleTls | Attack::Pings => (5_000, 100, 500.0),
+        Attack::IdleQuic | Attack::IdleTcp | Attack::IdleTls | Attack::Pings | Attack::FewRequests => {
+            (5_000, 100, 500.0)
+        }
         Attack::SlowHeads => (1_000, 100, 1_000.0),
         Attack::EndlessHeads | Attack::EndlessContent => (60, 12, 2_000.0),
         Attack::ResetHttp2 | Attack::ResetHttp3 => (12, 12, 5_000.0),

@@ -1,15 +1,15 @@
-//! Connections that take a place and make no use of it.
+//! Connections that take a place and make little use of it.
 
 use std::io;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, WriteHalf};
 
 use super::Force;
-use crate::wire::{h2, h2_frame};
+use crate::wire::{Head, h2, h2_frame};
 
-/// Time between PINGs on a connection.
-const PING_EVERY: Duration = Duration::from_secs(5);
+/// Time between PINGs, or requests, on a connection.
+const EVERY: Duration = Duration::from_secs(5);
 
 pub(super) async fn quic(force: &Force, number: usize) -> io::Result<()> {
     force.act().await;
@@ -39,21 +39,42 @@ pub(super) async fn tls(force: &Force, number: usize) -> io::Result<()> {
 
 pub(super) async fn pings(force: &Force, number: usize) -> io::Result<()> {
     force.act().await;
-    let stream = force.victim.tls_stream(force.source(number), b"h2").await?;
-    let _open = force.tally.open();
-    let (reading, mut writing) = tokio::io::split(stream);
-    let sending = async {
-        writing.write_all(h2::PREFACE).await?;
-        writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
-        loop {
-            writing.write_all(&h2_frame(h2::PING, 0, 0, &[7; 8])).await?;
-            tokio::time::sleep(PING_EVERY).await;
-        }
+    let pings = async |writing: &mut WriteHalf<_>| loop {
+        writing.write_all(&h2_frame(h2::PING, 0, 0, &[7; 8])).await?;
+        tokio::time::sleep(EVERY).await;
     };
-    tokio::select! {
-        biased;
-        ended = force.drain(reading) => ended,
-        failed = sending => failed,
+    force.http2(number, pings).await
+}
+
+pub(super) async fn few_requests(force: &Force, number: usize) -> io::Result<()> {
+    let head = Head::new("HEAD", force.victim.title.as_str());
+    force.act().await;
+    // Each address has both.
+    if (number / force.scale.addresses).is_multiple_of(2) {
+        let stream = force.victim.tls_stream(force.source(number), b"http/1.1").await?;
+        let _open = force.tally.open();
+        let (reading, mut writing) = tokio::io::split(stream);
+        let sending = async {
+            loop {
+                writing.write_all(&head.http1()).await?;
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = force.drain(reading) => ended,
+            failed = sending => failed,
+        }
+    } else {
+        let connection = force.quic(number, |_| {}).await?;
+        let _open = force.tally.open();
+        loop {
+            let (mut sending, response) = connection.open_bi().await?;
+            sending.write_all(&head.http3()).await?;
+            sending.finish().map_err(io::Error::other)?;
+            force.drain(response).await?;
+            tokio::time::sleep(EVERY).await;
+        }
     }
 }
 
@@ -99,17 +120,18 @@ mod tests {
         assert_served(Attack::Pings, scale, &[]).await;
     }
 
-    /// Has 32 connections from four addresses compete for 16 places, and a good client get one soon.
-    async fn assert_a_place(attack: Attack, over: Over) {
+    /// Has twice as many connections from four addresses as there are places compete for these, 16 over each of
+    /// `transports` transports, and a good client get one soon.
+    async fn assert_a_place(attack: Attack, over: Over, transports: u32) {
         let rig = start(&["--metrics", "127.0.0.1:0", "--max-connections", "16"]);
         let scale = Scale {
-            connections: 32,
+            connections: 32 * transports as usize,
             addresses: 4,
             rate: 50.0,
         };
         let attacking = Attacking::begin(&rig.victim, attack, scale);
         let latest = deadline();
-        while attacking.tally.most_open.load(Relaxed) < 16 {
+        while attacking.tally.most_open.load(Relaxed) < u64::from(16 * transports) {
             assert!(Instant::now() < latest, "the attack did not fill all places");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -130,11 +152,17 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn idle_quic_connections_from_many_addresses_lock_no_client_out() {
-        assert_a_place(Attack::IdleQuic, Over::Quic).await;
+        assert_a_place(Attack::IdleQuic, Over::Quic, 1).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn idle_tls_connections_from_many_addresses_lock_no_client_out() {
-        assert_a_place(Attack::IdleTls, Over::Tcp).await;
+        assert_a_place(Attack::IdleTls, Over::Tcp, 1).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn connections_with_few_requests_from_few_addresses_lock_no_client_out() {
+        assert_a_place(Attack::FewRequests, Over::Quic, 2).await;
+        assert_a_place(Attack::FewRequests, Over::Tcp, 2).await;
     }
 }

