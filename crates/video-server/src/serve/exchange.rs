@@ -40,7 +40,7 @@ pub(super) async fn serve(
             return;
         }
     };
-    context.counters.running.fetch_add(1, Relaxed);
+    let running = context.responses.begin();
     connection.requests.fetch_add(1, Relaxed);
     let method = exchange.request().method().clone();
     let path = exchange.request().uri().path().to_owned();
@@ -48,10 +48,11 @@ pub(super) async fn serve(
     let done = answer(exchange, &connection, &context, &mut progress).await;
     connection.bytes.fetch_add(progress.sent, Relaxed);
     context.counters.bytes.fetch_add(progress.sent, Relaxed);
-    if done.is_err() && context.stopping.load(Relaxed) {
-        context.counters.cut.fetch_add(1, Relaxed);
+    if done.is_ok() {
+        running.complete();
+    } else {
+        drop(running);
     }
-    context.counters.running.fetch_sub(1, Relaxed);
     let Progress { status, length, sent } = progress;
     let status = status.as_u16();
     match done {

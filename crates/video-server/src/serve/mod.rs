@@ -25,13 +25,14 @@ mod exchange;
 mod fetched;
 mod observe;
 mod playback;
+mod responses;
 mod start_queue;
 mod throughput;
 
 use core::fmt;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -45,6 +46,7 @@ pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSum
 
 use arms::Arms;
 use connection::ActiveConnection;
+use responses::ResponseCount;
 use start_queue::StartQueue;
 
 use crate::admission::{Admission, Limits, TICK};
@@ -105,7 +107,7 @@ struct ServerContext {
     connections: AtomicU64,
     /// Open connections whose handshake is done, by number.
     active: Mutex<BTreeMap<u64, Arc<ActiveConnection>>>,
-    stopping: AtomicBool,
+    responses: ResponseCount,
     counters: ServerCounters,
 }
 
@@ -121,10 +123,6 @@ struct ServerCounters {
     sessions: AtomicU64,
     responses: AtomicU64,
     bytes: AtomicU64,
-    /// Responses aborted after the shutdown had begun.
-    cut: AtomicU64,
-    /// Requests that have arrived and whose responses have not ended.
-    running: AtomicU64,
 }
 
 /// A running server. Clones are handles to the same server. It runs until it is [shut down](Self::shutdown).
@@ -180,7 +178,7 @@ impl VideoServer {
             start_queue: StartQueue::default(),
             connections: AtomicU64::new(0),
             active: Mutex::default(),
-            stopping: AtomicBool::new(false),
+            responses: ResponseCount::default(),
             counters: ServerCounters::default(),
         });
         let accepting = accept(transport.clone(), Arc::clone(&context), alive);
@@ -273,7 +271,7 @@ impl VideoServer {
     /// ended after `deadline`. If the first call is cancelled, a second one with a shorter deadline may
     /// follow.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
-        self.context.stopping.store(true, Relaxed);
+        self.context.responses.stop();
         let drained = self.transport.shutdown(deadline).await;
         // The connections are closed; their tasks report their summaries and end.
         let ended = async { self.tasks.lock().await.recv().await };
@@ -283,13 +281,10 @@ impl VideoServer {
         {
             tracing::warn!("connections are closed, but not all of their tasks have ended");
         }
-        // Those that are still running were aborted with their connections, although their tasks have not noticed. Read
-        // first, so that one that ends meanwhile counts.
-        let counters = &self.context.counters;
-        let running = counters.running.load(Relaxed);
         ShutdownReport {
             drained,
-            cut: counters.cut.load(Relaxed) + running,
+            // Those in progress were aborted with their connections, although their tasks have not noticed.
+            cut: self.context.responses.not_complete(),
             totals: self.totals(),
         }
     }
