@@ -27,7 +27,7 @@ pub(super) struct ResponseBody {
     next_chunk: ByteCount,
     connection: Arc<TcpConnection>,
     /// `None` on a connection that is to end, as it has made room for another.
-    _exchange: Option<CountedExchange>,
+    exchange: Option<CountedExchange>,
 }
 
 impl ResponseBody {
@@ -42,7 +42,7 @@ impl ResponseBody {
         Self {
             content,
             next_chunk: FIRST_CHUNK,
-            _exchange: exchange,
+            exchange,
             connection,
         }
     }
@@ -54,6 +54,8 @@ impl Drop for ResponseBody {
         self.connection.open.fetch_sub(1, Relaxed);
         if !self.content.is_empty() {
             self.connection.aborted.fetch_add(1, Relaxed);
+        } else if let Some(exchange) = self.exchange.take() {
+            self.connection.unsent.add(exchange);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use playrate_transport::CountedExchange;
 use quinn::{AsyncTimer, Runtime};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -17,6 +18,27 @@ pub(super) struct StreamLimits {
     pub(super) idle: Duration,
     /// Time that the client has to end its side after the server has ended its own (RFC 9112 §9.6).
     pub(super) linger: Duration,
+}
+
+/// Responses whose end hyper has taken and the socket has not. They are still in progress: up to some hundred kilobytes
+/// wait in hyper.
+#[derive(Debug, Default)]
+pub(super) struct UnsentResponses(Mutex<Vec<CountedExchange>>);
+
+impl UnsentResponses {
+    /// Keeps `exchange` in progress until the stream has been flushed.
+    pub(super) fn add(&self, exchange: CountedExchange) {
+        self.exchanges().push(exchange);
+    }
+
+    fn flushed(&self) {
+        // Dropped without the lock.
+        drop(std::mem::take(&mut *self.exchanges()));
+    }
+
+    fn exchanges(&self) -> MutexGuard<'_, Vec<CountedExchange>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A stream whose shutdown, after sending the end of its own side, reads and discards until the client ends
@@ -33,6 +55,7 @@ pub(super) struct ClientStream<S> {
     idle_timer: Pin<Box<dyn AsyncTimer>>,
     /// `None` until the end of the own side has been sent.
     linger_timer: Option<Pin<Box<dyn AsyncTimer>>>,
+    unsent: Arc<UnsentResponses>,
 }
 
 impl<S> ClientStream<S> {
@@ -44,8 +67,15 @@ impl<S> ClientStream<S> {
             last_activity: now,
             idle_timer: runtime.new_timer(now + limits.idle),
             linger_timer: None,
+            unsent: Arc::default(),
             runtime,
         }
+    }
+
+    /// Ends the responses in `unsent` with each flush, which hyper asks for once it has written everything.
+    pub(super) fn with_unsent(mut self, unsent: Arc<UnsentResponses>) -> Self {
+        self.unsent = unsent;
+        self
     }
 
     /// Returns `outcome`, or `TimedOut` if it is pending and the stream was idle for too long.
@@ -95,7 +125,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         // An empty flush moves no bytes, so it is not activity; waiting for one is limited.
         match Pin::new(&mut self.stream).poll_flush(context) {
             Poll::Pending => self.limit_idle(context, Poll::Pending),
-            flushed @ Poll::Ready(_) => flushed,
+            flushed @ Poll::Ready(_) => {
+                self.unsent.flushed();
+                flushed
+            }
         }
     }
 
@@ -140,6 +173,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_transport::Activity;
     use quinn::TokioRuntime;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
     use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -196,6 +230,27 @@ mod tests {
         };
         let (written, ()) = tokio::join!(near.write_all(&[0; 5_000]), reading);
         written.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_response_is_in_progress_until_the_stream_is_flushed() {
+        let activity = Activity::new(Arc::new(TokioRuntime));
+        let unsent = Arc::new(UnsentResponses::default());
+        let (near, mut far) = duplex(LONG);
+        let mut near = near.with_unsent(Arc::clone(&unsent));
+        unsent.add(activity.begin().unwrap());
+        let is_idle = async || {
+            let expired = activity.expired(Some(Duration::ZERO));
+            playrate_transport::time::timeout(&TokioRuntime, SHORT, expired)
+                .await
+                .is_ok()
+        };
+        let mut buffer = [0; 2_000];
+        // More than the peer takes at once.
+        let (written, read) = tokio::join!(near.write_all(&[0; 2_000]), far.read_exact(&mut buffer));
+        assert!(written.is_ok() && read.is_ok() && !is_idle().await);
+        near.flush().await.unwrap();
+        assert!(is_idle().await);
     }
 
     #[tokio::test]

@@ -24,7 +24,7 @@ use video_server::site::Reply;
 
 use super::TcpContext;
 use super::body::ResponseBody;
-use super::client_stream::{ClientStream, StreamLimits};
+use super::client_stream::{ClientStream, StreamLimits, UnsentResponses};
 
 /// HTTP/2 over TLS, as ALPN names it (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
@@ -58,6 +58,7 @@ pub(super) struct TcpConnection {
     pub(super) context: Arc<TcpContext>,
     pub(super) admission: AdmissionSlot,
     pub(super) activity: Activity,
+    pub(super) unsent: Arc<UnsentResponses>,
     pub(super) requests: AtomicU64,
     /// Number of responses in progress.
     pub(super) open: AtomicU64,
@@ -71,6 +72,7 @@ impl TcpConnection {
             admission: AdmissionSlot::new(Arc::clone(&context.admission)),
             context,
             activity,
+            unsent: Arc::default(),
             requests: AtomicU64::new(0),
             open: AtomicU64::new(0),
             aborted: AtomicU64::new(0),
@@ -172,7 +174,8 @@ pub(super) async fn serve(
         idle: context.limits.idle,
         linger: LINGER,
     };
-    let stream = TokioIo::new(ClientStream::new(stream, Arc::clone(&runtime), limits));
+    let stream = ClientStream::new(stream, Arc::clone(&runtime), limits);
+    let stream = TokioIo::new(stream.with_unsent(Arc::clone(&connection.unsent)));
     let ended = if is_http2 {
         let serving = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
