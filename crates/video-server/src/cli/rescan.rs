@@ -14,6 +14,8 @@ use super::watch::Watch;
 const QUIET: Duration = Duration::from_secs(1);
 /// Longest time for which changes that go on put off the reading.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
+/// Time after which a directory is read again that could not be read.
+const AGAIN: Duration = Duration::from_secs(30);
 /// Least time between two readings, as a multiple of the time that the last one took.
 const REST: u32 = 10;
 
@@ -159,8 +161,8 @@ impl Rescanner {
                         "the media directory was read again: the previous titles stay in use"
                     );
                 }
-                // What is wrong stays so until something changes.
-                self.next_look = None;
+                // What is wrong may pass without a change that is noticed.
+                self.next_look = Some(TokioRuntime.now() + AGAIN);
                 self.error = Some(error);
             }
         }

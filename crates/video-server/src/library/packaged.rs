@@ -130,7 +130,9 @@ pub(super) fn read(
     for (path, name) in manifests {
         if known.unsettled.contains_key(&name) {
             reader.keep(&name);
-            unsettled_playlists.push(path);
+            if path.extension().is_some_and(|extension| extension == "m3u8") {
+                unsettled_playlists.push(path);
+            }
             continue;
         }
         match Manifest::open(&path, name.as_str()) {

@@ -228,7 +228,9 @@ impl Walk<'_> {
     fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
         let (files, directories) = match self.contents(directory) {
             // As a title that cannot be played, it does not keep the others from being served.
-            Err(LibraryError::Unreadable { error, .. }) if directory != self.root => {
+            Err(LibraryError::Unreadable { error, .. })
+                if directory != self.root && error.kind() == io::ErrorKind::PermissionDenied =>
+            {
                 self.unreadable.push(UnreadableDirectory {
                     path: directory.to_owned(),
                     error: error.to_string(),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use playrate_media::manifest::Manifest;
+
 use super::Library;
 use super::file::OpenFile;
 use crate::http::path::ResourceName;
@@ -12,11 +14,16 @@ use crate::http::validator::EntityTag;
 /// Time for which a new or changed file must stay as it is before it is read: a copy in progress changes it.
 const SETTLING: Duration = Duration::from_secs(3);
 
+/// Time after which a manifest is read although it changes all the time, as that of a live title does.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// A version of a file that has been seen and not been read.
 #[derive(Clone, Debug)]
 pub(super) struct Unsettled {
     etag: EntityTag,
     since: Instant,
+    /// Time at which the first version was seen that has not been read.
+    first: Instant,
 }
 
 /// One look at the files of a directory.
@@ -41,7 +48,7 @@ impl<'a> Look<'a> {
     }
 
     /// Returns true if the file `name` at `path` may be read: it is as it was when it was read before, or has been as
-    /// it is for [`SETTLING`].
+    /// it is for [`SETTLING`], or it is a manifest and has changed for [`LONGEST`].
     pub(super) fn is_settled(&mut self, name: &ResourceName, path: &Path) -> bool {
         // To read a file that is gone gives an error with the reason.
         let Ok(Some(etag)) = OpenFile::etag_at(path) else {
@@ -57,17 +64,20 @@ impl<'a> Look<'a> {
             return true;
         }
         let seen = self.previous.unsettled.get(name);
+        let first = seen.map_or(now, |seen| seen.first);
         let since = seen
             .filter(|seen| seen.etag == etag)
             .map_or(now, |seen| seen.since);
-        if now.saturating_duration_since(since) >= SETTLING {
+        let is_overdue = Manifest::is_named(path) && now.saturating_duration_since(first) >= LONGEST;
+        if is_overdue || now.saturating_duration_since(since) >= SETTLING {
             self.versions.insert(name.clone(), etag);
             return true;
         }
         if let Some(etag) = read_before {
             self.versions.insert(name.clone(), etag.clone());
         }
-        self.unsettled.insert(name.clone(), Unsettled { etag, since });
+        self.unsettled
+            .insert(name.clone(), Unsettled { etag, since, first });
         false
     }
 }

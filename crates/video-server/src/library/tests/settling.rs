@@ -148,3 +148,24 @@ fn a_manifest_waits_for_the_title_that_it_names() {
     let complete = look(writing, &directory, 3, |_| ());
     assert_ne!(complete.packaged(), titles);
 }
+
+/// As of a live title, whose playlist is written again with each segment.
+#[test]
+fn a_manifest_that_changes_all_the_time_is_read_every_half_minute() {
+    let directory = packaged();
+    let first = Library::scan(directory.path()).unwrap();
+    let titles = first.packaged().len();
+    let live = directory.path().join("live.m3u8");
+    let from = directory.path().join("film").join("low.m3u8");
+    let text = fs::read_to_string(from).unwrap().replace("low-", "film/low-");
+    let write = |number: u64| fs::write(&live, format!("{text}# {}\n", "x".repeat(number as usize))).unwrap();
+    let soon = look(first, &directory, 14, write);
+    assert_eq!(soon.packaged().len(), titles);
+    let began = soon.next_look().unwrap();
+    let later = (14..18).fold(soon, |library, number| {
+        write(number);
+        let at = began + Duration::from_secs(2 * (number - 13));
+        library.rescan(directory.path(), at, &mut |_| ()).unwrap()
+    });
+    assert_eq!(later.packaged().len(), titles + 1);
+}
