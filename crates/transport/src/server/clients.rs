@@ -103,6 +103,7 @@ impl Clients {
             connections: Places::new(PlaceLimits {
                 connections: options.max_connections,
                 connections_per_address: options.max_connections_per_address,
+                few: PlaceLimits::few_of(options.max_connections),
                 evict_after: options.evict_after,
             }),
             totals: ClientTotals::default(),

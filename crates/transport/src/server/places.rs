@@ -1,14 +1,17 @@
 //! [`Places`]: the connections that a server may have at once, and the choice of the one that makes room for another.
 //!
-//! Where all places are taken, room is made in the IPv4 /24 or IPv6 /48 with most connections, in it in the /56 and
-//! then in the address or /64 with most, and there by the connection that has been idle for the longest. It makes room
-//! at once if its network, where it differs from the newcomer's first, has at least two connections more than that and
-//! more than a 32nd of all places.
+//! Where all places are taken, a connection without a request in progress makes room:
 //!
-//! So a network that holds many places with a small request now and then locks no smaller one out. Players of other
-//! networks stay: with few connections, with one more than the newcomer's, and in its own network, only those that have
-//! been idle for long make room. One that has had no request yet does so sooner, or clients that keep on
-//! connecting without a request would hold every place.
+//! 1. Of a network that has more connections than the newcomer's, where the two differ first (IPv4 /24 or IPv6 /48, then
+//!    /56, then address or /64): one that has had no request for [`UNUSED`].
+//! 2. Of such a network with more than a [few](PlaceLimits::few) connections, and two more than the newcomer's: any one.
+//! 3. Of such a network, or of the newcomer's own: one that has been idle for [`PlaceLimits::evict_after`].
+//!
+//! Among these a connection without any request goes first, then one of the largest network, then the one that has been
+//! idle for the longest.
+//!
+//! So a network that holds many places with a small request now and then locks no smaller one out, and networks of the
+//! same size do not displace each other's in turns.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -23,9 +26,6 @@ use super::networks::{LEVELS, Network};
 /// as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
 const UNUSED: Duration = Duration::from_secs(2);
 
-/// Share of all places, as a divisor, up to which players of a network stay though a smaller one wants a place.
-const LARGE: usize = 32;
-
 /// Limits of a server's connections.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a server sets all of them")]
@@ -34,9 +34,19 @@ pub struct PlaceLimits {
     pub connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network.
     pub connections_per_address: usize,
+    /// Most connections of a network whose players stay though a smaller one wants a place; see
+    /// [`few_of`](Self::few_of).
+    pub few: usize,
     /// Least time without an exchange after which a connection makes room for another client. It makes room at
-    /// once for smaller networks if its own has more than a 32nd of all places.
+    /// once for smaller networks if its own has more than [`few`](Self::few).
     pub evict_after: Duration,
+}
+
+impl PlaceLimits {
+    /// A 32nd of `connections`, and at least the eight of a household.
+    pub fn few_of(connections: usize) -> usize {
+        (connections / 32).max(8)
+    }
 }
 
 /// A connection that takes a place.
@@ -59,10 +69,10 @@ struct LeastIdle {
 /// A connection that may make room; the greatest of all does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// Numbers of connections of its networks.
-    sizes: [usize; LEVELS],
     /// True if it has had no request for longer than a client takes to send one.
     is_unused: bool,
+    /// Numbers of connections of its networks.
+    sizes: [usize; LEVELS],
     idle_since: Reverse<Instant>,
     number: Reverse<u64>,
 }
@@ -75,8 +85,7 @@ struct Search {
     sizes: [usize; LEVELS],
     now: Instant,
     evict_after: Duration,
-    /// Most connections of a network whose players stay.
-    large: usize,
+    few: usize,
     best: Option<Candidate>,
 }
 
@@ -108,8 +117,9 @@ impl Search {
                     continue;
                 }
             }
-            let best = self.best.map(|best| best.sizes);
-            if best.is_none_or(|best| best[..=level] <= shared.sizes[..=level]) {
+            // A smaller network has none that goes first, unless that is one without a request.
+            let smaller = |best: Candidate| best.is_unused && best.sizes[..=level] > shared.sizes[..=level];
+            if !self.best.is_some_and(smaller) {
                 self.visit(site, shared);
             }
         }
@@ -133,8 +143,8 @@ impl Search {
             };
             if idle >= least {
                 let candidate = Candidate {
-                    sizes: shared.sizes,
                     is_unused: is_unused && idle >= UNUSED,
+                    sizes: shared.sizes,
                     idle_since: Reverse(since),
                     number: Reverse(connection.number),
                 };
@@ -148,7 +158,7 @@ impl Search {
     fn least_idle(&self, theirs: usize, own: usize) -> Option<LeastIdle> {
         match theirs.saturating_sub(own) {
             0 => None,
-            2.. if theirs > self.large => Some(LeastIdle {
+            2.. if theirs > self.few => Some(LeastIdle {
                 used: Duration::ZERO,
                 unused: Duration::ZERO,
             }),
@@ -227,7 +237,7 @@ impl<T> Places<T> {
             sizes: [1, 2, 3].map(|levels| self.within(&networks[..levels]).len()),
             now,
             evict_after: self.limits.evict_after,
-            large: self.limits.connections / LARGE,
+            few: self.limits.few,
             best: None,
         };
         if limit == Refusal::Connections {

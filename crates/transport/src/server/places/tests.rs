@@ -19,6 +19,7 @@ impl TestPlaces {
         let limits = PlaceLimits {
             connections,
             connections_per_address: connections,
+            few: connections / 32,
             evict_after: EVICT_AFTER,
         };
         Self {
@@ -189,4 +190,26 @@ fn players_of_a_network_with_few_connections_stay_until_they_are_idle_for_long()
     let mut places = full(3);
     places.connect("198.51.100.1", Duration::ZERO).unwrap();
     assert_eq!(places.evicted(), [0]);
+}
+
+#[test]
+fn connections_without_a_request_make_room_before_players_of_a_larger_network() {
+    let mut places = TestPlaces::new(64);
+    let players = 40;
+    for _ in 0..players {
+        places.use_from("192.0.2.1");
+    }
+    for _ in players..64 {
+        places.connect("203.0.113.1", Duration::ZERO).unwrap();
+    }
+    places
+        .connect("198.51.100.1", UNUSED + Duration::from_secs(1))
+        .unwrap();
+    assert_eq!(places.evicted(), [players]);
+}
+
+#[test]
+fn a_household_keeps_its_connections_on_a_small_server() {
+    assert_eq!(PlaceLimits::few_of(16), 8);
+    assert_eq!(PlaceLimits::few_of(1_024), 32);
 }

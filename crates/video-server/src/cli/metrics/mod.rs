@@ -123,6 +123,7 @@ async fn accept(listener: TcpListener, context: Arc<DashboardContext>) {
     let limits = PlaceLimits {
         connections: CONNECTIONS,
         connections_per_address: CONNECTIONS,
+        few: CONNECTIONS,
         evict_after: Duration::MAX,
     };
     let mut acceptor = Acceptor::new(listener, "metrics", limits);

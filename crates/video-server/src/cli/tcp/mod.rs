@@ -98,6 +98,7 @@ impl TcpServer {
             connections: options.max_connections,
             // A proxy in front of the server has all of them.
             connections_per_address: options.max_connections,
+            few: PlaceLimits::few_of(options.max_connections),
             evict_after: options.evict_after,
         };
         let mut accepting = JoinSet::new();

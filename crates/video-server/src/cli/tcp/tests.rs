@@ -130,6 +130,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     let mut places = Places::new(PlaceLimits {
         connections: 2,
         connections_per_address: 2,
+        few: 0,
         evict_after: LONG,
     });
     let [first, second, newcomer] = [(); 3].map(|()| Activity::new(Arc::new(TokioRuntime)));
