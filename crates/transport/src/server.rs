@@ -86,11 +86,11 @@ pub struct ServerOptions {
     /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that
     /// pauses between requests for longer than this has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Most connections at once. For a further one a connection without an exchange makes room, if there is one that may:
-    /// of larger networks (IPv4 /24 or IPv6 /48, then /56, then address or /64) after 2 s without any request; of those
-    /// with more than a 32nd of these connections, and more than 8, at once; otherwise, and of the client's own network,
-    /// after [`evict_after`](Self::evict_after). Without one the client is refused. Handshakes do not count; they have
-    /// limits of their own.
+    /// Most connections at once. For a further one a connection without an exchange makes room, if there is one that
+    /// may: of larger networks (IPv4 /24 or IPv6 /48, then /56, then address or /64) after 2 s without any request; of
+    /// those with more than a 32nd of these connections, and more than 8, at once; otherwise, and of the client's own
+    /// network, after [`evict_after`](Self::evict_after). Without one the client is refused. Handshakes do not count;
+    /// they have limits of their own.
     pub max_connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of
     /// the same network makes room; without one the client is refused.

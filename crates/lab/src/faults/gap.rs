@@ -49,8 +49,8 @@ impl Gap {
         self.until.saturating_sub(self.from)
     }
 
-    /// Faults that may keep bytes from arriving in it, as they begin before it ends and may be felt when it begins; with
-    /// the times of their ends.
+    /// Faults that may keep bytes from arriving in it, as they begin before it ends and may be felt when it begins;
+    /// with the times of their ends.
     pub(super) fn faults<'a>(&self, plan: &'a FaultPlan) -> Vec<(&'a Fault, Duration)> {
         let slack = slack(plan);
         let disturbs = |fault: &&Fault| {

@@ -95,7 +95,7 @@ impl KnownDefect {
     }
 }
 
-/// What was found of a session.
+/// Findings of one session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Findings {
     pub(super) violations: Vec<Violation>,
@@ -161,8 +161,8 @@ impl Check<'_> {
         });
     }
 
-    /// Gaps at whose end the session ended, or just before: a client that was suspended takes the bytes that have waited
-    /// for it before it sees how its session has ended.
+    /// Gaps at whose end the session ended, or just before: a client that was suspended takes the bytes that have
+    /// waited for it before it sees how its session has ended.
     fn last_gaps(&self) -> impl Iterator<Item = &Gap> {
         let last = self.record.ended.saturating_sub(LAST_BYTES);
         self.gaps.iter().rev().take_while(move |gap| gap.until >= last)
@@ -234,8 +234,8 @@ impl Check<'_> {
         }
     }
 
-    /// Returns true if the server had received nothing from the client for its idle timeout, as a fault explains, before
-    /// the session ended.
+    /// Returns true if the server had received nothing from the client for its idle timeout, as a fault explains,
+    /// before the session ended.
     fn server_timed_out(&self) -> bool {
         let ended = self.record.ended;
         let connections = self.record.server.iter().flat_map(|server| &server.connections);
@@ -298,8 +298,8 @@ impl Check<'_> {
             let (most, bound) = (grouped(most), grouped(bound));
             format!("the server had read {most} bytes ahead of the client, with memory for {bound} bytes")
         });
-        // The player requests one thing at a time, on one connection at a time; a lost one may not have been noticed, and
-        // the acknowledgement of the last response may arrive after the next request.
+        // The player requests one thing at a time, on one connection at a time; a lost one may not have been noticed,
+        // and the acknowledgement of the last response may arrive after the next request.
         let open = self.record.open_responses.most;
         self.expect(open <= 2 + self.connections(), Invariant::Memory, || {
             format!("{open} requests of a client that sends one at a time were open at once")

@@ -242,8 +242,8 @@ impl FaultPlan {
         }
     }
 
-    /// Returns true if a client may not have received the confirmation of a handshake at `at`: in the first round trips,
-    /// and after faults that may have made it connect again. Until then a change of its address may cost it the
+    /// Returns true if a client may not have received the confirmation of a handshake at `at`: in the first round
+    /// trips, and after faults that may have made it connect again. Until then a change of its address may cost it the
     /// connection: the server takes no other address for its own (RFC 9000 §9), and the client may not probe with
     /// packets that show it (RFC 9002 §6.2.1).
     pub(super) fn may_be_connecting(&self, at: Duration) -> bool {

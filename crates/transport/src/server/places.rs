@@ -2,9 +2,10 @@
 //!
 //! Where all places are taken, a connection without a request in progress makes room:
 //!
-//! 1. Of a network that has more connections than the newcomer's, where the two differ first (IPv4 /24 or IPv6 /48, then
-//!    /56, then address or /64): one that has had no request for [`UNUSED`].
-//! 2. Of such a network with more than a [few](PlaceLimits::few) connections, and two more than the newcomer's: any one.
+//! 1. Of a network that has more connections than the newcomer's, where the two differ first (IPv4 /24 or IPv6 /48,
+//!    then /56, then address or /64): one that has had no request for [`UNUSED`].
+//! 2. Of such a network with more than a [few](PlaceLimits::few) connections, and two more than the newcomer's:
+//!    any one.
 //! 3. Of such a network, or of the newcomer's own: one that has been idle for [`PlaceLimits::evict_after`].
 //!
 //! Among these a connection without any request goes first, then one of the largest network, then the one that has been

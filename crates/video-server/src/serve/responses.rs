@@ -6,9 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(super) struct ResponseCount(Mutex<Counts>);
 
+/// Under one lock, so that no response is seen in both numbers or in neither.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Responses in progress.
+    /// Responses that have begun and not ended.
     running: u64,
     /// Responses that were aborted after the shutdown had begun.
     aborted: u64,
