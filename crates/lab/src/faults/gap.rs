@@ -128,6 +128,10 @@ fn end_of(fault: &Fault, plan: &FaultPlan) -> Duration {
         FaultKind::PausedReader(None) => plan.viewer_leaves(),
         FaultKind::Restart { gap, same_key: false } => Some(fault.at + gap.max(UNNOTICED)),
         FaultKind::NewPort | FaultKind::NewAddress => Some(fault.at + UNCONFIRMED),
+        // No stateless reset answers the packets of a handshake.
+        FaultKind::Restart { gap, .. } if plan.may_be_connecting(fault.at) => {
+            Some(fault.at + gap.max(UNCONFIRMED))
+        }
         _ => fault.ends(),
     };
     ends.unwrap_or(fault.at + silence)

@@ -224,10 +224,8 @@ impl Check<'_> {
             Ending::Cancelled => {
                 // An exchange is aborted if nothing of it was acknowledged for the stall timeout.
                 let stalled = !within.is_empty() && gap.length() >= self.plan.stall_timeout;
-                let broken = |(fault, ends): &(&Fault, Duration)| {
-                    matches!(fault.kind, FaultKind::BrokenDisk { .. }) && *ends + RECOVERY >= gap.until
-                };
-                stalled || within.iter().any(broken)
+                let broken = any(|kind| matches!(kind, FaultKind::BrokenDisk { .. }));
+                stalled || (broken && gap.until <= disturbance.deadline())
             }
             Ending::Closed => self.plan.idle_limit.is_some_and(|limit| gap.length() >= limit),
             Ending::Completed | Ending::Stalled | Ending::Refused | Ending::Broken | Ending::Unended => false,
@@ -337,14 +335,17 @@ impl Check<'_> {
 
     /// A connection is lost, or a response given up, only at the time of a fault or after the idle limit.
     fn interruptions(&mut self) {
-        for began in &self.record.interruptions {
-            let at = Gap {
-                from: *began,
-                until: *began,
+        for began in self.record.interruptions.clone() {
+            let gaps = self
+                .gaps
+                .iter()
+                .filter(|gap| (gap.from..=gap.until).contains(&began));
+            let is_explained = |gap: &Gap| {
+                !gap.faults(self.plan).is_empty() || KnownDefect::behind(gap, self.plan).is_some()
             };
-            let explained = self.plan.idle_limit.is_some() || !at.faults(self.plan).is_empty();
+            let explained = self.plan.idle_limit.is_some() || gaps.into_iter().any(is_explained);
             self.expect(explained, Invariant::Ending, || {
-                format!("no fault explains the interruption at {}", time(*began))
+                format!("no fault explains the interruption at {}", time(began))
             });
         }
     }

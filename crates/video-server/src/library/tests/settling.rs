@@ -158,7 +158,13 @@ fn a_manifest_that_changes_all_the_time_is_read_every_half_minute() {
     let live = directory.path().join("live.m3u8");
     let from = directory.path().join("film").join("low.m3u8");
     let text = fs::read_to_string(from).unwrap().replace("low-", "film/low-");
-    let write = |number: u64| fs::write(&live, format!("{text}# {}\n", "x".repeat(number as usize))).unwrap();
+    let write = |number: u64| {
+        fs::write(
+            &live,
+            format!("{text}# {}\n", "x".repeat(usize::try_from(number).unwrap())),
+        )
+        .unwrap();
+    };
     let soon = look(first, &directory, 14, write);
     assert_eq!(soon.packaged().len(), titles);
     let began = soon.next_look().unwrap();
