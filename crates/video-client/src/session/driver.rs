@@ -53,6 +53,7 @@ impl Route {
 
     /// The error of an attempt to connect that was given up after `waited`.
     pub(super) fn no_answer(&self, waited: Duration) -> ConnectError {
+        let waited = in_millis(waited);
         match self.target.addresses.last() {
             Some(&address) => ConnectError::NoAnswer { address, waited },
             None => ConnectError::Name {
@@ -310,6 +311,11 @@ impl<'a, O: Observer> Driver<'a, O> {
     }
 }
 
+/// `time` without what is finer than a millisecond, which says nothing to the reader of an error.
+pub(super) fn in_millis(time: Duration) -> Duration {
+    time.saturating_sub(Duration::from_nanos(u64::from(time.subsec_nanos() % 1_000_000)))
+}
+
 /// The result of `work`, unless `stop` resolves before.
 async fn unless_stopped(
     mut work: Pin<&mut impl Future<Output = Result<(), PlayError>>>,
@@ -322,4 +328,20 @@ async fn unless_stopped(
         work.as_mut().poll(cx)
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_transport::{ClientOptions, Trust};
+
+    #[tokio::test]
+    async fn the_error_of_an_attempt_without_an_answer_has_no_nanoseconds() {
+        let options = ClientOptions::new(Trust::Insecure);
+        let client = Client::bind(Arc::new(quinn::TokioRuntime), options).unwrap();
+        let target = Target::at("localhost", ([127, 0, 0, 1], 4433).into());
+        let route = Route::new(client, target, "/film.mp4");
+        let error = route.no_answer(Duration::from_nanos(4_544_596_475)).to_string();
+        assert!(error.ends_with("within 4.544s"), "{error}");
+    }
 }

@@ -8,7 +8,7 @@ use playrate_transport::{Body, Connection, ExchangeError, time};
 use playrate_units::Bytes;
 
 use super::body::BodyReader;
-use super::driver::{Driver, Request, WakeUp};
+use super::driver::{Driver, Request, WakeUp, in_millis};
 use super::reconnect::{Backoff, Remedy, retry_after};
 use super::resume::Rest;
 use super::{NextStep, TitleSource};
@@ -426,8 +426,7 @@ fn given_up(interruption: &Interruption, now: Duration, last: PlayError) -> Play
     let tried = now.saturating_sub(interruption.began);
     PlayError::GivenUp {
         lost: interruption.reason.clone(),
-        // Nanoseconds say nothing to a reader of the error.
-        tried: tried.saturating_sub(Duration::from_nanos(u64::from(tried.subsec_nanos() % 1_000_000))),
+        tried: in_millis(tried),
         last: Box::new(last),
     }
 }
