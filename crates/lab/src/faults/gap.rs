@@ -6,9 +6,9 @@ use super::kind::{Fault, FaultKind};
 use super::plan::FaultPlan;
 use super::run::SessionRecord;
 
-/// Time in which a session goes on after a fault, besides the fault's own length: for the client's keep-alive (10 s),
-/// with which a server notices a new address and the client a restart, and for probes after backing off (RFC 9002
-/// §6.2.1), a handshake, and a slow link.
+/// Time in which a session goes on after a fault, besides the fault's own length (probes that have backed off come in
+/// doubling intervals, RFC 9002 §6.2.1): for the client's keep-alive (10 s), with which a server notices a new address
+/// and the client a restart, for a handshake, and a slow link.
 pub(super) const RECOVERY: Duration = Duration::from_secs(15);
 /// Time after which a session ends in which nothing arrives: the idle timeout of the connection and the timeout of the
 /// player are both 30 s, and the second may begin when the first has almost passed.
@@ -21,6 +21,9 @@ const UNNOTICED: Duration = Duration::from_secs(40);
 /// Longest time until a client whose handshake is not confirmed sends a packet from its new address that its server
 /// accepts: its keep-alive follows 10 s after a probe, and probes come in doubling intervals.
 const UNCONFIRMED: Duration = Duration::from_secs(20);
+/// Loss bursts after which quinn notices that the MTU has become smaller: one more than `BLACK_HOLE_THRESHOLD` of
+/// quinn-proto's `connection/mtud.rs`. Each is found with a probe.
+const BURSTS: u32 = 4;
 
 /// A stretch of a session in which its viewer took no byte.
 #[derive(Clone, Copy, Debug)]
@@ -74,14 +77,20 @@ impl Gap {
         let mut found = Disturbance {
             until: self.from,
             length: Duration::ZERO,
+            probes: Duration::ZERO,
             stays: false,
         };
         for (fault, ends) in self.faults(plan) {
             if fault.at <= found.until + slack(plan) {
                 found.length += ends.saturating_sub(found.until.max(fault.at));
+                found.probes += fault.probe_timeout();
                 found.until = found.until.max(ends);
                 found.stays |= fault.ends().is_none();
             }
+        }
+        let shrinks = |fault: &Fault| matches!(fault.kind, FaultKind::MtuLimit(_)) && fault.at <= self.until;
+        if plan.faults.iter().any(shrinks) {
+            found.probes *= BURSTS;
         }
         found
     }
@@ -100,18 +109,20 @@ pub(super) struct Disturbance {
     pub(super) until: Duration,
     /// Time within the gap in which there is at least one.
     pub(super) length: Duration,
+    /// Longest time until its losses are found by probes, with an RTT that the faults made appear long.
+    probes: Duration,
     /// True if one of them stays to the end.
     pub(super) stays: bool,
 }
 
 impl Disturbance {
-    /// Latest time at which the session has recovered: as long after the faults as they lasted, at most 65 s, and 15 s
-    /// more. One that stays ends when the session must have ended.
+    /// Latest time at which the session has recovered: as long after the faults as they lasted or as probes take, and
+    /// 15 s more; at most 65 s. One that stays ends when the session must have ended.
     pub(super) fn deadline(&self) -> Duration {
         if self.stays {
             self.until
         } else {
-            self.until + (self.length + RECOVERY).min(SILENCE)
+            self.until + (self.length.max(self.probes) + RECOVERY).min(SILENCE)
         }
     }
 }
@@ -126,15 +137,37 @@ fn end_of(fault: &Fault, plan: &FaultPlan) -> Duration {
         };
     let ends = match fault.kind {
         FaultKind::PausedReader(None) => plan.viewer_leaves(),
-        FaultKind::Restart { gap, same_key: false } => Some(fault.at + gap.max(UNNOTICED)),
-        FaultKind::NewPort | FaultKind::NewAddress => Some(fault.at + UNCONFIRMED),
+        FaultKind::Restart { gap, same_key: false } => {
+            Some((fault.at + gap).max(noticed(fault, UNNOTICED, plan)))
+        }
+        FaultKind::NewPort | FaultKind::NewAddress => Some(noticed(fault, UNCONFIRMED, plan)),
         // No stateless reset answers the packets of a handshake.
         FaultKind::Restart { gap, .. } if plan.may_be_connecting(fault.at) => {
-            Some(fault.at + gap.max(UNCONFIRMED))
+            Some((fault.at + gap).max(noticed(fault, UNCONFIRMED, plan)))
         }
         _ => fault.ends(),
     };
-    ends.unwrap_or(fault.at + silence)
+    ends.unwrap_or_else(|| noticed(fault, silence, plan))
+}
+
+/// Latest time at which a client acts on `fault`, if it does so by a time-out of this length. While the client is
+/// suspended no time passes for it, and what has waited for it then starts its time-outs anew. A player whose reader
+/// pauses acts at the end of the pause: on the loss of a connection at once; on its own time-out, which is the only one
+/// for a fault that stays, when that has passed since.
+fn noticed(fault: &Fault, timeout: Duration, plan: &FaultPlan) -> Duration {
+    let mut until = fault.at + timeout;
+    for stop in &plan.faults {
+        let Some(ends) = stop.ends().filter(|ends| stop.at <= until && fault.at <= *ends) else {
+            continue;
+        };
+        until = match stop.kind {
+            FaultKind::ClientSuspended(_) => until.max(ends + timeout),
+            FaultKind::PausedReader(_) if fault.ends().is_none() => until.max(ends + timeout),
+            FaultKind::PausedReader(_) => until.max(ends),
+            _ => until,
+        };
+    }
+    until
 }
 
 /// Time in which a fault that has ended may still be felt.
@@ -179,7 +212,7 @@ mod tests {
         assert_eq!(until(60, 90), secs(60));
         assert_eq!(gap(60, 90).deadline(&plan), secs(60 + 15 + 5));
         assert_eq!(until(9, 50), secs(36));
-        assert_eq!(gap(9, 50).deadline(&plan), secs(36 + (4 + 6) + 15 + 5));
+        assert_eq!(gap(9, 50).deadline(&plan), secs(36 + 3 * (4 + 6) + 15 + 5));
         // 64 s lie between the second and the third.
         assert_eq!(until(9, 200), secs(36));
         assert_eq!(until(99, 200), secs(101));
@@ -207,7 +240,61 @@ mod tests {
         assert_eq!(deadline(&plan, 0), secs(22 + 20 + 15 + 5));
         plan.faults = vec![outage(16, 1)];
         // Time without faults is none of theirs.
-        assert_eq!(deadline(&plan, 0), secs(17 + 1 + 15 + 5));
+        assert_eq!(deadline(&plan, 0), secs(17 + 3 + 15 + 5));
+    }
+
+    #[test]
+    fn a_fault_that_keeps_acknowledgements_back_gives_time_for_probes_of_the_rtt_that_it_makes_appear() {
+        let mut plan = outages(&[(10, 4)]);
+        plan.faults[0].kind = FaultKind::ServerSuspended(secs(4));
+        // The client has read on from what had arrived.
+        let gap = Gap {
+            from: secs(13),
+            until: secs(60),
+        };
+        assert_eq!(gap.deadline(&plan), secs(14 + 3 * 4 + 15 + 5));
+        let limit = |limit| Fault {
+            at: secs(12),
+            kind: FaultKind::MtuLimit(playrate_units::Bytes::new(limit)),
+        };
+        plan.faults.push(limit(1_300));
+        assert_eq!(gap.deadline(&plan), secs(14 + 4 * 3 * 4 + 15 + 5));
+        // Not longer than the time-outs of the client.
+        plan.faults[0].kind = FaultKind::ServerSuspended(secs(40));
+        assert_eq!(gap.deadline(&plan), secs(50 + 65 + 5));
+        // A smaller MTU delays no acknowledgement.
+        plan.faults.remove(0);
+        assert_eq!(gap.deadline(&plan), secs(13 + 15 + 5));
+    }
+
+    #[test]
+    fn time_outs_of_a_client_begin_when_it_goes_on() {
+        let mut plan = outages(&[]);
+        let gap = |from, until| Gap {
+            from: secs(from),
+            until: secs(until),
+        };
+        let stop = |at, kind| Fault { at: secs(at), kind };
+        let suspended = |at, lasts| stop(at, FaultKind::ClientSuspended(secs(lasts)));
+        let paused = |at, lasts| stop(at, FaultKind::PausedReader(Some(secs(lasts))));
+        plan.faults = vec![stop(10, FaultKind::ServerGone), suspended(20, 30)];
+        assert_eq!(gap(50, 200).deadline(&plan), secs(50 + 65 + 5));
+        plan.faults[1] = paused(20, 80);
+        assert_eq!(gap(100, 300).deadline(&plan), secs(100 + 65 + 5));
+        // One that begins when the session must have ended, or has ended before, gives no time.
+        for other in [paused(97, 10), paused(0, 9)] {
+            plan.faults[1] = other;
+            assert_eq!(gap(9, 200).deadline(&plan), secs(10 + 65 + 5));
+        }
+        let restart = FaultKind::Restart {
+            gap: secs(1),
+            same_key: false,
+        };
+        plan.faults = vec![stop(10, restart), suspended(20, 30)];
+        assert_eq!(gap(50, 200).disturbance(&plan).until, secs(50 + 40));
+        // The connection is lost before the reader goes on.
+        plan.faults[1] = paused(20, 80);
+        assert_eq!(gap(19, 200).disturbance(&plan).until, secs(100));
     }
 
     #[test]

@@ -220,6 +220,20 @@ impl Fault {
         Some(self.at + self.kind.lasts()?)
     }
 
+    /// Longest probe timeout that it may cause. One that lets nothing through for a time may keep an acknowledgement
+    /// back for as long, which makes the RTT appear that long, and the probe timeout after a first such sample is three
+    /// times the RTT (RFC 9002 §5.3, §6.2.1).
+    pub(super) fn probe_timeout(&self) -> Duration {
+        let delay = match self.kind {
+            FaultKind::Outage { lasts, .. }
+            | FaultKind::ServerSuspended(lasts)
+            | FaultKind::ClientSuspended(lasts) => lasts,
+            FaultKind::SlowDisk { lasts, delay } => lasts + delay,
+            _ => Duration::ZERO,
+        };
+        delay * 3
+    }
+
     /// Faults of the links towards the client and from it.
     pub(super) fn of_links(&self) -> [Option<LinkFault>; 2] {
         let until = self.ends().unwrap_or(Duration::MAX);

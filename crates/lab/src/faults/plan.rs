@@ -23,6 +23,9 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+/// Idle timeout of the connections (`TransportOptions::idle_timeout`).
+const IDLE: Duration = seconds(30);
+
 /// The bottleneck of a session's path; the way back is unlimited.
 #[derive(Clone, Debug)]
 pub(super) struct PathPlan {
@@ -211,35 +214,27 @@ impl FaultPlan {
         Seed::new(self.seed).child(name)
     }
 
-    /// Time after a session that ended at `ended` within which the last server must have no connection left: its idle
-    /// timeout of 30 s begins with its keep-alive, up to 10 s later (RFC 9000 §10.1), and there are 5 s to spare; and
-    /// the [probe timeouts](Self::probe_timeouts).
+    /// Time after a session that ended at `ended` within which the last server must have no connection left: the idle
+    /// timeout of 30 s begins anew with the first packet that is sent after the last one was received (RFC 9000 §10.1),
+    /// which may be sent when almost as much has passed, and there are 5 s to spare. A connection is idle for at
+    /// least three [probe timeouts](Self::probe_timeouts); closed meanwhile, it is kept for three more (§10.2).
     pub(super) fn freed_within(&self, ended: Duration) -> Duration {
-        seconds(45) + self.probe_timeouts(ended)
+        IDLE * 2 + seconds(5) + self.probe_timeouts(ended) * 2
     }
 
-    /// Three probe timeouts, for which a connection is kept once it is closed (RFC 9000 §10.2) or, at the least, while
-    /// it is idle (§10.1). A fault that keeps an acknowledgement back for a time makes the RTT appear that long; the
-    /// probe timeout after a first such sample is three times as long (RFC 9002 §5.3). So this is nine times the length
-    /// of such faults, without those that begin too long after `ended` to matter.
+    /// Three [probe timeouts](Fault::probe_timeout) after the faults, without those that begin too long after `ended`
+    /// to matter.
     pub(super) fn probe_timeouts(&self, ended: Duration) -> Duration {
-        let before = self.faults.iter().filter(|fault| fault.at <= ended + seconds(45));
-        before.map(|fault| self.delays(fault)).sum::<Duration>() * 9
-    }
-
-    /// Longest time for which `fault` may keep an acknowledgement from its sender.
-    fn delays(&self, fault: &Fault) -> Duration {
-        match fault.kind {
-            FaultKind::Loss(Impairment { lasts, .. })
-            | FaultKind::Corruption(Impairment { lasts, .. })
-            | FaultKind::Outage { lasts, .. }
-            | FaultKind::ServerSuspended(lasts)
-            | FaultKind::ClientSuspended(lasts) => lasts,
-            FaultKind::SlowDisk { lasts, delay } => lasts + delay,
+        let before = self.faults.iter().filter(|fault| fault.at <= ended + IDLE * 2);
+        let timeouts = before.map(|fault| match fault.kind {
             // The client's timeout, after which it connects again.
-            FaultKind::NewPort | FaultKind::NewAddress if self.may_be_connecting(fault.at) => seconds(30),
-            _ => Duration::ZERO,
-        }
+            FaultKind::NewPort | FaultKind::NewAddress if self.may_be_connecting(fault.at) => IDLE * 3,
+            FaultKind::Loss(Impairment { lasts, .. }) | FaultKind::Corruption(Impairment { lasts, .. }) => {
+                lasts * 3
+            }
+            _ => fault.probe_timeout(),
+        });
+        timeouts.sum::<Duration>() * 3
     }
 
     /// Returns true if a client may not have received the confirmation of a handshake at `at`: in the first round

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use playrate_units::{Bytes, Probability};
+use video_server::serve::SessionEnd;
 
 use super::campaign::{campaign, judge};
 use super::ending::Ending;
@@ -157,6 +158,43 @@ fn only_faults_at_the_time_of_an_end_explain_it() {
         judged(&[outage(19, 30)], &[10, 19], (60, Ending::Cancelled)).0,
         []
     );
+    // The stall timeout of 40 s begins with the outage, after which 2 s of the title may be taken.
+    let taken = |at, ended| judged(&[outage(at, 30)], &[10, 20], (ended, Ending::Cancelled)).0;
+    assert_eq!(taken(18, 59), []);
+    assert_eq!(taken(16, 57), [Invariant::Ending]);
+}
+
+#[test]
+fn a_server_closes_only_after_its_idle_limit_without_a_request() {
+    let closed = |faults: &[(Duration, FaultKind)], limit| {
+        let (mut plan, mut record) = undisturbed();
+        (plan.idle_limit, plan.reconnects) = (Some(secs(limit)), false);
+        let faults = faults.iter().map(|(at, kind)| Fault { at: *at, kind: *kind });
+        plan.faults = faults.collect();
+        record.taken = [0, 12]
+            .map(|at| (secs(at), bytes::Bytes::from_static(b".")))
+            .into();
+        (record.ended, record.ending) = (secs(14), Ending::Closed);
+        findings(&plan, &record).violations.is_empty()
+    };
+    let paused = (secs(4), FaultKind::PausedReader(Some(secs(8))));
+    assert!(closed(&[], 2) && !closed(&[], 3));
+    assert!(closed(&[paused], 10) && !closed(&[paused], 11));
+}
+
+#[test]
+fn only_aborted_responses_of_segments_add_to_the_memory_of_a_server() {
+    let (plan, record) = undisturbed();
+    let holds = |in_segments, aborted| {
+        let (mut plan, mut record) = (plan.clone(), record.clone());
+        plan.title.in_segments = in_segments;
+        record.most_ahead = plan.memory().as_u64() * 2;
+        record.server.as_mut().unwrap().connections[0].summary.aborted = aborted;
+        let found = findings(&plan, &record).violations;
+        !found.iter().any(|it| it.invariant == Invariant::Memory)
+    };
+    assert!(holds(true, 1));
+    assert!(!holds(true, 0) && !holds(false, 1));
 }
 
 #[test]
@@ -175,6 +213,66 @@ fn a_client_gives_up_only_after_a_minute_of_faults() {
 }
 
 #[test]
+fn a_client_whose_reader_paused_gives_up_in_time_when_it_goes_on() {
+    let gone = (secs(11), FaultKind::ServerGone);
+    let paused = (secs(12), FaultKind::PausedReader(Some(secs(80))));
+    let given_up = |at| judged(&[gone, paused], &[10, 12, 92], (at, Ending::GivenUp)).0;
+    assert_eq!(given_up(152), []);
+    // Both time-outs of 30 s, a minute of attempts, 5 s to spare, and 2 s of the title.
+    assert_eq!(given_up(219), []);
+    assert_eq!(given_up(220), [Invariant::Progress]);
+}
+
+/// A session that ends at 13 s with a reset, of a server that closes its connection at 10 s.
+fn reset(idle_limit: Option<Duration>, outages: &[(Duration, FaultKind)]) -> Vec<Invariant> {
+    let (mut plan, mut record) = undisturbed();
+    (plan.idle_limit, plan.reconnects) = (idle_limit, false);
+    let faults = outages.iter().map(|(at, kind)| Fault { at: *at, kind: *kind });
+    plan.faults = faults.collect();
+    record.taken = [0, 5, 10]
+        .map(|at| (secs(at), bytes::Bytes::from_static(b".")))
+        .into();
+    (record.ended, record.ending) = (secs(13), Ending::Reset);
+    record.server.as_mut().unwrap().connections[0].at = secs(10);
+    let found = findings(&plan, &record).violations;
+    found.into_iter().map(|violation| violation.invariant).collect()
+}
+
+#[test]
+fn a_reset_is_explained_by_a_lost_close_of_an_idle_connection() {
+    let limit = Some(secs(2));
+    assert_eq!(reset(limit, &[outage(9, 2)]), []);
+    // The close arrives, or there is no reason for one.
+    assert_eq!(reset(limit, &[outage(5, 2)]), [Invariant::Ending]);
+    assert_eq!(reset(limit, &[]), [Invariant::Ending]);
+    assert_eq!(reset(None, &[outage(9, 2)]), [Invariant::Ending]);
+}
+
+#[test]
+fn only_connections_that_the_client_has_lost_may_end_otherwise_than_in_order() {
+    let (plan, record) = undisturbed();
+    let agrees = |interruptions: usize, lost: usize| {
+        let mut record = record.clone();
+        record.interruptions = vec![Duration::ZERO; interruptions];
+        let server = record.server.as_mut().unwrap();
+        // An earlier connection, on which nothing was requested.
+        let mut earlier = server.connections[0].clone();
+        earlier.summary.state.requests = 0;
+        earlier.summary.state.responses = 0;
+        earlier.summary.bytes = Bytes::ZERO;
+        server.connections[0].summary.connection.id += 1;
+        server.connections.insert(0, earlier);
+        server.connections[lost].summary.end =
+            SessionEnd::Lost(playrate_transport::ConnectionLost::TimedOut.to_string());
+        server.totals.sessions += 1;
+        let found = findings(&plan, &record).violations;
+        !found.iter().any(|it| it.invariant == Invariant::Agreement)
+    };
+    assert!(agrees(1, 0));
+    assert!(!agrees(0, 0) && !agrees(1, 1));
+}
+
+#[test]
 fn every_gap_is_held_to_the_faults_within_it_and_not_only_the_last() {
     let between = judged(&[outage(100, 5)], &[10, 60, 100, 110], (112, Ending::Completed)).0;
     assert!(between.contains(&Invariant::Progress), "{between:?}");
@@ -188,13 +286,22 @@ fn every_gap_is_held_to_the_faults_within_it_and_not_only_the_last() {
 }
 
 #[test]
-fn the_known_defect_needs_a_port_that_is_new_in_the_gap_and_a_smaller_mtu_before_it() {
+fn the_known_defect_needs_a_port_that_is_new_in_the_gap_and_a_smaller_mtu_when_it_is_noticed() {
     let port = |at| (secs(at), FaultKind::NewPort);
     let mtu = |at| (secs(at), FaultKind::MtuLimit(Bytes::new(1_300)));
     let silent = (60, Ending::Silent);
     let known = vec![KnownDefect::PathChallenge];
     assert_eq!(judged(&[mtu(19), port(21)], &[10, 20], silent), (vec![], known));
-    for faults in [[port(5), mtu(19)], [mtu(5), port(1)]] {
+    // The title of 2 s, taken from what had arrived; a client that sends nothing until its keep-alive.
+    for faults in [[mtu(5), port(19)], [port(21), mtu(30)]] {
+        assert_eq!(judged(&faults, &[10, 20], silent).1, [KnownDefect::PathChallenge]);
+    }
+    for faults in [
+        [port(5), mtu(19)],
+        [mtu(5), port(1)],
+        [mtu(5), port(17)],
+        [port(21), mtu(33)],
+    ] {
         let (broken, known) = judged(&faults, &[10, 20], silent);
         assert!(
             known.is_empty() && broken.contains(&Invariant::Progress),
