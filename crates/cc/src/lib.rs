@@ -110,6 +110,7 @@ mod parameter;
 mod path;
 mod shaper;
 mod snapshot;
+mod standalone;
 mod startup;
 mod state;
 #[cfg(test)]
