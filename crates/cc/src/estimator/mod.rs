@@ -19,6 +19,7 @@
 mod best_samples;
 mod capacity;
 mod delivery_rate;
+mod prompt;
 mod rtt_max;
 mod time;
 mod train_capacity;
@@ -26,6 +27,7 @@ mod window_max;
 
 pub(crate) use capacity::Capacity;
 use delivery_rate::DeliveryRate;
+use prompt::PromptSamples;
 pub(crate) use time::{LimitedTime, Rounds, Rtt};
 use train_capacity::TrainCapacity;
 

@@ -10,6 +10,7 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
+use super::PromptSamples;
 use super::rtt_max::RttMax;
 
 /// Granularity of timers: the least that the variance adds to an RTO (RFC 9002 §6.1.2 `kGranularity`).
@@ -28,20 +29,9 @@ pub(crate) struct Rtt {
     max_window: Option<Box<RttMax>>,
     /// Send time of the newest packet sampled; an older packet says nothing about now.
     newest_sent: Timestamp,
-    /// A lone packet's sample that may yet count for `max_ns`.
-    lone: Option<Lone>,
+    /// Tells which samples count for `max_ns`.
+    prompt: PromptSamples,
 }
-
-/// A packet that was acknowledged alone.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Lone {
-    sent: Timestamp,
-    sample_ns: u64,
-}
-
-/// A packet that left this soon after a lone one would have been acknowledged together with it, had the peer
-/// held the lone one's acknowledgement back.
-const COMPANION_NS: u64 = 1_000_000;
 
 /// Estimates of the sender, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +71,9 @@ impl Rtt {
         if let Some(window) = &mut self.max_window {
             window.advance(now, &mut self.max_ns);
         }
-        self.raise_max(newest_sent, packets, sample);
+        self.max_ns = self
+            .max_ns
+            .max(self.prompt.on_sample(newest_sent, packets, sample));
         self.own = Some(match self.own {
             None => RttSamples {
                 latest: sample,
@@ -106,25 +98,6 @@ impl Rtt {
             },
         });
         Some(sample)
-    }
-
-    /// A lone packet may have waited for the peer's timer. It did not if the next packet left right behind it
-    /// and was acknowledged apart from it: then the peer acknowledges every packet.
-    #[inline]
-    fn raise_max(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) {
-        let lone = self.lone;
-        if packets >= 2 {
-            self.max_ns = self.max_ns.max(Some(sample_ns));
-        } else {
-            self.lone = Some(Lone { sent, sample_ns });
-        }
-        let Some(lone) = lone else { return };
-        if packets >= 2 {
-            self.lone = None;
-        }
-        if sent.nanos_since(lone.sent) <= COMPANION_NS {
-            self.max_ns = self.max_ns.max(Some(lone.sample_ns));
-        }
     }
 
     /// Persistent congestion: the path may have changed, so the extremes are learnt again (RFC 9002 §5.2).
