@@ -28,7 +28,7 @@ pub(crate) struct Description {
     pub(crate) parameters: Vec<Parameter>,
     /// The window is set outright, so that it may rise without acknowledged bytes to account for it.
     pub(crate) absolute: bool,
-    /// Properties of an algorithm; unused for other kinds.
+    /// Properties of an algorithm or a controller without components; unused for other kinds.
     pub(crate) traits: Traits,
     /// Refuses algorithms that it does not go with, and says why.
     pub(crate) fits: fn(Traits) -> Result<(), &'static str>,

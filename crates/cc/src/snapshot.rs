@@ -126,7 +126,8 @@ pub enum Reason {
     /// The first estimate of the path's capacity is there.
     CapacityKnown,
     /// The RTT rose far enough to end slow start: for the whole conservative phase of HyStart++ (RFC 9406
-    /// §4.2), over a round trip of HyStart, or until Vegas counted more than γ queued segments.
+    /// §4.2), over a round trip of HyStart, until Vegas counted more than γ queued segments, or until the rate
+    /// exceeded Copa's target.
     RttRose,
     /// Closely spaced ACK frames lasted for long enough to fill the path (HyStart).
     AckTrain,

@@ -24,12 +24,14 @@ mod rtt_max;
 mod time;
 mod train_capacity;
 mod window_max;
+mod windowed;
 
 pub(crate) use capacity::Capacity;
 use delivery_rate::DeliveryRate;
-use prompt::PromptSamples;
+pub(crate) use prompt::PromptSamples;
 pub(crate) use time::{LimitedTime, Rounds, Rtt};
 use train_capacity::TrainCapacity;
+pub(crate) use windowed::Extreme;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 

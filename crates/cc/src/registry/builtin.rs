@@ -7,7 +7,8 @@ use super::{Alias, Arguments, Entry, Registry};
 use crate::component::Component;
 use crate::{algorithm, ceiling, idle, loss, shaper, standalone, startup};
 
-/// Algorithms first, then controllers without components, then the components by key; the first component of a key is its default.
+/// Algorithms first, then controllers without components, then the components by key; the first component of a key is
+/// its default.
 fn entries() -> Vec<Entry> {
     fn all<T>(components: Vec<Component<T>>, wrap: fn(fn(&Arguments) -> T) -> Make) -> Vec<Entry> {
         let entries = components.into_iter().map(|component| Entry::of(component, wrap));

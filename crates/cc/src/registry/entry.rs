@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::RegisterError;
 use crate::algorithm::AnyAlgorithm;
 use crate::ceiling::AnyCeiling;
-use crate::component::{Component, Description};
+use crate::component::{Component, Description, Traits};
 use crate::compose::Components;
 use crate::idle::AnyIdlePolicy;
 use crate::loss::AnyLossPolicy;
@@ -138,6 +138,13 @@ impl Entry {
     #[must_use]
     pub fn with_parameters(mut self, parameters: &[Parameter]) -> Self {
         self.description.parameters = parameters.to_vec();
+        self
+    }
+
+    /// Declares what decides which components an algorithm goes with, and which promises hold for a controller.
+    #[must_use]
+    pub(crate) fn with_traits(mut self, traits: Traits) -> Self {
+        self.description.traits = traits;
         self
     }
 

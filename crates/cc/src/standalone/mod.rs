@@ -4,9 +4,11 @@
 //! an `entry()`; below it needs its `mod` line and a row of [`entries`]. It has no startup component, shaper, idle
 //! policy, loss policy or ceiling: what they do is part of its model.
 
+mod copa;
+
 use crate::registry::Entry;
 
 /// All of them, in the order of listings.
 pub(crate) fn entries() -> Vec<Entry> {
-    Vec::new()
+    vec![copa::entry()]
 }

@@ -41,7 +41,7 @@ pub(crate) struct Core {
     pub(crate) needs: Needs,
     /// Packets that left at or before this moment belong to the current or last recovery.
     pub(crate) recovery_start: Option<Timestamp>,
-    /// Only `Composed::enter` writes it.
+    /// Only the `enter` of a controller writes it.
     pub(crate) phase: Phase,
     /// Cause of the last change of phase, or of the window other than by growth.
     pub(crate) reason: Reason,

@@ -15,7 +15,7 @@ mod properties;
 mod registry;
 mod reno;
 mod spec;
-mod trace;
+pub(crate) mod trace;
 
 use core::time::Duration;
 use std::sync::Arc;

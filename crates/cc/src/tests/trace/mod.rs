@@ -9,12 +9,12 @@ use core::time::Duration;
 use crate::testing::Demand;
 use crate::{Bitrate, Bytes, ControllerSpec, Phase, Timestamp};
 
-pub(super) use network::Link;
+pub(crate) use network::Link;
 use network::Network;
 use sender::Sender;
 
 /// The path of every golden trace: 20 Mbit/s, 100 ms, a queue of one bandwidth-delay product.
-pub(super) const LINK: Link = Link {
+pub(crate) const LINK: Link = Link {
     rate: Bitrate::from_mbps(20),
     rtt: Duration::from_millis(100),
     queue: Bytes::new(250_000),
@@ -38,28 +38,28 @@ const fn random_loss_ns(demand: Demand) -> u64 {
 
 /// A controller's state at the end of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Round {
+pub(crate) struct Round {
     /// End of the round trip.
-    pub(super) at: Timestamp,
+    pub(crate) at: Timestamp,
     /// Phase that the controller was in.
-    pub(super) phase: Phase,
+    pub(crate) phase: Phase,
     /// Congestion window at its end.
-    pub(super) window: Bytes,
+    pub(crate) window: Bytes,
     /// The smallest and largest that it was in the round trip, as of each ACK frame.
-    pub(super) range: (Bytes, Bytes),
+    pub(crate) range: (Bytes, Bytes),
     /// Bytes that wait at the link.
-    pub(super) queued: Bytes,
+    pub(crate) queued: Bytes,
     /// Bytes acknowledged since the connection began.
-    pub(super) delivered: Bytes,
+    pub(crate) delivered: Bytes,
     /// Packets declared lost since the connection began.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
 }
 
 /// The course of a run, round trip by round trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     /// All round trips of the run.
-    pub(super) rounds: Vec<Round>,
+    pub(crate) rounds: Vec<Round>,
 }
 
 /// Runs `spec` over [`LINK`] for thirty seconds with packets of 1200 B.
@@ -67,7 +67,7 @@ pub(super) struct Trace {
 /// The sender paces as quinn does and the receiver acknowledges every second packet. Rate and playout buffer
 /// of the video are known, what the player holds is not. One packet is lost at random, 18.713 s (segments:
 /// 20.713 s) after the start; all other losses are the queue's.
-pub(super) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
+pub(crate) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
     trace_over(LINK, spec, demand)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
 ///
 /// # Panics
 /// If the controller breaks a promise.
-pub(super) fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> Trace {
+pub(crate) fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> Trace {
     trace_losing(link, spec, demand, Some(random_loss_ns(demand)))
 }
 
@@ -83,13 +83,47 @@ pub(super) fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> T
 ///
 /// # Panics
 /// If the controller breaks a promise.
-pub(super) fn trace_losing(
+pub(crate) fn trace_losing(
     link: Link,
     spec: &ControllerSpec,
     demand: Demand,
     lose_after: Option<u64>,
 ) -> Trace {
-    let mut sender = Sender::new(spec, Network::new(link, lose_after));
+    run(Network::new(link, lose_after), spec, demand, None)
+}
+
+/// [`trace_over`], without random loss, beside traffic that keeps the queue at half of what it holds from `from` to
+/// `to` (seconds).
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to): (u64, u64)) -> Trace {
+    let filler = Filler {
+        from: from * 1_000_000_000,
+        to: to * 1_000_000_000,
+        level: link.queue.as_u64() / 2,
+    };
+    run(Network::new(link, None), spec, Demand::Endless, Some(filler))
+}
+
+/// Traffic that keeps the queue at `level` bytes from `from` to `to` (ns).
+#[derive(Clone, Copy, Debug)]
+struct Filler {
+    from: u64,
+    to: u64,
+    level: u64,
+}
+
+impl Filler {
+    /// Time at which it fills the queue again, if that is after `now`.
+    fn next(&self, now: u64) -> Option<u64> {
+        let next = (now + 1_000_000).max(self.from);
+        (next < self.to).then_some(next)
+    }
+}
+
+fn run(network: Network, spec: &ControllerSpec, demand: Demand, filler: Option<Filler>) -> Trace {
+    let mut sender = Sender::new(spec, network);
     sender.connection.known.set_average_rate(Some(VIDEO_RATE));
     sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
     let mut next_segment = match demand {
@@ -110,6 +144,11 @@ pub(super) fn trace_losing(
             sender.wanted = sender.wanted.map(|wanted| wanted + packets);
             next_segment = Some(now + SEGMENT_NS);
         }
+        if let Some(filler) = filler
+            && (filler.from..filler.to).contains(&now)
+        {
+            sender.network.fill(now, filler.level);
+        }
         let newest = sender.advance(now);
         if newest.is_some_and(|sent| sent >= round_start) {
             round_start = sender.connection.now();
@@ -129,7 +168,8 @@ pub(super) fn trace_losing(
             let (least, most) = range.unwrap_or((window, window));
             range = Some((window.min(least), window.max(most)));
         }
-        let next = sender.next_event().into_iter().chain(next_segment).min();
+        let next = sender.next_event().into_iter().chain(next_segment);
+        let next = next.chain(filler.and_then(|filler| filler.next(now))).min();
         now = next.unwrap_or(LENGTH_NS).max(now);
     }
     Trace { rounds }
@@ -137,7 +177,7 @@ pub(super) fn trace_losing(
 
 impl Trace {
     /// Rate at which bytes arrived from `from` to `to` (seconds).
-    pub(super) fn rate(&self, from: u64, to: u64) -> Bitrate {
+    pub(crate) fn rate(&self, from: u64, to: u64) -> Bitrate {
         let within: Vec<&Round> = self.within(from, to).collect();
         let (Some(first), Some(last)) = (within.first(), within.last()) else {
             return Bitrate::ZERO;
@@ -148,7 +188,7 @@ impl Trace {
     }
 
     /// The round trips that ended between `from` and `to` (seconds).
-    pub(super) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = &Round> {
+    pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = &Round> {
         let range = Timestamp::from_millis(from * 1_000)..Timestamp::from_millis(to * 1_000);
         self.rounds.iter().filter(move |round| range.contains(&round.at))
     }

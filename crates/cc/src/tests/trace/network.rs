@@ -75,6 +75,12 @@ impl Network {
         self.busy_until.saturating_sub(now) * self.bytes_per_second / NANOS_PER_SECOND
     }
 
+    /// Other traffic fills the queue up to `bytes`, whatever the sender does.
+    pub(super) fn fill(&mut self, now: u64, bytes: u64) {
+        let full = now + bytes * NANOS_PER_SECOND / self.bytes_per_second;
+        self.busy_until = self.busy_until.max(full);
+    }
+
     /// Packet `number` reaches the link.
     pub(super) fn take(&mut self, now: u64, number: u64, bytes: u64) {
         if self.queued(now) > self.queue {

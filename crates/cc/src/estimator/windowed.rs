@@ -1,0 +1,122 @@
+//! The smallest or largest value of a window of time whose length may change.
+
+use crate::Timestamp;
+
+/// The end of the range that an [`Extreme`] keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Smallest,
+    Largest,
+}
+
+/// Best value of a window of time, after Kathleen Nichols (`lib/win_minmax.c` of Linux, `windowed_filter.h` of
+/// Chromium and mvfst): the best of the whole window, of its last three quarters and of its last half.
+///
+/// The window's length comes with each value, so that it may follow the RTT. No value outlives its window; one
+/// that succeeds the best may be a quarter of the window later than the true second best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extreme {
+    kept: Kept,
+    /// Time and value of the three best, best first; `None` before the first value.
+    best: Option<[(Timestamp, u64); 3]>,
+}
+
+impl Extreme {
+    /// The smallest value of a window.
+    pub(crate) const fn smallest() -> Self {
+        Self {
+            kept: Kept::Smallest,
+            best: None,
+        }
+    }
+
+    /// The largest value of a window.
+    pub(crate) const fn largest() -> Self {
+        Self {
+            kept: Kept::Largest,
+            best: None,
+        }
+    }
+
+    /// Takes a value; forgets what is older than `window_ns`.
+    pub(crate) fn insert(&mut self, now: Timestamp, value: u64, window_ns: u64) {
+        let new = (now, value);
+        let Some(mut best) = self.best else {
+            self.best = Some([new; 3]);
+            return;
+        };
+        let is_old = |(taken, _): (Timestamp, u64)| now.nanos_since(taken) > window_ns;
+        if self.is_as_good(value, best[0].1) || is_old(best[2]) {
+            best = [new; 3];
+        } else if self.is_as_good(value, best[1].1) {
+            best = [best[0], new, new];
+        } else if self.is_as_good(value, best[2].1) {
+            best[2] = new;
+        }
+        if is_old(best[0]) {
+            best = [best[1], best[2], new];
+            if is_old(best[0]) {
+                best = [best[1], best[2], new];
+            }
+        } else if best[1].0 == best[0].0 && now.nanos_since(best[0].0) > window_ns / 4 {
+            best = [best[0], new, new];
+        } else if best[2].0 == best[1].0 && now.nanos_since(best[0].0) > window_ns / 2 {
+            best[2] = new;
+        }
+        self.best = Some(best);
+    }
+
+    /// The best value as of the last [`insert`](Self::insert); `None` before the first.
+    pub(crate) fn get(&self) -> Option<u64> {
+        self.best.map(|[(_, value), ..]| value)
+    }
+
+    /// Returns true if `value` may take the place of `other`.
+    const fn is_as_good(&self, value: u64, other: u64) -> bool {
+        match self.kept {
+            Kept::Smallest => value <= other,
+            Kept::Largest => value >= other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::at;
+
+    #[test]
+    fn the_best_value_is_kept_for_the_window_and_gives_way_to_a_later_one() {
+        for (mut extreme, values) in [
+            (Extreme::smallest(), [100, 130, 120, 140]),
+            (Extreme::largest(), [140, 110, 120, 100]),
+        ] {
+            assert_eq!(extreme.get(), None);
+            for (ms, value) in [0, 300, 600, 900].into_iter().zip(values) {
+                extreme.insert(at(ms), value, 1_000_000_000);
+                assert_eq!(extreme.get(), Some(values[0]), "at {ms} ms");
+            }
+            extreme.insert(at(1_100), values[3], 1_000_000_000);
+            assert_eq!(extreme.get(), Some(values[2]));
+        }
+    }
+
+    #[test]
+    fn a_window_that_becomes_shorter_forgets_at_once() {
+        let mut extreme = Extreme::smallest();
+        extreme.insert(at(0), 100, 1_000_000_000);
+        extreme.insert(at(400), 120, 1_000_000_000);
+        extreme.insert(at(500), 130, 200_000_000);
+        assert_eq!(extreme.get(), Some(120));
+    }
+
+    #[test]
+    fn nothing_outlives_a_pause_that_is_longer_than_the_window() {
+        let mut extreme = Extreme::smallest();
+        for ms in [0, 10, 20] {
+            extreme.insert(at(ms), 100 + ms, 50_000_000);
+        }
+        extreme.insert(at(1_000), 300, 50_000_000);
+        assert_eq!(extreme.get(), Some(300));
+    }
+}

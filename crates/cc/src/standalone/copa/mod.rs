@@ -1,0 +1,292 @@
+//! `copa`: Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI
+//! 2018), which keeps about 1/δ packets of its own in the queue.
+//!
+//! On each ACK frame, with dq the queueing delay that [`Delays`] measures:
+//!
+//! ```text
+//! target rate  λt = mtu/(δ·dq),   rate  λ = w/RTTstanding
+//! λ ≤ λt:  w += v·acked·mtu/(δ·w)        λ > λt:  w −= v·acked·mtu/(δ·w)
+//! ```
+//!
+//! which is v/δ packets per round trip. [`Velocity`] makes v, [`Competition`] δ.
+//!
+//! The paper leaves things open, and mvfst (`quic/congestion_control/Copa.cpp`), which has carried Facebook's
+//! live video, decides some of them differently:
+//!
+//! | | paper | mvfst | here |
+//! |---|---|---|---|
+//! | dq | `RTTstanding` − `RTTmin` | latest RTT − `RTTmin` unless an option is set | paper |
+//! | window of `RTTstanding` | srtt/2 | srtt/2; srtt if dq is taken from it | paper |
+//! | default δ | 0.5 | 0.05 (`deltaParam_`, its latency factor) | paper |
+//! | mode switching | yes | none | paper |
+//! | slow start | doubles per round trip | doubles at once, every srtt | by acknowledged bytes |
+//! | direction | once per window | once per srtt | paper, by [`Core`]'s round trips |
+//! | v doubles after | three round trips of one direction | three repeats; four if dq is standing | four repeats |
+//! | v while the target changes sides | until the round trip ends | 1 at once | mvfst |
+//! | loss outside competitive mode | nothing | nothing | nothing |
+//! | persistent congestion | unsaid | smallest window | smallest window, slow start, RTTs learnt anew |
+//! | application-limited | unsaid | unsupported | no growth; λ is that of the flight |
+//! | pacing | 2·w/`RTTstanding` | 2·w/srtt | the transport's |
+//!
+//! The transport offers only a window. quinn paces at 1.25·w/srtt, where Copa wants 2·w/RTTstanding so that a
+//! pacer never limits it; the slower pacer spreads a window over most of a round trip, which leaves shorter
+//! queues at its end.
+//!
+//! Ours alone: no ACK frame changes the window by more than it acknowledges, and v does not double beyond what
+//! that allows, so that the window at most doubles in a round trip. A path that drops without queueing shows
+//! Copa no delay, and nothing but persistent congestion stops it there.
+
+mod competition;
+mod delay;
+#[cfg(test)]
+mod tests;
+mod velocity;
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::component::{Needs, Traits};
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::parameter::{Arguments, Parameter};
+use crate::registry::Entry;
+use crate::state::{Batch, Core, float, floor_bytes};
+use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use competition::Competition;
+use delay::Delays;
+use velocity::{Direction, Velocity};
+
+/// Smallest window, packets. Two would leave the sender with one packet in flight, whose acknowledgement the peer
+/// delays.
+const MINIMUM_PACKETS: u64 = 4;
+
+/// Copa with its two modes.
+#[derive(Clone, Debug)]
+struct Copa {
+    core: Core,
+    /// δ of default mode.
+    delta: f64,
+    delays: Delays,
+    velocity: Velocity,
+    /// Mode switching; `None` if it is off.
+    competition: Option<Competition>,
+    /// Part of the window below a byte.
+    fraction: f64,
+    /// Packets that left up to this moment belong to a loss that was answered.
+    answered_at: Option<Timestamp>,
+}
+
+impl Copa {
+    fn new(path: &Path, arguments: &Arguments, known: Arc<VideoKnowledge>) -> Self {
+        let core = Core::new(path, MINIMUM_PACKETS, Needs::default(), known);
+        let switches = arguments.word("mode") == "switching";
+        let delta = arguments.number("delta");
+        Self {
+            delta,
+            delays: Delays::default(),
+            velocity: Velocity::at(core.window()),
+            competition: switches.then(|| Competition::new(delta)),
+            fraction: 0.0,
+            answered_at: None,
+            core,
+        }
+    }
+
+    /// The one place where the phase changes.
+    fn enter(&mut self, phase: Phase, reason: Reason) {
+        debug_assert!(
+            self.core.phase.may_become(phase, reason),
+            "{} -> {phase} because {reason}",
+            self.core.phase
+        );
+        self.core.phase = phase;
+        self.core.reason = reason;
+        self.velocity = Velocity::at(self.core.window());
+        self.competition = self.competition.map(|_| Competition::new(self.delta));
+    }
+
+    /// The δ of the mode that Copa is in.
+    fn current_delta(&self) -> f64 {
+        self.competition
+            .map_or(self.delta, |competition| competition.delta())
+    }
+
+    /// Returns true if `bytes` per round trip are more than the target: λ > λt, that is,
+    /// δ·dq·bytes > mtu·RTTstanding.
+    fn exceeds_target(&self, bytes: u64) -> bool {
+        let queued = self.current_delta() * float(self.delays.queueing_ns()) * float(bytes);
+        queued > float(self.core.mtu()) * float(self.delays.standing_ns())
+    }
+
+    /// An ACK frame has been read to its end.
+    fn end_frame(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        let Some(batch) = self.core.close_batch(last_run, event) else {
+            return;
+        };
+        self.delays
+            .on_batch(&batch, self.core.rtt.smoothed_ns().unwrap_or(0));
+        // The window of a sender that does not use it says nothing of its rate.
+        let used = if batch.limited {
+            batch.prior_in_flight().min(self.core.window())
+        } else {
+            self.core.window()
+        };
+        if self.core.phase.is_slow_start() {
+            if !self.exceeds_target(used) {
+                self.core.grow(batch.allowance);
+                return;
+            }
+            self.enter(Phase::Avoidance, Reason::RttRose);
+        }
+        if let Some(competition) = &mut self.competition {
+            let nearly_empty = self.delays.queue_is_nearly_empty();
+            competition.on_batch(nearly_empty, batch.new_round, !batch.limited);
+        }
+        self.approach_target(&batch, used);
+    }
+
+    /// Moves the window towards the target by `v·acked·mtu/(δ·w)`, at most by what the frame acknowledges.
+    fn approach_target(&mut self, batch: &Batch, used: u64) {
+        let window = self.core.window();
+        let per_byte = float(self.core.mtu()) / (self.current_delta() * float(window));
+        if batch.limited {
+            self.velocity = Velocity::at(window);
+        } else if batch.new_round {
+            let most = u32::try_from(floor_bytes(1.0 / per_byte)).unwrap_or(u32::MAX);
+            self.velocity.end_round(window, most);
+        }
+        let (direction, bytes) = if self.exceeds_target(used) {
+            (Direction::Down, batch.acked)
+        } else {
+            (Direction::Up, batch.allowance)
+        };
+        self.velocity.head_for(direction, window);
+        let bytes = float(bytes);
+        let step = (f64::from(self.velocity.factor()) * per_byte * bytes).min(bytes);
+        let exact = float(window) + self.fraction;
+        let exact = match direction {
+            Direction::Up => exact + step,
+            Direction::Down => exact - step,
+        };
+        let whole = floor_bytes(exact);
+        self.core.set_window(whole);
+        // At a bound nothing is carried over.
+        self.fraction = if self.core.window() == whole {
+            exact - float(whole)
+        } else {
+            0.0
+        };
+    }
+
+    /// Persistent congestion (RFC 9002 §7.6): the path may have changed.
+    fn restart(&mut self) {
+        self.core.rtt.forget_extremes();
+        self.delays = Delays::default();
+        self.fraction = 0.0;
+        self.answered_at = None;
+        self.core.set_window(self.core.minimum());
+        self.enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
+    }
+}
+
+impl CongestionController for Copa {
+    fn on_sent(&mut self, event: &Sent) {
+        // What was learnt before a pause about the way to the target is out of date.
+        if self.core.in_flight == 0 && self.core.pause_ns(event.now).is_some() {
+            self.velocity = Velocity::at(self.core.window());
+        }
+        self.core.note_sent(event);
+    }
+
+    fn on_acked(&mut self, event: &Acked) {
+        self.core.note_acked(event);
+    }
+
+    fn on_ack_batch(&mut self, event: &AckBatch) {
+        self.end_frame(None, event);
+    }
+
+    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
+        self.end_frame(Some(acked), batch);
+        self.window()
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if matches!(event.signal, Signal::Loss { persistent: true, .. }) {
+            self.restart();
+        } else if self.answered_at.is_none_or(|at| event.newest_sent > at)
+            && let Some(competition) = &mut self.competition
+        {
+            self.answered_at = Some(event.now);
+            competition.on_loss();
+        }
+        self.core.note_congestion(event);
+    }
+
+    fn on_mtu_change(&mut self, event: &MtuChange) {
+        self.core.set_mtu(event.mtu);
+    }
+
+    fn window(&self) -> Bytes {
+        Bytes::new(self.core.window())
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let core = &self.core;
+        let standing = self.delays.standing_ns();
+        // The share dq of the RTT is spent in the queue, and so is that share of the window.
+        let queued = || float(core.window()) * float(self.delays.queueing_ns()) / float(standing);
+        Snapshot {
+            phase: core.phase(),
+            window: self.window(),
+            smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
+            min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
+            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
+            backlog: (standing > 0).then(|| Bytes::new(floor_bytes(queued()))),
+            reason: core.reason,
+            ..Snapshot::default()
+        }
+    }
+
+    fn requires_every_burst(&self) -> bool {
+        false
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "delta",
+        0.5,
+        0.001..=100.0,
+        "weight of delay against throughput: in default mode about 1/δ packets wait in the queue; mvfst has 0.05",
+    ),
+    Parameter::word(
+        "mode",
+        "switching",
+        &["switching", "default"],
+        "beside flows that fill the buffer: switching to competitive mode, or default mode always, as mvfst has it",
+    ),
+];
+
+pub(crate) fn entry() -> Entry {
+    Entry::custom("copa", |path, arguments, known| {
+        Box::new(Copa::new(path, arguments, known))
+    })
+    .about(
+        "keeps a few packets in the queue, and more beside flows that fill it",
+        "Arun and Balakrishnan 2018",
+    )
+    .with_parameters(PARAMETERS)
+    .with_traits(Traits {
+        holds_on_loss: true,
+        delay_based: true,
+        yields: false,
+    })
+}

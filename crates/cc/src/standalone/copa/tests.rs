@@ -1,0 +1,229 @@
+use rstest::rstest;
+
+use super::*;
+use crate::parameter::Arguments;
+use crate::testing::Demand;
+use crate::tests::trace::{LINK, Link, Round, Trace, trace, trace_beside_filler, trace_losing};
+use crate::tests::{MTU, at, spec};
+
+/// Mean over the round trips that ended between `from` and `to` (seconds).
+fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {
+    let values: Vec<u64> = trace.within(from, to).map(of).collect();
+    values.iter().sum::<u64>() / values.len() as u64
+}
+
+fn mean_queue(trace: &Trace, from: u64, to: u64) -> u64 {
+    mean(trace, from, to, |round| round.queued.as_u64())
+}
+
+fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
+    trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
+}
+
+/// A controller that received nothing yet.
+fn copa() -> Copa {
+    Copa::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
+}
+
+/// A round trip of `rtt_ms` with so many packets, all that the application has if it is limited. Returns its end.
+fn round(copa: &mut Copa, began: Timestamp, rtt_ms: u64, (packets, limited): (u32, bool)) -> Timestamp {
+    let bytes = Bytes::new(MTU) * u64::from(packets);
+    copa.on_sent(&Sent::new(began, bytes));
+    let now = began + Duration::from_millis(rtt_ms);
+    copa.on_acked(&Acked::new(now, began, bytes, packets).with_app_limited(limited));
+    copa.on_ack_batch(&AckBatch::new(now, Bytes::ZERO).with_app_limited(limited));
+    now
+}
+
+/// Round trips of these RTTs that use the whole window.
+fn rounds(copa: &mut Copa, mut now: Timestamp, rtts_ms: &[u64]) -> Timestamp {
+    for &rtt_ms in rtts_ms {
+        let packets = u32::try_from(copa.window().as_u64() / MTU).expect("a small window");
+        now = round(copa, now, rtt_ms, (packets, false));
+    }
+    now
+}
+
+fn lose(copa: &mut Copa, now: Timestamp, sent: Timestamp, persistent: bool) {
+    let bytes = Bytes::new(MTU);
+    copa.on_congestion(&Congestion::new(now, sent, Signal::Loss { bytes, persistent }));
+}
+
+/// Beside a flow that fills the buffer: slow start has ended, and six round trips showed a queue of 100 ms.
+fn beside_a_filler() -> (Copa, Timestamp) {
+    let mut copa = copa();
+    let now = rounds(&mut copa, at(0), &[100, 100, 200, 200, 200, 200, 200, 200, 200]);
+    assert_eq!(copa.core.phase, Phase::Avoidance);
+    assert!(copa.current_delta() < 0.5);
+    (copa, now)
+}
+
+// dq = 1/(δ·λ) are 1/δ packets of the link's rate. In equilibrium the queue swings between none and 2.5/δ packets
+// (§3), 1.25/δ on average; the pacer's bursts of ten packets come on top.
+#[rstest]
+#[case(0.5)]
+#[case(0.25)]
+#[case(0.1)]
+fn settles_at_the_links_rate_with_the_queue_that_delta_asks_for(#[case] delta: f64) {
+    let trace = trace(&spec(&format!("copa({delta})")), Demand::Endless);
+    assert!(percent_of_link(&trace, 20, 30) >= 99);
+    let packets = mean_queue(&trace, 20, 30) as f64 / MTU as f64;
+    assert!((1.0..=2.5).contains(&(packets * delta)), "{packets} packets");
+}
+
+// With five round trips of patience, an overshoot that takes longer to drain is taken for a competitor.
+#[rstest]
+#[case(20, 50, 125)]
+#[case(40, 20, 100)]
+#[case(100, 20, 1_000)]
+fn mode_switching_does_not_keep_a_lone_flow_from_settling(
+    #[case] rtt_ms: u64,
+    #[case] mbps: u32,
+    #[case] queue_kb: u64,
+) {
+    let link = Link {
+        rate: playrate_units::Bitrate::from_mbps(mbps.into()),
+        rtt: Duration::from_millis(rtt_ms),
+        queue: Bytes::from_kb(queue_kb),
+    };
+    let trace = trace_losing(link, &spec("copa"), Demand::Endless, None);
+    assert!(
+        mean_queue(&trace, 20, 30) <= 8 * MTU,
+        "{}",
+        mean_queue(&trace, 20, 30)
+    );
+    let rate = trace.rate(20, 30).as_bits_per_second() * 100;
+    assert!(rate >= link.rate.as_bits_per_second() * 99, "{rate}");
+}
+
+#[test]
+fn slow_start_fills_the_link_and_ends_when_the_queue_shows() {
+    let mut copa = copa();
+    let now = rounds(&mut copa, at(0), &[100, 100, 100]);
+    assert_eq!(copa.window().as_u64(), 8 * 12_000);
+    rounds(&mut copa, now, &[120]);
+    assert_eq!(
+        (copa.core.phase, copa.core.reason),
+        (Phase::Avoidance, Reason::RttRose)
+    );
+    assert!(copa.window().as_u64() < 8 * 12_000);
+}
+
+#[test]
+fn a_loss_costs_nothing_in_default_mode() {
+    let lossless = trace_losing(LINK, &spec("copa"), Demand::Endless, None);
+    let one_lost = trace(&spec("copa"), Demand::Endless);
+    let window = |trace| mean(trace, 20, 30, |round: &Round| round.window.as_u64());
+    assert!(window(&one_lost).abs_diff(window(&lossless)) * 50 < window(&lossless));
+}
+
+// The filler keeps half of the queue, 125 kB or 50 ms, occupied from 12 to 22 s.
+#[test]
+fn competitive_mode_keeps_a_share_beside_a_buffer_filler_and_ends_when_it_leaves() {
+    let beside = |text| trace_beside_filler(LINK, &spec(text), (12, 22));
+    let (switching, yielding) = (beside("copa"), beside("copa(mode=default)"));
+    let window = |trace: &Trace| mean(trace, 19, 22, |round| round.window.as_u64());
+    assert!(
+        window(&switching) > 3 * window(&yielding),
+        "{} beside {}",
+        window(&switching),
+        window(&yielding)
+    );
+    assert!(percent_of_link(&switching, 26, 30) >= 95);
+    assert!(
+        mean_queue(&switching, 26, 30) < 20 * MTU,
+        "{}",
+        mean_queue(&switching, 26, 30)
+    );
+}
+
+#[test]
+fn a_loss_in_competitive_mode_halves_the_inverse_of_delta_once_per_round_trip() {
+    let (mut copa, now) = beside_a_filler();
+    let now = rounds(&mut copa, now, &[200; 8]);
+    let before = 1.0 / copa.current_delta();
+    assert!(before >= 8.0, "{before}");
+    let sent = now + Duration::from_millis(10);
+    lose(&mut copa, now + Duration::from_millis(210), sent, false);
+    crate::tests::close(1.0 / copa.current_delta(), before / 2.0, 1e-9);
+    lose(&mut copa, now + Duration::from_millis(211), sent, false);
+    crate::tests::close(1.0 / copa.current_delta(), before / 2.0, 1e-9);
+    let window = copa.window();
+    lose(
+        &mut copa,
+        now + Duration::from_millis(500),
+        now + Duration::from_millis(300),
+        false,
+    );
+    assert!(1.0 / copa.current_delta() < before / 2.0);
+    assert_eq!(copa.window(), window, "the window follows by way of the target");
+}
+
+#[test]
+fn a_ce_mark_counts_as_a_loss() {
+    let (mut copa, now) = beside_a_filler();
+    let now = rounds(&mut copa, now, &[200; 8]);
+    let before = copa.current_delta();
+    copa.on_congestion(&Congestion::new(now, now, Signal::EcnCe));
+    assert!(copa.current_delta() > before);
+}
+
+#[test]
+fn persistent_congestion_leaves_the_smallest_window_slow_start_and_default_mode() {
+    let (mut copa, now) = beside_a_filler();
+    lose(&mut copa, now, now, true);
+    assert_eq!(copa.window().as_u64(), MINIMUM_PACKETS * MTU);
+    assert_eq!(copa.core.phase, Phase::AfterPersistentCongestion);
+    assert_eq!(copa.current_delta().to_string(), "0.5");
+    // The path is longer now, which is no queue.
+    rounds(&mut copa, now, &[200, 200]);
+    assert_eq!(copa.core.phase, Phase::AfterPersistentCongestion);
+    assert_eq!(copa.window().as_u64(), 4 * MINIMUM_PACKETS * MTU);
+}
+
+#[test]
+fn a_sender_that_does_not_use_its_window_neither_grows_nor_pays_for_a_rate_that_it_does_not_have() {
+    let mut copa = copa();
+    let mut now = rounds(&mut copa, at(0), &[100, 100, 100, 120]);
+    let before = copa.window();
+    for rtt_ms in [100, 104, 104, 100] {
+        now = round(&mut copa, now, rtt_ms, (2, true));
+    }
+    assert_eq!(copa.window(), before);
+    // Two packets per round trip exceed the target only with more than 1/δ packets per packet of theirs queued.
+    rounds(&mut copa, now, &[140]);
+    assert!(copa.window() < before);
+}
+
+#[test]
+fn a_pause_costs_the_velocity_and_not_the_window() {
+    let mut copa = copa();
+    let now = rounds(
+        &mut copa,
+        at(0),
+        &[100, 100, 100, 110, 100, 100, 100, 100, 100, 100],
+    );
+    assert!(copa.velocity.factor() > 1);
+    let window = copa.window();
+    copa.on_sent(&Sent::new(now + Duration::from_secs(2), Bytes::new(MTU)));
+    assert_eq!((copa.velocity.factor(), copa.window()), (1, window));
+}
+
+#[test]
+fn no_frame_grows_the_window_by_more_than_it_acknowledges() {
+    let mut copa = copa();
+    let now = rounds(&mut copa, at(0), &[100, 100, 100, 120]);
+    copa.competition = None;
+    copa.delta = 0.001;
+    let before = copa.window().as_u64();
+    round(&mut copa, now, 100, (2, false));
+    assert_eq!(copa.window().as_u64(), before + 2 * MTU);
+}
+
+#[test]
+fn the_backlog_is_what_the_queueing_delay_makes_of_the_window() {
+    let mut copa = copa();
+    rounds(&mut copa, at(0), &[100, 100, 200]);
+    let snapshot = copa.snapshot();
+    assert_eq!(snapshot.backlog, Some(Bytes::new(snapshot.window.as_u64() / 2)));
+}
