@@ -131,6 +131,8 @@ pub enum Reason {
     RttRose,
     /// Closely spaced ACK frames lasted for long enough to fill the path (HyStart).
     AckTrain,
+    /// A share of what was sent one RTT ago did not arrive: the path's rate is reached (SEARCH).
+    RateFlattened,
     /// Packets were declared lost.
     Loss,
     /// The peer reported ECN-CE marks.
@@ -158,6 +160,7 @@ impl Reason {
             Self::CapacityKnown => "capacity-known",
             Self::RttRose => "rtt-rose",
             Self::AckTrain => "ack-train",
+            Self::RateFlattened => "rate-flattened",
             Self::Loss => "loss",
             Self::EcnCe => "ecn-ce",
             Self::PersistentCongestion => "persistent-congestion",
@@ -178,6 +181,7 @@ impl Reason {
             | Self::CapacityKnown
             | Self::RttRose
             | Self::AckTrain
+            | Self::RateFlattened
             | Self::Loss
             | Self::EcnCe => true,
             Self::Began

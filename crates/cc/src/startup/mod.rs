@@ -7,6 +7,7 @@
 
 mod hystart;
 mod hystartpp;
+mod search;
 mod short;
 pub(crate) mod standard;
 mod video_rate;
@@ -16,6 +17,7 @@ use crate::events::Sent;
 use crate::state::{Batch, Core};
 use hystart::HyStart;
 use hystartpp::HyStartPp;
+use search::Search;
 use short::Short;
 use standard::Standard;
 use video_rate::{VideoRate, VideoSsthresh};
@@ -43,13 +45,14 @@ pub(crate) enum AnyStartup {
     Standard(Standard),
     HyStartPp(HyStartPp),
     HyStart(HyStart),
+    Search(Search),
     Short(Short),
     VideoRate(VideoRate),
     VideoSsthresh(VideoSsthresh),
 }
 
 dispatch! {
-    impl AnyStartup { Standard, HyStartPp, HyStart, Short, VideoRate, VideoSsthresh }
+    impl AnyStartup { Standard, HyStartPp, HyStart, Search, Short, VideoRate, VideoSsthresh }
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
@@ -62,6 +65,7 @@ pub(crate) fn components() -> Vec<Component<AnyStartup>> {
         standard::component(),
         hystartpp::component(),
         hystart::component(),
+        search::component(),
         short::component(),
         video_rate::video_rate(),
         video_rate::video_ssthresh(),

@@ -1,0 +1,299 @@
+//! `search`: SEARCH ("Slow start Exit At Right Chokepoint"), which leaves slow start when what arrives no longer
+//! keeps up with what was sent.
+
+use crate::component::{Bursts, Component, Description, Needs, Step};
+use crate::events::Sent;
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Batch, Core};
+use crate::{Reason, Timestamp};
+
+use super::{AnyStartup, Startup, standard};
+
+// draft-chung-ccwg-search-09, "SEARCH 4.0"; names in capitals are the draft's. `search.rs` of neqo (Mozilla) and
+// `tcp_cubic_search.c` of the draft's authors show what it leaves open.
+/// Bins that the window is made of.
+const W: u32 = 10;
+/// Bins more, so that the window can be shifted back by an RTT that the queue has made longer: `EXTRA_BINS`.
+const EXTRA_BINS: u32 = 15;
+/// Places for bins: those above, and one before the first, as bins hold running totals.
+const NUM_BINS: u32 = W + EXTRA_BINS + 1;
+/// Length of a bin as a share of the first RTT, in hundredths: a window of 3.5 RTTs in ten bins.
+const BIN_PERCENT: u64 = 35;
+/// Acknowledged bytes for one byte that may leave while the queue drains: `SEARCH_DRAIN_ACKEDSEG_THRESH` of the
+/// authors' module for Linux.
+const DRAIN_DIVISOR: u64 = 16;
+
+/// SEARCH. Once per bin it compares what arrived in the last window with what was sent in the window one RTT
+/// earlier. While the path has room these are equal; slow start is over when a share of it is missing.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    /// The share that ends slow start: `THRESH`.
+    threshold: f64,
+    exit: Exit,
+    totals: Totals,
+    bins: Box<Bins>,
+    drain: Option<Drain>,
+}
+
+/// Changes of the window at the end of slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    /// The window follows the flight down to the target, and the queue drains.
+    Drain,
+    /// The window is set to the target at once.
+    Reset,
+    /// The window stays what it is.
+    Keep,
+}
+
+/// Bytes since slow start began. They wrap: only differences over a window are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Totals {
+    acked: u32,
+    sent: u32,
+}
+
+/// Running totals at the end of each bin. Times are nanoseconds.
+#[derive(Clone, Debug, Default)]
+struct Bins {
+    totals: [Totals; NUM_BINS as usize],
+    /// Number of the newest bin that is over, counted from zero.
+    newest: u32,
+    /// End of the bin that goes on.
+    end: Timestamp,
+    /// Length of a bin; zero until the first RTT is known.
+    bin_ns: u64,
+    initial_rtt_ns: u64,
+}
+
+/// The queue drains: the window goes down to `target` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Drain {
+    target: u64,
+    /// Acknowledged bytes for which nothing has left.
+    acked: u64,
+}
+
+impl Bins {
+    /// Begins with the first RTT, or anew after a pause.
+    fn begin(&mut self, now: Timestamp, rtt_ns: u64, totals: Totals) {
+        let bin_ns = (rtt_ns.saturating_mul(BIN_PERCENT) / 100).max(1);
+        *self = Self {
+            totals: [totals; NUM_BINS as usize],
+            newest: 0,
+            end: now.plus_nanos(bin_ns),
+            bin_ns,
+            initial_rtt_ns: rtt_ns,
+        };
+    }
+
+    /// Closes the bins that are over by now. Returns how many they were.
+    fn advance(&mut self, now: Timestamp, totals: Totals) -> u64 {
+        if now <= self.end {
+            return 0;
+        }
+        let late = now.nanos_since(self.end).checked_div(self.bin_ns).unwrap_or(0);
+        let passed = late.saturating_add(1);
+        self.end = self.end.plus_nanos(passed.saturating_mul(self.bin_ns));
+        let before = self.at(self.newest);
+        for _ in 1..passed.min(u64::from(NUM_BINS)) {
+            self.push(before);
+        }
+        self.push(totals);
+        passed
+    }
+
+    fn push(&mut self, totals: Totals) {
+        self.newest = self.newest.wrapping_add(1);
+        self.totals[place(self.newest)] = totals;
+    }
+
+    fn at(&self, bin: u32) -> Totals {
+        self.totals[place(bin)]
+    }
+
+    /// Bytes acknowledged in the `count` bins up to `last`.
+    fn acked(&self, last: u32, count: u32) -> u32 {
+        let first = self.at(last.wrapping_sub(count));
+        self.at(last).acked.wrapping_sub(first.acked)
+    }
+
+    /// Bytes sent in the window that ends with `last`.
+    fn sent(&self, last: u32) -> u32 {
+        let first = self.at(last.wrapping_sub(W));
+        self.at(last).sent.wrapping_sub(first.sent)
+    }
+
+    /// Share of what was sent in the window one RTT ago that did not arrive in the window that is over now; `None` if
+    /// the bins do not reach back that far.
+    fn missing(&self, rtt_ns: u64) -> Option<f64> {
+        let back = u32::try_from(rtt_ns.checked_div(self.bin_ns)?).ok()?;
+        let previous = self.newest.checked_sub(back)?;
+        // One bin more than the window, for the interpolation.
+        if previous <= W || back >= EXTRA_BINS {
+            return None;
+        }
+        let fraction = rtt_ns.checked_rem(self.bin_ns)? as f64 / self.bin_ns as f64;
+        let (later, earlier) = (self.sent(previous), self.sent(previous.wrapping_sub(1)));
+        let sent = f64::from(later) * (1.0 - fraction) + f64::from(earlier) * fraction;
+        let acked = f64::from(self.acked(self.newest, W));
+        (sent > 0.0).then(|| (sent - acked) / sent)
+    }
+
+    /// Bytes that arrived in an RTT without a queue: the path's bandwidth-delay product.
+    fn target(&self) -> u64 {
+        let bins = self.initial_rtt_ns.div_ceil(self.bin_ns.max(1));
+        let bins = u32::try_from(bins).unwrap_or(W).min(W);
+        self.acked(self.newest, bins).into()
+    }
+}
+
+const fn place(bin: u32) -> usize {
+    (bin % NUM_BINS) as usize
+}
+
+impl Drain {
+    /// The window after an ACK frame: the flight and a sixteenth of what was acknowledged, down to the target.
+    fn window(&mut self, core: &Core, batch: &Batch) -> u64 {
+        self.acked = self.acked.saturating_add(batch.acked);
+        let packets = (self.acked / DRAIN_DIVISOR).checked_div(core.mtu()).unwrap_or(0);
+        let sent = packets.saturating_mul(core.mtu());
+        self.acked = self.acked.saturating_sub(sent.saturating_mul(DRAIN_DIVISOR));
+        let window = batch
+            .in_flight
+            .saturating_add(sent)
+            .saturating_add(core.headroom());
+        window.max(self.target).min(core.window())
+    }
+}
+
+impl Search {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            threshold: arguments.number("threshold"),
+            exit: match arguments.word("exit") {
+                "drain" => Exit::Drain,
+                "reset" => Exit::Reset,
+                _ => Exit::Keep,
+            },
+            totals: Totals::default(),
+            bins: Box::default(),
+            drain: None,
+        }
+    }
+
+    /// Takes what a frame acknowledges; returns true if that closes a bin and slow start is over.
+    fn finds_chokepoint(&mut self, batch: &Batch) -> bool {
+        let acked = u32::try_from(batch.acked).unwrap_or(u32::MAX);
+        self.totals.acked = self.totals.acked.wrapping_add(acked);
+        let Some(rtt_ns) = batch.rtt_ns else { return false };
+        if self.bins.bin_ns == 0 {
+            self.bins.begin(batch.now, rtt_ns, self.totals);
+            return false;
+        }
+        let passed = self.bins.advance(batch.now, self.totals);
+        if passed > W.into() {
+            // Nothing of the last window is left, and the path may have changed ("missed bins", optional).
+            self.forget();
+            return false;
+        }
+        passed > 0
+            && self
+                .bins
+                .missing(rtt_ns)
+                .is_some_and(|share| share >= self.threshold)
+    }
+
+    fn forget(&mut self) {
+        self.totals = Totals::default();
+        self.bins.bin_ns = 0;
+        self.drain = None;
+    }
+
+    /// The chokepoint was found: sets what the window goes down to, at least the initial window.
+    fn exit(&mut self, core: &mut Core) {
+        let target = self.bins.target().max(core.initial_window()).min(core.window());
+        match self.exit {
+            Exit::Drain => self.drain = Some(Drain { target, acked: 0 }),
+            Exit::Reset => core.set_window(target),
+            Exit::Keep => {}
+        }
+    }
+}
+
+/// Ends slow start at the window that it has.
+fn leave(core: &mut Core, unused: u64) -> Step {
+    core.ssthresh = Some(core.window());
+    Step::Leave {
+        reason: Reason::RateFlattened,
+        unused,
+    }
+}
+
+impl Startup for Search {
+    fn needs(&self) -> Needs {
+        Needs {
+            bursts: Bursts::Every,
+            ..Needs::default()
+        }
+    }
+
+    fn begin(&mut self, _core: &mut Core) {
+        self.forget();
+    }
+
+    fn on_sent(&mut self, _core: &mut Core, event: &Sent) {
+        let sent = u32::try_from(event.bytes.as_u64()).unwrap_or(u32::MAX);
+        self.totals.sent = self.totals.sent.wrapping_add(sent);
+    }
+
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
+        if let Some(drain) = &mut self.drain {
+            let window = drain.window(core, batch);
+            core.set_window(window);
+            if core.window() > drain.target {
+                return Step::Stay;
+            }
+            return leave(core, 0);
+        }
+        if !self.finds_chokepoint(batch) {
+            return standard::grow(core, batch.allowance);
+        }
+        self.exit(core);
+        match self.exit {
+            Exit::Drain => Step::Stay,
+            Exit::Reset => leave(core, 0),
+            Exit::Keep => leave(core, batch.allowance),
+        }
+    }
+}
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "threshold",
+        0.26,
+        0.05..=1.0,
+        "share of what was sent one RTT ago that is missing when slow start ends (THRESH)",
+    ),
+    Parameter::word(
+        "exit",
+        "drain",
+        &["drain", "reset", "keep"],
+        "window at the end: drain lets it follow the flight down to what arrived in an empty RTT, reset sets it to \
+         that at once, keep leaves it",
+    ),
+];
+
+pub(crate) fn component() -> Component<AnyStartup> {
+    Description::new(
+        "search",
+        "SEARCH: slow start that ends when what arrives no longer keeps up with what was sent",
+        "draft-chung-ccwg-search-09",
+    )
+    .with_parameters(PARAMETERS)
+    .made_by(|arguments| AnyStartup::Search(Search::from_arguments(arguments)))
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
