@@ -13,7 +13,8 @@ use playrate_units::{Bitrate, Bytes, Probability};
 /// behaves as its plain counterpart until it is known.
 ///
 /// Players may report false values. So the application takes the facts that raise a window (the
-/// [average rate](Self::average_rate), the [playout buffer](Self::playout_buffer)) from what it knows itself,
+/// [average rate](Self::average_rate), the [highest rate](Self::highest_rate), the
+/// [playout buffer](Self::playout_buffer)) from what it knows itself,
 /// and bounds for how long a [state above `Playing`](Playback) lasts. A controller may use the others
 /// ([buffered time](Self::buffered), [deadline](Self::deadline), [reported buffer](Self::reported_buffer))
 /// only to lower its window.
@@ -21,6 +22,8 @@ use playrate_units::{Bitrate, Bytes, Probability};
 pub struct VideoKnowledge {
     /// Average rate in bit/s.
     average_rate: MaybeNumber,
+    /// Highest rate in bit/s.
+    highest_rate: MaybeNumber,
     /// Playout buffer in bytes.
     playout_buffer: MaybeNumber,
     /// Playout buffer according to its player, in bytes.
@@ -153,6 +156,19 @@ impl VideoKnowledge {
         self.average_rate.set(rate.filter(|&rate| rate > 0));
     }
 
+    /// Rate of the best representations that the player may choose: the [average rate](Self::average_rate) that it may
+    /// come to. Unknown counts as the average rate.
+    pub fn highest_rate(&self) -> Option<Bitrate> {
+        let highest = self.highest_rate.get().map(Bitrate::from_bits_per_second);
+        highest.max(self.average_rate())
+    }
+
+    /// Sets or forgets the [highest rate](Self::highest_rate).
+    pub fn set_highest_rate(&self, rate: Option<Bitrate>) {
+        let rate = rate.map(Bitrate::as_bits_per_second);
+        self.highest_rate.set(rate.filter(|&rate| rate > 0));
+    }
+
     /// Bytes that packets, QUIC frames and HTTP add to the video's, as a share of them, as measured by the
     /// transport.
     pub fn wire_overhead(&self) -> Option<Probability> {
@@ -169,10 +185,14 @@ impl VideoKnowledge {
     /// The [average rate](Self::average_rate) in bytes that count towards a window: with the
     /// [overhead](Self::wire_overhead), if that is known.
     pub fn wire_rate(&self) -> Option<Bitrate> {
+        self.average_rate().map(|rate| self.on_the_wire(rate))
+    }
+
+    /// `rate` with the [overhead](Self::wire_overhead), if that is known.
+    pub fn on_the_wire(&self, rate: Bitrate) -> Bitrate {
         const BILLION: u64 = 1_000_000_000;
-        let rate = self.average_rate()?;
         let overhead = self.wire_overhead().map_or(0, Probability::as_parts_per_billion);
-        Some(rate.scaled(BILLION + u64::from(overhead), BILLION))
+        rate.scaled(BILLION + u64::from(overhead), BILLION)
     }
 
     /// Size of the player's playout buffer, from a source that is trusted.
@@ -315,6 +335,18 @@ mod tests {
         assert_eq!(known.deadline(), Some(Duration::from_millis(700)));
         known.set_playback(None);
         assert_eq!(known.playback(), None);
+    }
+
+    #[test]
+    fn the_highest_rate_is_at_least_the_average() {
+        let known = VideoKnowledge::new();
+        assert_eq!(known.highest_rate(), None);
+        known.set_average_rate(Some(Bitrate::from_mbps(5)));
+        assert_eq!(known.highest_rate(), Some(Bitrate::from_mbps(5)));
+        known.set_highest_rate(Some(Bitrate::from_mbps(8)));
+        assert_eq!(known.highest_rate(), Some(Bitrate::from_mbps(8)));
+        known.set_highest_rate(Some(Bitrate::from_mbps(2)));
+        assert_eq!(known.highest_rate(), Some(Bitrate::from_mbps(5)));
     }
 
     #[test]

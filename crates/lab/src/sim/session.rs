@@ -306,13 +306,9 @@ impl Session {
 
 /// The titles of the server of `viewer`.
 fn library(viewer: &Viewer) -> Result<Library, SimError> {
-    let mut library = Library::new();
-    for (name, source) in viewer.title.resources() {
-        library = library
-            .with_source(&name, source)
-            .map_err(|error| SimError::setup("the server's library", &error))?;
-    }
-    Ok(library)
+    Library::new()
+        .with_representations(viewer.title.resources())
+        .map_err(|error| SimError::setup("the server's library", &error))
 }
 
 fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {

@@ -99,6 +99,8 @@ pub struct Library {
     open_files: Arc<OpenFiles>,
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
+    /// Highest average rate among the sources that may replace a source during playback.
+    highest_rates: BTreeMap<ResourceName, Bitrate>,
     packaged: PackagedIndex,
     bad_titles: Vec<BadTitle>,
     unreadable: Vec<UnreadableDirectory>,
@@ -194,6 +196,26 @@ impl Library {
         Ok(self)
     }
 
+    /// Adds the representations of one title, each at its path relative to the root of the server. A player may switch
+    /// between them.
+    ///
+    /// # Errors
+    /// No request could name one of them.
+    pub fn with_representations(
+        self,
+        representations: impl IntoIterator<Item = (String, Arc<dyn MediaSource>)>,
+    ) -> Result<Self, LibraryError> {
+        let (mut library, mut names, mut highest) = (self, Vec::new(), Bitrate::ZERO);
+        for (name, source) in representations {
+            highest = highest.max(source.title().average_rate());
+            library = library.with_source(&name, source)?;
+            names.extend(ResourceName::from_relative(Path::new(&name)));
+        }
+        let rates = names.into_iter().map(|name| (name, highest));
+        library.highest_rates.extend(rates);
+        Ok(library)
+    }
+
     /// The titles that were indexed, by name.
     pub fn titles(&self) -> impl Iterator<Item = (&ResourceName, &TitleSummary)> {
         self.indexed
@@ -270,6 +292,10 @@ impl Library {
             ResourceContent::File(file) => (file.len(), file.etag(), file.modified()),
         };
         let segments = self.packaged.files.get(name).map(Arc::clone);
+        let alternatives = segments.iter().find_map(|segments| {
+            let representation = &segments.first()?.representation;
+            self.alternatives(representation).into_iter().max()
+        });
         let packaged_rate = segments
             .iter()
             .find_map(|segments| segments.first()?.representation.average_rate);
@@ -290,6 +316,7 @@ impl Library {
                 validators: Validators::new(etag, modified),
             },
             average_rate: packaged_rate.or(rate),
+            highest_rate: alternatives.or_else(|| self.highest_rates.get(name).copied()),
             segments,
             content,
         }))
@@ -336,6 +363,8 @@ pub struct Resource {
     /// Average rate of the title or representation that it belongs to, if known. `None` for a title that has
     /// changed since it was indexed.
     pub average_rate: Option<Bitrate>,
+    /// Average rate of the best representation that may replace it during playback, if it is one of several.
+    pub(crate) highest_rate: Option<Bitrate>,
     /// Segments in it, if a manifest names it.
     segments: Option<Arc<[KnownSegment]>>,
     content: ResourceContent,

@@ -127,6 +127,7 @@ pub(super) fn scan(
         open_files: Arc::clone(&previous.open_files),
         indexed,
         sources: previous.sources.clone(),
+        highest_rates: previous.highest_rates.clone(),
         packaged,
         bad_titles: bad,
         unreadable,

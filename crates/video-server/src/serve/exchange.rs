@@ -153,6 +153,7 @@ fn media_request(request: &Request<()>, body: &ResourceBody) -> MediaRequest {
         title,
         set,
         rate: body.resource.average_rate,
+        highest_rate: body.resource.highest_rate,
         cmcd: Cmcd::read(request.headers(), request.uri()),
     }
 }

@@ -27,19 +27,22 @@ struct FetchedTitle {
 #[derive(Clone, Copy, Debug)]
 struct FetchedObject {
     rate: Bitrate,
+    /// Of the best representation in its place.
+    highest: Bitrate,
     /// Type of the object according to its player.
     object_type: Option<ObjectType>,
 }
 
 impl FetchedTitles {
-    /// Begins a response of set `set` of `title`, whose rate in the library is `rate`. Returns false if it is
-    /// not counted because there are too many titles.
+    /// Begins a response of set `set` of `title`, whose rate in the library is `rate` and whose best representation has
+    /// the rate `highest`. Returns false if it is not counted because there are too many titles.
     #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
     pub(super) fn begin(
         &mut self,
         title: &ResourceName,
         set: usize,
         rate: Bitrate,
+        highest: Bitrate,
         report: Option<&Cmcd>,
     ) -> bool {
         self.0
@@ -57,6 +60,7 @@ impl FetchedTitles {
         let reported = report.and_then(|report| report.bitrate);
         let object = FetchedObject {
             rate: lowered(rate, reported),
+            highest: highest.max(rate),
             object_type,
         };
         fetched.objects.insert(set, object);
@@ -82,9 +86,18 @@ impl FetchedTitles {
 
     /// Sum of the rates; `None` if no rate is known.
     pub(super) fn rate(&self) -> Option<Bitrate> {
+        self.sum_of(|object| object.rate)
+    }
+
+    /// Sum of the highest rates; `None` if no rate is known.
+    pub(super) fn highest_rate(&self) -> Option<Bitrate> {
+        self.sum_of(|object| object.highest)
+    }
+
+    fn sum_of(&self, rate: fn(&FetchedObject) -> Bitrate) -> Option<Bitrate> {
         let objects = self.0.values().flat_map(|fetched| fetched.objects.values());
-        let rate: Bitrate = objects.map(|object| object.rate).sum();
-        Some(rate).filter(|&rate| rate > Bitrate::ZERO)
+        let sum: Bitrate = objects.map(rate).sum();
+        Some(sum).filter(|&sum| sum > Bitrate::ZERO)
     }
 }
 
@@ -129,8 +142,36 @@ mod tests {
 
     /// The rate in kbit/s after a request for a set of `film.mpd` whose rate is 4 Mbit/s, with `report`.
     fn kbps(titles: &mut FetchedTitles, set: usize, report: Option<&Cmcd>) -> u64 {
-        assert!(titles.begin(&name("film.mpd"), set, Bitrate::from_mbps(4), report));
+        assert!(titles.begin(
+            &name("film.mpd"),
+            set,
+            Bitrate::from_mbps(4),
+            Bitrate::from_mbps(4),
+            report
+        ));
         titles.rate().unwrap().as_bits_per_second() / 1_000
+    }
+
+    #[test]
+    fn the_highest_rates_of_all_objects_add_up_whatever_is_reported() {
+        let (mut titles, film) = (FetchedTitles::default(), name("film.mpd"));
+        assert_eq!(titles.highest_rate(), None);
+        let mbps = Bitrate::from_mbps;
+        titles.begin(
+            &film,
+            0,
+            mbps(1),
+            mbps(6),
+            Some(&report(ObjectType::Video, Some(500))),
+        );
+        titles.begin(&film, 1, Bitrate::from_kbps(128), Bitrate::from_kbps(128), None);
+        assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(6_128)));
+        titles.begin(&film, 0, mbps(6), mbps(1), None);
+        assert_eq!(
+            titles.highest_rate(),
+            Some(Bitrate::from_kbps(6_128)),
+            "never below the rate"
+        );
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(super) struct MediaRequest {
     pub(super) set: usize,
     /// Average rate of the resource, if the library knows it.
     pub(super) rate: Option<Bitrate>,
+    /// Average rate of the best representation of the set, if the library knows it.
+    pub(super) highest_rate: Option<Bitrate>,
     /// Report of the player.
     pub(super) cmcd: Option<Cmcd>,
 }
@@ -211,9 +213,10 @@ impl PlaybackTracker {
         let mut state = self.state();
         let report = request.cmcd.as_ref();
         let titles = &mut state.titles;
-        let is_counted = request
-            .rate
-            .is_some_and(|rate| titles.begin(&request.title, request.set, rate, report));
+        let is_counted = request.rate.is_some_and(|rate| {
+            let highest = request.highest_rate.unwrap_or(rate);
+            titles.begin(&request.title, request.set, rate, highest, report)
+        });
         let session = report.and_then(|report| state.apply(request, report, now));
         if !is_counted && session.is_none() {
             return None;
@@ -255,6 +258,7 @@ impl PlaybackTracker {
         // A manifest has no rate; playback goes on at the known one.
         if let Some(rate) = state.titles.rate() {
             self.knowledge.set_average_rate(Some(rate));
+            self.knowledge.set_highest_rate(state.titles.highest_rate());
         }
         let live: Vec<_> = state
             .sessions

@@ -32,6 +32,7 @@ impl Fixture {
             title: name(title),
             set,
             rate: Some(Bitrate::from_kbps(kbps)),
+            highest_rate: None,
             cmcd: None,
         };
         self.tracker.begin(&request).unwrap()
@@ -52,6 +53,7 @@ impl Fixture {
             title: name(cmcd.session.as_ref().unwrap()),
             set: usize::from(cmcd.object_type == Some(ObjectType::Audio)),
             rate: (cmcd.object_type != Some(ObjectType::Manifest)).then_some(rate),
+            highest_rate: None,
             cmcd: Some(cmcd),
         };
         self.tracker
@@ -258,6 +260,7 @@ fn many_sessions_of_one_title_count_once() {
             title: name("film.mp4"),
             set: 0,
             rate: Some(Bitrate::from_kbps(4_000)),
+            highest_rate: None,
             cmcd: Some(cmcd(&format!("sid=\"{number}\",ot=v,br=4000"))),
         };
         responses.push(fixture.tracker.begin(&request));
@@ -272,6 +275,7 @@ fn a_rate_that_the_library_does_not_know_is_not_believed() {
         title: name("film.bin"),
         set: 0,
         rate: None,
+        highest_rate: None,
         cmcd: Some(cmcd("sid=\"a\",ot=v,br=8000,bl=2000")),
     };
     drop(fixture.tracker.begin(&request));
@@ -353,6 +357,7 @@ proptest! {
                 set,
                 // The library knows nothing of the last title.
                 rate: (title < 3).then(|| Bitrate::from_kbps(1_000 * (title + 1) + set as u64)),
+                highest_rate: None,
                 cmcd: report.as_deref().map(cmcd),
             };
             let unreported = MediaRequest { cmcd: None, ..request.clone() };

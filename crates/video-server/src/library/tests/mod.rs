@@ -275,3 +275,23 @@ fn a_title_from_memory_stands_beside_the_directory() {
         assert!(Library::new().with_source(bad, source.clone()).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn representations_from_memory_know_the_best_rate_among_them() {
+    let source = |name| -> Arc<dyn MediaSource> {
+        let bytes = fs::read(fixture(name)).unwrap();
+        Arc::new(playrate_media::MemorySource::new(bytes).unwrap())
+    };
+    let all = [
+        ("low.mp4", source("fragmented.mp4")),
+        ("high.mp4", source("film.mp4")),
+    ];
+    let best = all.iter().map(|(_, source)| source.title().average_rate()).max();
+    let named = all.into_iter().map(|(name, source)| (name.to_owned(), source));
+    let library = Library::new().with_representations(named).unwrap();
+    for name in ["low.mp4", "high.mp4"] {
+        assert_eq!(open(&library, name).highest_rate, best);
+    }
+    let bad = [("../x.mp4".to_owned(), source("fragmented.mp4"))];
+    assert!(Library::new().with_representations(bad).is_err());
+}
