@@ -55,3 +55,8 @@ impl Add<Duration> for Timestamp {
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// Seconds of a time in nanoseconds.
+pub(crate) const fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}

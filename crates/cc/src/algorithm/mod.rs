@@ -24,7 +24,7 @@ use crate::state::{Batch, Core};
 use crate::{Reason, Snapshot, Timestamp};
 use ccp::Ccp;
 use compound::Compound;
-use cubic::Cubic;
+pub(crate) use cubic::Cubic;
 use reno::Reno;
 use stream::Stream;
 use vegas::Vegas;

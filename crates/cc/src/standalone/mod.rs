@@ -5,10 +5,11 @@
 //! policy, loss policy or ceiling: what they do is part of its model.
 
 mod copa;
+mod video;
 
 use crate::registry::Entry;
 
 /// All of them, in the order of listings.
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![copa::entry()]
+    vec![copa::entry(), video::entry()]
 }

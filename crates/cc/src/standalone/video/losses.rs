@@ -1,0 +1,177 @@
+//! [`Losses`]: losses of the path itself, told from those that this sender causes.
+
+use crate::Timestamp;
+use crate::state::{Core, float};
+
+use super::round::Round;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Packets, acknowledged or lost, of which a share of losses is taken, and losses that it needs.
+const SAMPLE: u64 = 64;
+const LEAST_LOST: u64 = 3;
+/// A share this many times the tolerated one needs no second sample.
+const AT_ONCE: f64 = 10.0;
+/// Time for which a cut bounds the window: BBR's between two probes for more (draft-ietf-ccwg-bbr §5.3.3).
+const BOUND_NS: u64 = 2 * SECOND_NS;
+/// A path that loses this many times what it lost is no longer the same; nor is one that loses this share.
+const MARGIN: f64 = 1.5;
+const MOST_TOLERATED: f64 = 0.2;
+/// Time for which the path is trusted to lose what it lost.
+const TRUST_NS: u64 = 20 * SECOND_NS;
+
+/// Judges the share of packets lost. Sizes are bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Losses {
+    /// Share of packets whose loss costs nothing, as configured and as learnt.
+    configured: f64,
+    tolerated: f64,
+    learnt_until: Timestamp,
+    acked: u64,
+    lost: u64,
+    /// The last sample lost more than is tolerated.
+    exceeded: bool,
+    /// Window after the last cut, and the time until which it bounds growth.
+    bound: Option<(u64, Timestamp)>,
+}
+
+impl Losses {
+    pub(super) const fn new(tolerated: f64) -> Self {
+        Self {
+            configured: tolerated,
+            tolerated,
+            learnt_until: Timestamp::ZERO,
+            acked: 0,
+            lost: 0,
+            exceeded: false,
+            bound: None,
+        }
+    }
+
+    /// Takes a round that is over at `now`; returns true if its losses ask for a smaller window: more than is tolerated
+    /// in two samples in a row, or ten times that in one. If a cut did not help, they are the path's own, and are
+    /// tolerated.
+    pub(super) fn ask_for_less(&mut self, round: &Round, core: &Core, now: Timestamp) -> bool {
+        let (window, mtu) = (core.window(), core.mtu());
+        if now > self.learnt_until {
+            self.tolerated = self.configured;
+        }
+        self.acked = self.acked.saturating_add(round.acked);
+        self.lost = self.lost.saturating_add(round.lost);
+        let all = self.acked.saturating_add(self.lost);
+        if all < SAMPLE.saturating_mul(mtu) {
+            return false;
+        }
+        let (lost, share) = (self.lost, float(self.lost) / float(all));
+        (self.acked, self.lost) = (0, 0);
+        let exceeds = lost >= LEAST_LOST.saturating_mul(mtu) && share > self.tolerated;
+        let exceeded = core::mem::replace(&mut self.exceeded, exceeds);
+        if !exceeds || !(exceeded || share > AT_ONCE * self.tolerated) {
+            return false;
+        }
+        self.exceeded = false;
+        if self.bound.is_some_and(|(bound, _)| window <= bound) {
+            self.tolerated = (MARGIN * share).min(MOST_TOLERATED);
+            self.learnt_until = now.plus_nanos(TRUST_NS);
+            self.bound = None;
+            return false;
+        }
+        true
+    }
+
+    /// The window was cut to `window`: it does not grow beyond for two seconds.
+    pub(super) const fn note_cut(&mut self, window: u64, now: Timestamp) {
+        self.bound = Some((window, now.plus_nanos(BOUND_NS)));
+    }
+
+    /// Bound of growth, bytes.
+    pub(super) fn bound(&self, now: Timestamp) -> Option<u64> {
+        self.bound
+            .filter(|(_, until)| now < *until)
+            .map(|(bound, _)| bound)
+    }
+
+    /// Returns true if `lost` bytes are more than the tolerated share of the window.
+    pub(super) fn are_heavy(&self, lost: u64, core: &Core) -> bool {
+        lost > LEAST_LOST.saturating_mul(core.mtu()) && float(lost) > self.configured * float(core.window())
+    }
+
+    /// Forgets the sample that is being taken and the bound.
+    pub(super) const fn begin_anew(&mut self) {
+        (self.acked, self.lost) = (0, 0);
+        self.exceeded = false;
+        self.bound = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::at;
+
+    /// Of [`Core::sample`].
+    const MTU: u64 = 1_200;
+
+    /// 100 packets of which `lost` were lost.
+    fn round(lost: u64) -> Round {
+        Round {
+            acked: (100 - lost) * MTU,
+            lost: lost * MTU,
+            window_limited: true,
+            rtt_min: 0,
+            rtt_mean: 0,
+            rate: 0.0,
+        }
+    }
+
+    fn asks(losses: &mut Losses, lost: u64, window: u64, ms: u64) -> bool {
+        losses.ask_for_less(&round(lost), &Core::sample(window, 100, 100), at(ms))
+    }
+
+    #[test]
+    fn a_burst_costs_nothing_and_lasting_losses_do() {
+        let mut losses = Losses::new(0.02);
+        assert!(!asks(&mut losses, 8, 100_000, 0), "one sample");
+        assert!(!asks(&mut losses, 0, 100_000, 100));
+        assert!(!asks(&mut losses, 8, 100_000, 200));
+        assert!(asks(&mut losses, 3, 100_000, 300), "two in a row");
+        assert!(
+            asks(&mut losses, 25, 100_000, 400),
+            "more than ten times what is tolerated"
+        );
+    }
+
+    #[test]
+    fn losses_that_a_smaller_window_does_not_end_are_the_paths_own_for_some_time() {
+        let mut losses = Losses::new(0.02);
+        asks(&mut losses, 4, 100_000, 0);
+        assert!(asks(&mut losses, 4, 100_000, 100));
+        losses.note_cut(85_000, at(100));
+        assert_eq!(
+            (losses.bound(at(2_099)), losses.bound(at(2_100))),
+            (Some(85_000), None)
+        );
+        for ms in [200, 300, 400, 500] {
+            assert!(!asks(&mut losses, 4, 85_000, ms));
+        }
+        assert_eq!(losses.bound(at(500)), None);
+        assert!(!asks(&mut losses, 4, 85_000, 21_000));
+        assert!(
+            asks(&mut losses, 4, 85_000, 21_100),
+            "twenty seconds later it is asked again"
+        );
+    }
+
+    #[test]
+    fn few_packets_make_no_share() {
+        let (mut losses, core) = (Losses::new(0.02), Core::sample(100_000, 100, 100));
+        let few = Round {
+            acked: 0,
+            lost: 10 * MTU,
+            ..round(0)
+        };
+        for ms in 0..6 {
+            assert!(!losses.ask_for_less(&few, &core, at(ms)));
+        }
+        assert!(losses.ask_for_less(&few, &core, at(6)), "64 packets");
+    }
+}

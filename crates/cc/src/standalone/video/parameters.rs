@@ -1,0 +1,52 @@
+//! The parameters of `video`, and its entry in the registry.
+
+use core::time::Duration;
+
+use crate::parameter::Parameter;
+use crate::registry::Entry;
+
+use super::Video;
+
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "fastest",
+        4.0,
+        1.0..=1_000.0,
+        "times the video's rate while the player has no supply",
+    ),
+    Parameter::number(
+        "slowest",
+        1.5,
+        1.0..=1_000.0,
+        "times the video's rate while the player has a full supply; at most `fastest`",
+    ),
+    Parameter::time(
+        "full",
+        Duration::from_secs(20),
+        Duration::from_secs(1)..=Duration::from_secs(100),
+        "playing time ahead of the player that is a full supply",
+    ),
+    Parameter::time(
+        "queue",
+        Duration::from_millis(4),
+        Duration::ZERO..=Duration::from_secs(1),
+        "queueing delay that is aimed at on a fast path; on a slow one it is that of two packets",
+    ),
+    Parameter::number(
+        "loss",
+        0.02,
+        0.0..=0.5,
+        "share of packets whose loss costs nothing",
+    ),
+];
+
+pub(in crate::standalone) fn entry() -> Entry {
+    Entry::custom("video", |path, arguments, known| Box::new(Video::new(path, arguments, known)))
+        .about(
+            "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays short \
+             and others get their share",
+            "docs/controllers/video.md",
+        )
+        .with_parameters(PARAMETERS)
+        .absolute()
+}

@@ -1,0 +1,279 @@
+//! [`Queue`]: how long packets wait on the path, and whether it loses those that wait.
+
+use crate::Timestamp;
+use crate::estimator::Extreme;
+use crate::state::{Batch, float, floor_bytes};
+use crate::timestamp::seconds;
+
+use super::round::Round;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Time for which the smallest RTT counts. Until a longer route is known by it, it looks like a queue of others.
+const RTT_WINDOW_NS: u64 = 40 * SECOND_NS;
+/// Time for which the largest delivery rate counts.
+const RATE_WINDOW_NS: u64 = 15 * SECOND_NS;
+/// Time for which the longest queue counts: some cycles of a sender that fills it.
+const QUEUE_WINDOW_NS: u64 = 8 * SECOND_NS;
+/// What was lost counts half after this time.
+const LOSS_HALF_LIFE_NS: u64 = 2 * SECOND_NS;
+/// Rounds of which the least noisy one counts.
+const ROUNDS: usize = 8;
+/// The queue that is aimed at has room for this many packets: a peer acknowledges every second one.
+const PACKETS: f64 = 2.0;
+/// It never takes longer than this to transmit them, or the link is not worth having.
+const LONGEST_TRANSMISSION_NS: u64 = 100_000_000;
+
+/// Bytes acknowledged and lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    acked: f64,
+    lost: f64,
+}
+
+impl Fate {
+    fn lost_share(self) -> f64 {
+        self.lost / (self.acked + self.lost).max(1.0)
+    }
+
+    const fn halve(&mut self) {
+        self.acked /= 2.0;
+        self.lost /= 2.0;
+    }
+}
+
+/// Queueing delay of the path, its noise, and the fate of packets by the queue that they found.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    /// Queueing delay that is aimed at on a fast path without noise, ns.
+    least_target_ns: u64,
+    rtt: Extreme,
+    /// Time of the last RTT that was close to the smallest.
+    empty_at: Timestamp,
+    /// Bytes per second.
+    rate: Extreme,
+    longest: Extreme,
+    latest_rtt: u64,
+    noise: [u64; ROUNDS],
+    next: usize,
+    in_long: Fate,
+    in_short: Fate,
+    halved: Timestamp,
+}
+
+impl Queue {
+    pub(super) fn new(least_target_ns: u64) -> Self {
+        Self {
+            least_target_ns,
+            rtt: Extreme::smallest(),
+            empty_at: Timestamp::ZERO,
+            rate: Extreme::largest(),
+            longest: Extreme::largest(),
+            latest_rtt: 0,
+            noise: [0; ROUNDS],
+            next: 0,
+            in_long: Fate::default(),
+            in_short: Fate::default(),
+            halved: Timestamp::ZERO,
+        }
+    }
+
+    /// Smallest RTT of the last 40 s, ns.
+    pub(super) fn min_rtt(&self) -> Option<u64> {
+        self.rtt.get()
+    }
+
+    /// Largest delivery rate of a round in the last 15 s, bytes per second.
+    pub(super) fn largest_rate(&self) -> f64 {
+        float(self.rate.get().unwrap_or(0))
+    }
+
+    /// What the path held at the largest delivery rate without a queue, bytes.
+    pub(super) fn known_pipe(&self) -> u64 {
+        floor_bytes(self.largest_rate() * seconds(self.min_rtt().unwrap_or(0)))
+    }
+
+    /// Queueing delay in an RTT, ns.
+    pub(super) fn within(&self, rtt: u64) -> u64 {
+        rtt.saturating_sub(self.min_rtt().unwrap_or(rtt))
+    }
+
+    /// Queueing delay that is aimed at, ns: what a few packets take, and what cannot be told from noise.
+    pub(super) fn target(&self, mtu: u64) -> u64 {
+        let rate = self.largest_rate();
+        let packets = if rate > 0.0 {
+            floor_bytes(PACKETS * float(mtu) / rate * 1e9).min(LONGEST_TRANSMISSION_NS)
+        } else {
+            0
+        };
+        let noise = self.noise.iter().copied().min().unwrap_or(0);
+        let noise = noise.min(self.min_rtt().unwrap_or(0));
+        self.least_target_ns.max(packets).saturating_add(noise)
+    }
+
+    /// Time since the queue was last seen empty, ns.
+    pub(super) const fn since_empty(&self, now: Timestamp) -> u64 {
+        now.nanos_since(self.empty_at)
+    }
+
+    /// Takes note that everything was done to empty the queue.
+    pub(super) const fn drained(&mut self, now: Timestamp) {
+        self.empty_at = now;
+    }
+
+    pub(super) fn on_frame(&mut self, batch: &Batch) {
+        let Some(rtt) = batch.rtt_ns else { return };
+        let close = self
+            .min_rtt()
+            .map(|least| least.saturating_add(least.min(64_000_000) / 64));
+        if close.is_none_or(|close| rtt <= close) {
+            self.empty_at = batch.now;
+        }
+        self.rtt.insert(batch.now, rtt, RTT_WINDOW_NS);
+        self.latest_rtt = rtt;
+        // The acknowledgement of a lone packet may have been held back.
+        if batch.packets >= 2 {
+            let queue = self.within(rtt);
+            self.longest.insert(batch.now, queue, QUEUE_WINDOW_NS);
+        }
+        self.fate().acked += float(batch.acked);
+        if batch.now.nanos_since(self.halved) > LOSS_HALF_LIFE_NS {
+            self.halved = batch.now;
+            self.in_long.halve();
+            self.in_short.halve();
+        }
+    }
+
+    pub(super) fn on_round(&mut self, round: &Round, now: Timestamp) {
+        self.rate.insert(now, floor_bytes(round.rate), RATE_WINDOW_NS);
+        self.noise[self.next] = round.rtt_mean.saturating_sub(round.rtt_min);
+        self.next = self.next.wrapping_add(1) % ROUNDS;
+    }
+
+    pub(super) fn on_lost(&mut self, bytes: u64) {
+        self.fate().lost += float(bytes);
+    }
+
+    /// Returns true if packets now find at least half of the longest queue of the last seconds.
+    pub(super) fn is_long(&self) -> bool {
+        let longest = self.longest.get().unwrap_or(0);
+        self.within(self.latest_rtt) >= longest / 2
+    }
+
+    fn fate(&mut self) -> &mut Fate {
+        if self.is_long() {
+            &mut self.in_long
+        } else {
+            &mut self.in_short
+        }
+    }
+
+    /// Returns true if packets that find a long queue are lost much more often than others: the queue overflows.
+    pub(super) fn overflows(&self, mtu: u64) -> bool {
+        /// Packets that have to be lost, and acknowledged from a short queue, for the shares to mean something.
+        const LOST: f64 = 6.0;
+        const ACKED: f64 = 100.0;
+        /// Share of the packets in a long queue, and how many times that in a short one.
+        const SHARE: f64 = 0.003;
+        const TIMES: f64 = 3.0;
+        let (long, short, mtu) = (self.in_long, self.in_short, float(mtu));
+        long.lost >= LOST * mtu
+            && short.acked > ACKED * mtu
+            && long.lost_share() > SHARE.max(TIMES * short.lost_share())
+    }
+
+    /// Forgets the fate of packets so far: their losses are explained.
+    pub(super) fn forget_losses(&mut self) {
+        self.in_long = Fate::default();
+        self.in_short = Fate::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{MS_IN_NS as MS, at};
+
+    const MTU: u64 = 1_000;
+
+    fn queue() -> Queue {
+        Queue::new(4 * MS)
+    }
+
+    fn frame(ms: u64, rtt_ms: u64) -> Batch {
+        Batch {
+            now: at(ms),
+            acked: 2 * MTU,
+            packets: 2,
+            rtt_ns: Some(rtt_ms * MS),
+            ..Batch::default()
+        }
+    }
+
+    fn round(rtt_min: u64, rtt_mean: u64, rate: f64) -> Round {
+        Round {
+            acked: 0,
+            lost: 0,
+            window_limited: true,
+            rtt_min: rtt_min * MS,
+            rtt_mean: rtt_mean * MS,
+            rate,
+        }
+    }
+
+    #[test]
+    fn the_queueing_delay_is_what_an_rtt_has_beyond_the_smallest_of_forty_seconds() {
+        let mut queue = queue();
+        queue.on_frame(&frame(0, 40));
+        queue.on_frame(&frame(39_000, 90));
+        assert_eq!((queue.min_rtt(), queue.within(90 * MS)), (Some(40 * MS), 50 * MS));
+        queue.on_frame(&frame(41_000, 90));
+        assert_eq!((queue.min_rtt(), queue.within(90 * MS)), (Some(90 * MS), 0));
+    }
+
+    #[test]
+    fn the_target_has_room_for_two_packets_and_for_the_least_noise_of_eight_rounds() {
+        let mut queue = queue();
+        queue.on_frame(&frame(0, 100));
+        assert_eq!(queue.target(MTU), 4 * MS);
+        // 200 kB/s: two packets of 1,000 bytes take 10 ms.
+        for noise in [9, 3, 7] {
+            queue.on_round(&round(100, 100 + noise, 200_000.0), at(0));
+        }
+        assert_eq!(queue.target(MTU), 10 * MS, "five rounds are to come");
+        for _ in 0..5 {
+            queue.on_round(&round(100, 108, 100_000.0), at(0));
+        }
+        assert_eq!(queue.target(MTU), 13 * MS);
+        assert_eq!(queue.known_pipe(), 20_000);
+    }
+
+    #[test]
+    fn a_queue_overflows_if_those_who_find_it_long_are_lost_and_others_are_not() {
+        let mut queue = queue();
+        for ms in 0..100 {
+            queue.on_frame(&frame(ms, 40));
+            queue.on_frame(&frame(ms, 60));
+        }
+        assert!(queue.is_long() && !queue.overflows(MTU));
+        queue.on_lost(6 * MTU);
+        assert!(queue.overflows(MTU));
+        queue.on_frame(&frame(101, 41));
+        queue.on_lost(6 * MTU);
+        assert!(!queue.overflows(MTU), "random loss takes from both");
+        queue.forget_losses();
+        assert!(!queue.overflows(MTU));
+    }
+
+    #[test]
+    fn lone_packets_do_not_make_the_queue_long() {
+        let mut queue = queue();
+        queue.on_frame(&frame(0, 40));
+        queue.on_frame(&frame(1, 50));
+        queue.on_frame(&Batch {
+            packets: 1,
+            ..frame(2, 65)
+        });
+        queue.on_frame(&frame(3, 45));
+        assert!(queue.is_long(), "5 ms is half of 10, not of 25");
+    }
+}

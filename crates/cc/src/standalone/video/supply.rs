@@ -1,0 +1,83 @@
+//! [`Supply`]: the playing time that the player has ahead of it.
+
+use crate::timestamp::seconds;
+use crate::{Playback, Timestamp, VideoKnowledge};
+
+/// No more than this is believed, seconds: a player that pauses makes the estimate stale.
+const MOST: f64 = 120.0;
+
+/// Playing time that the player has been sent beyond what it can have shown, seconds.
+///
+/// Every acknowledged byte adds its playing time at the average rate, and time takes away as much as it lasts. So it is
+/// exact for a player that plays all the time, and too small for one that pauses, which then is served sooner than it
+/// needs. While the rate is unknown it is zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Supply {
+    ahead: f64,
+    at: Option<Timestamp>,
+}
+
+impl Supply {
+    /// `acked` more bytes have arrived.
+    pub(super) fn on_acked(&mut self, known: &VideoKnowledge, acked: u64, now: Timestamp) {
+        let passed = self
+            .at
+            .replace(now)
+            .map_or(0.0, |at| seconds(now.nanos_since(at)));
+        let Some(rate) = known.wire_rate() else { return };
+        let arrived = acked as f64 / rate.as_bytes_per_second().max(1) as f64;
+        self.ahead = ((self.ahead - passed).max(0.0) + arrived).min(MOST);
+    }
+
+    /// The playing time ahead, seconds; none while the player says that it starts up or has run empty.
+    pub(super) fn ahead(&self, known: &VideoKnowledge) -> f64 {
+        match known.playback() {
+            Some(Playback::Starting | Playback::Starved) => 0.0,
+            _ => self.ahead,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bitrate;
+    use crate::tests::at;
+
+    /// A player of 8 Mbit/s, which is 1 MB a second.
+    fn known() -> VideoKnowledge {
+        let known = VideoKnowledge::new();
+        known.set_average_rate(Some(Bitrate::from_mbps(8)));
+        known
+    }
+
+    #[test]
+    fn bytes_add_their_playing_time_and_time_takes_it_away() {
+        let (mut supply, known) = (Supply::default(), known());
+        supply.on_acked(&known, 3_000_000, at(0));
+        supply.on_acked(&known, 500_000, at(2_000));
+        assert!((supply.ahead(&known) - 1.5).abs() < 1e-9);
+        supply.on_acked(&known, 1_000, at(60_000));
+        assert!(
+            (supply.ahead(&known) - 0.001).abs() < 1e-9,
+            "never less than nothing"
+        );
+    }
+
+    #[test]
+    fn a_player_that_starts_or_has_run_empty_has_nothing() {
+        let (mut supply, known) = (Supply::default(), known());
+        supply.on_acked(&known, 3_000_000, at(0));
+        known.set_playback(Some(Playback::Starved));
+        assert_eq!(supply.ahead(&known).to_bits(), 0.0_f64.to_bits());
+        known.set_playback(Some(Playback::Playing));
+        assert!((supply.ahead(&known) - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_estimate_is_bounded() {
+        let (mut supply, known) = (Supply::default(), known());
+        supply.on_acked(&known, u64::MAX, at(0));
+        assert!((supply.ahead(&known) - MOST).abs() < 1e-9);
+    }
+}
