@@ -26,6 +26,7 @@
 //!   core        nothing more happens while the sender waits for a timeout (`recovery=tcp`)
 //!   idle        on_batch: may withhold the allowance, may lower the window
 //!   core        leaves one packet of the allowance, if ACK frames are counted
+//!   core        bounds the allowance of a large window, in slow start (`max_ssthresh`)
 //!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the algorithm at once
 //!   algorithm   on_batch, in avoidance; watch_startup, in slow start
 //!   core        bounds growth of a window that is not used in full

@@ -13,7 +13,9 @@ use crate::loss::AnyLossPolicy;
 use crate::parameter::{Arguments, Parameter};
 use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
-use crate::state::{COUNTING, GROWTH, Growth, INITIAL_WINDOW, Opening, RECOVERY, Resends, SSTHRESH};
+use crate::state::{
+    COUNTING, GROWTH, Growth, INITIAL_WINDOW, MAX_SSTHRESH, Opening, RECOVERY, Resends, SSTHRESH,
+};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Declared in the order in which specs print them, and in
@@ -84,7 +86,8 @@ pub(crate) enum Make {
 }
 
 /// Parameters that every algorithm has behind all others.
-pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 4] = [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY];
+pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 5] =
+    [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY, MAX_SSTHRESH];
 
 /// A controller or a component of one, as a spec names it.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
 pub(crate) use growth::{COUNTING, GROWTH, Growth};
-pub(crate) use opening::{INITIAL_WINDOW, Opening, SSTHRESH};
+pub(crate) use opening::{INITIAL_WINDOW, MAX_SSTHRESH, Opening, SSTHRESH};
 pub(crate) use resends::{RECOVERY, Resends};
 
 /// Above this quinn stops pacing.
@@ -242,6 +242,12 @@ impl Core {
     /// The window that a connection starts with: by default that of RFC 9002 §7.2.
     pub(crate) fn initial_window(&self) -> u64 {
         self.bounded(self.opening.window(self.mtu))
+    }
+
+    /// The allowance that slow start may use of `allowance` bytes ([`MAX_SSTHRESH`]).
+    #[inline]
+    pub(crate) fn slow_start_allowance(&self, allowance: u64) -> u64 {
+        self.opening.limited(self.window, allowance, self.mtu)
     }
 
     /// Capacity of the path's narrowest link in bytes that count towards a window, after four packet trains.

@@ -1,4 +1,4 @@
-//! [`Opening`]: the window and the threshold that a connection begins with.
+//! [`Opening`]: the window and the threshold that a connection begins with, and the bound of slow start.
 
 use crate::Bytes;
 use crate::parameter::{Arguments, Parameter, Value};
@@ -22,13 +22,33 @@ pub(crate) const SSTHRESH: Parameter = Parameter::size(
     "slow start threshold that the connection begins with, as Linux remembers one for each destination; 0 is infinite",
 );
 
-/// Beginning of a connection. By default the window is that of RFC 9002 and the threshold infinite.
-#[derive(Clone, Copy, Debug, Default)]
+/// The parameter of every algorithm that bounds slow start: `max_ssthresh` of RFC 3742, which recommends 100 where the
+/// concern is the burst of losses. Here it is a receiver: quinn's closes a connection whose stream has more than 1,024
+/// gaps, and where a queue overflows every second packet leaves one. Half of 1,536 packets in a round trip is the
+/// largest bound under which no path of our grid came above 1,000 losses.
+pub(crate) const MAX_SSTHRESH: Parameter = Parameter::number(
+    "max_ssthresh",
+    1536.0,
+    0.0..=100_000.0,
+    "packets of a window above which slow start grows by half as many in a round trip, not more, so that what it \
+     overshoots by leaves a receiver fewer than 1,000 gaps (RFC 3742); 0 is no bound",
+);
+
+/// Beginning of a connection. By default the window is that of RFC 9002, the threshold infinite and slow start bounded.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     /// Size of the first window, packets; 0 for RFC 9002's.
     packets: f64,
     /// Slow start threshold in bytes; 0 if it is infinite.
     ssthresh: u64,
+    /// Window above which slow start is bounded, packets; 0 for no bound.
+    max_ssthresh: u64,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self::from_arguments(&Arguments::defaults(&[INITIAL_WINDOW, SSTHRESH, MAX_SSTHRESH]))
+    }
 }
 
 impl Opening {
@@ -42,7 +62,15 @@ impl Opening {
             Some(Value::Size(size)) => size.as_u64(),
             _ => 0,
         };
-        Self { packets, ssthresh }
+        let max_ssthresh = match arguments.value(MAX_SSTHRESH.name) {
+            Some(Value::Number(packets)) => floor_bytes(packets),
+            _ => 0,
+        };
+        Self {
+            packets,
+            ssthresh,
+            max_ssthresh,
+        }
     }
 
     /// The first window in bytes, before the bounds of every window.
@@ -54,8 +82,48 @@ impl Opening {
         mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
     }
 
+    /// Bytes that slow start may grow a window by when `allowance` bytes were acknowledged (RFC 3742 §2): all of them,
+    /// or 1/K above the bound, where K is the number of times that half of the bound goes into the window.
+    pub(super) fn limited(self, window: u64, allowance: u64, mtu: u64) -> u64 {
+        let most = self.max_ssthresh.saturating_mul(mtu);
+        if window <= most || most == 0 {
+            return allowance;
+        }
+        let k = window.checked_div(most / 2).unwrap_or(1);
+        allowance.checked_div(k).unwrap_or(allowance)
+    }
+
     /// The first slow start threshold in bytes; `None` if it is infinite.
     pub(super) fn ssthresh(self) -> Option<u64> {
         (self.ssthresh > 0).then_some(self.ssthresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    // RFC 3742 §2 with max_ssthresh = 1,536 packets of 1,200 B: K = int(cwnd/(0.5·max_ssthresh)).
+    #[rstest]
+    #[case(1_536, 12_000)]
+    #[case(1_537, 6_000)]
+    #[case(2_303, 6_000)]
+    #[case(2_304, 4_000)]
+    #[case(7_680, 1_200)]
+    fn above_max_ssthresh_a_window_grows_by_a_fraction_of_what_is_acknowledged(
+        #[case] packets: u64,
+        #[case] growth: u64,
+    ) {
+        assert_eq!(Opening::default().limited(packets * 1_200, 12_000, 1_200), growth);
+    }
+
+    #[test]
+    fn a_max_ssthresh_of_zero_is_no_bound() {
+        let opening = Opening {
+            max_ssthresh: 0,
+            ..Opening::default()
+        };
+        assert_eq!(opening.limited(u64::MAX, 12_000, 1_200), 12_000);
     }
 }

@@ -11,9 +11,9 @@ use crate::testing::examples;
 const DOCS: &str = include_str!("../../../../docs/controllers.md");
 
 /// Parameters that [`Entry::of`] gives algorithms.
-const SHARED: [Parameter; 5] = {
-    let [counting, initial_window, ssthresh, recovery] = OF_ALL_ALGORITHMS;
-    [GROWTH, counting, initial_window, ssthresh, recovery]
+const SHARED: [Parameter; 6] = {
+    let [counting, initial_window, ssthresh, recovery, max_ssthresh] = OF_ALL_ALGORITHMS;
+    [GROWTH, counting, initial_window, ssthresh, recovery, max_ssthresh]
 };
 
 /// The section of an algorithm or component: from its heading to the next.

@@ -14,6 +14,7 @@ mod invariants;
 mod properties;
 mod registry;
 mod reno;
+mod slow_start;
 mod spec;
 pub(crate) mod trace;
 

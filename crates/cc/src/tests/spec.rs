@@ -58,7 +58,7 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
 #[case("cubic(on,credit,off)", "invalid value `counting=off`: write bytes or acks")]
 #[case("cubic(ssthresh=-1)", "a size from 0B to 4GB")]
 #[case(
-    "cubic(on,credit,acks,3,64kB,tcp,off)",
+    "cubic(on,credit,acks,3,64kB,tcp,0,off)",
     "too many arguments for `cubic`: leave out `off`"
 )]
 #[case(

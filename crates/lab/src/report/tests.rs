@@ -206,13 +206,13 @@ fn cases_and_controllers_stand_in_the_order_of_the_scenario() {
     let rows = vec![
         one("n10", "stream"),
         one("n10", "vegas"),
-        one("n10", "reno"),
-        one("n5", "reno"),
+        one("n10", "reno(max_ssthresh=0)"),
+        one("n5", "reno(max_ssthresh=0)"),
     ];
     let results = Results::of_rows(rows, Path::new("nowhere"));
     let cases = &results.experiments[0].cases;
     let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["n5", "n10"]);
     let specs: Vec<_> = cases[1].controllers.iter().map(|one| one.spec.as_str()).collect();
-    assert_eq!(specs, ["reno", "stream", "vegas"]);
+    assert_eq!(specs, ["reno(max_ssthresh=0)", "stream", "vegas"]);
 }

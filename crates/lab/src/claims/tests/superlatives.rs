@@ -224,7 +224,7 @@ fn other_controllers_take_the_places_in_a_superlative_beside() {
 
 #[test]
 fn a_claim_that_does_not_decide_is_reported_beside_its_row() {
-    let mut rows = rows("reno", &[1, 2]);
+    let mut rows = rows("reno(max_ssthresh=0)", &[1, 2]);
     let scenario = &open("p12-3", &Changes::default()).unwrap()[1];
     for row in &mut rows {
         row.key.scenario.clone_from(&scenario.name);
