@@ -12,6 +12,10 @@ use super::{AnyCeiling, Ceiling};
 /// Below this many packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its
 /// delay, not the ceiling, would set the rate.
 const LEAST_PACKETS: u64 = 4;
+/// The smoothed RTT counts as at most this many smallest RTTs. A window that follows the RTT raises its own bound where
+/// the link is slower than the rate: the queue that it makes makes the RTT longer. At two, a queue of others as long as
+/// the pipe costs nothing, and one of 2k − 1 times the pipe leaves the video's rate.
+const MOST_SMALLEST_RTTS: u64 = 2;
 const SECONDS_PER_NANO: f64 = 1e-9;
 const BITS_PER_BYTE: f64 = 8.0;
 
@@ -26,8 +30,9 @@ const BITS_PER_BYTE: f64 = 8.0;
 /// being streamed. A player that picks its quality by the throughput that it sees finds room for a step up to
 /// k times the present rate.
 ///
-/// NOTE: the bound is the window k · rate · smoothed RTT, as quinn has no pacing hook. quinn's pacer spaces
-/// packets at 1.25 windows per smoothed RTT, so bursts shorter than a round trip are up to that much faster.
+/// NOTE: the bound is the window k · rate · min(smoothed RTT, 2 · smallest RTT), as quinn has no pacing hook. quinn's
+/// pacer spaces packets at 1.25 windows per smoothed RTT, so bursts shorter than a round trip are up to that much
+/// faster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     start: f64,
@@ -71,7 +76,8 @@ impl Ceiling for Pace {
             return None;
         }
         let rate = core.known.average_rate()?;
-        let rtt = core.rtt.smoothed_ns()? as f64 * SECONDS_PER_NANO;
+        let smallest = core.rtt.min_ns()?.saturating_mul(MOST_SMALLEST_RTTS);
+        let rtt = core.rtt.smoothed_ns()?.min(smallest) as f64 * SECONDS_PER_NANO;
         let factor = self.factor(Self::fill(core, rate));
         let window = floor_bytes(factor * bytes_in(core.known.wire_rate()?, rtt));
         let window = window.saturating_add(core.headroom());
@@ -158,6 +164,20 @@ mod tests {
         assert_eq!(PACE.ceiling(&core), Some(150_000), "a report lowers it");
         core.known.set_average_rate(None);
         assert_eq!(PACE.ceiling(&core), None);
+    }
+
+    // 3 · 1 MB/s · the smoothed RTT, over a path of 100 ms.
+    #[rstest]
+    #[case::no_queue(100, 300_000)]
+    #[case::a_queue_of_one_product(200, 600_000)]
+    #[case::a_longer_queue(900, 600_000)]
+    fn a_standing_queue_raises_the_ceiling_no_further_than_one_product(
+        #[case] rtt_ms: u64,
+        #[case] window: u64,
+    ) {
+        let core = Core::sample(1_000_000, 100, rtt_ms);
+        core.known.set_average_rate(Some(Bitrate::from_mbps(8)));
+        assert_eq!(PACE.ceiling(&core), Some(window));
     }
 
     #[test]
