@@ -197,9 +197,16 @@ impl Composed {
     #[inline(never)]
     fn publish_bounded(&mut self) {
         let core = &mut self.core;
-        let shaped = match core.phase {
-            Phase::Avoidance => core.bounded(self.components.shaper.shape(core)),
-            _ => core.window(),
+        let shaper = &self.components.shaper;
+        let shapes = match core.phase {
+            Phase::Avoidance => true,
+            Phase::Recovery => shaper.acts_in_recovery(),
+            _ => false,
+        };
+        let shaped = if shapes {
+            core.bounded(shaper.shape(core))
+        } else {
+            core.window()
         };
         let bounded = self.components.loss.limit(core, shaped);
         let ceiling = self.components.ceiling.ceiling(core);

@@ -31,7 +31,7 @@
 //!   algorithm   on_batch, in avoidance; watch_startup, in slow start
 //!   core        bounds growth of a window that is not used in full
 //!   loss        on_batch
-//!   publish     algorithm's window -> shaper, in avoidance -> loss policy -> ceiling -> [minimum, u32::MAX]
+//!   publish     algorithm's window -> shaper, after slow start -> loss policy -> ceiling -> [minimum, u32::MAX]
 //! on_sent
 //!   algorithm   on_pause, if nothing was in flight for longer than an RTO
 //!   idle        on_sent, if nothing was in flight: may lower the window -> enter(AfterIdle) if below ssthresh

@@ -17,8 +17,14 @@ pub(crate) trait Shaper {
         Needs::default()
     }
 
-    /// The window to publish, bytes, from `core.window()`. Called after every event in congestion avoidance:
-    /// the papers shape in no other phase. The caller keeps the result within its bounds.
+    /// Returns true if it shapes in recovery, too.
+    fn acts_in_recovery(&self) -> bool {
+        false
+    }
+
+    /// The window to publish, bytes, from `core.window()`. Called after every event in congestion avoidance and, where
+    /// it [acts there](Self::acts_in_recovery), in recovery: the papers shape in no other phase. The caller keeps the
+    /// result within its bounds.
     fn shape(&self, core: &Core) -> u64 {
         core.window()
     }
@@ -34,6 +40,7 @@ pub(crate) enum AnyShaper {
 dispatch! {
     impl AnyShaper { None, RateFloor, PlayoutBuffer }
     fn needs(&self) -> Needs;
+    fn acts_in_recovery(&self) -> bool;
     fn shape(&self, core: &Core) -> u64;
 }
 

@@ -40,6 +40,12 @@ impl Shaper for RateFloor {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
 
+    /// A floor that gave way to every loss would be none: the papers' algorithms have no recovery, others are in it
+    /// after each loss.
+    fn acts_in_recovery(&self) -> bool {
+        true
+    }
+
     /// max(VR·rtt, w), bytes (Cavendish et al. 2015, CCPLCA).
     fn shape(&self, core: &Core) -> u64 {
         let rtt = match self.rtt {
@@ -121,7 +127,7 @@ fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
 pub(crate) fn rate_floor() -> Component<AnyShaper> {
     Description::new(
         "rate-floor",
-        "in congestion avoidance, never less than the window that carries the video's average rate",
+        "after slow start, never less than the window that carries the video's average rate",
         "Cavendish et al. 2015, CCPLCA",
     )
     .with_parameters(RATE_FLOOR)

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::{MS, WINDOW_BASED, busy, connection, spec};
+use super::{MS, WINDOW_BASED, busy, connection, flight, fly, spec};
 use crate::testing::Connection;
-use crate::{Bitrate, Bytes, Facts, Path};
+use crate::{Bitrate, Bytes, Facts, Path, Phase};
 
 #[test]
 fn without_knowledge_there_is_no_ceiling_and_the_snapshot_says_so() {
@@ -99,4 +99,17 @@ fn tiny_rates_and_round_trips_leave_four_packets() {
     c.known.set_average_rate(Some(Bitrate::from_bits_per_second(1)));
     busy(&mut c, 3);
     assert_eq!(c.window(), 4_800);
+}
+
+// Cavendish et al. 2015, CCPLCA: max(VR·rtt, w). 8 Mbit/s over 100 ms are 100,000 B; Reno's half of 120,000 B is less.
+#[test]
+fn a_rate_floor_holds_in_recovery() {
+    let mut c = connection("reno+shape=rate-floor(min)");
+    c.known.set_average_rate(Some(Bitrate::from_mbps(8)));
+    flight(&mut c, 90);
+    assert_eq!(c.window(), 120_000);
+    fly(&mut c, 10);
+    c.lose(1);
+    assert_eq!(c.snapshot().phase, Phase::Recovery);
+    assert_eq!(c.window(), 100_000);
 }
