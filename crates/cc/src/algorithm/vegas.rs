@@ -29,7 +29,23 @@ pub(crate) struct Vegas {
     /// More queued segments than this end slow start.
     gamma: f64,
     round: RoundRtt,
+    startup: StartupQueue,
     reno: Reno,
+}
+
+/// Samples in a row that show a standing queue, as in HyStart (`HYSTART_MIN_SAMPLES` of Linux): more than a burst of
+/// ten packets gives, whose later packets wait for the earlier ones.
+const STANDING_SAMPLES: u32 = 8;
+
+/// Search for a queue in slow start. A pacing sender queues at the end of a round trip: the smallest RTT of the round,
+/// which is that of its beginning, shows the queue a round trip late, when the window has doubled once more.
+#[derive(Clone, Copy, Debug, Default)]
+struct StartupQueue {
+    /// Samples in a row with more than γ segments queued.
+    queued: u32,
+    /// The window since a queue stands, bytes, and the round trips that ended since. It grows no further, so that the
+    /// smallest RTT of the second round trip is that of this window.
+    held: Option<(u64, u8)>,
 }
 
 impl Vegas {
@@ -40,6 +56,7 @@ impl Vegas {
             beta,
             gamma,
             round: RoundRtt::default(),
+            startup: StartupQueue::default(),
             reno: Reno::default(),
         }
     }
@@ -77,9 +94,27 @@ impl Vegas {
     }
 }
 
+impl Vegas {
+    /// Holds the window once eight samples in a row show more than γ queued segments.
+    fn look_for_queue(&mut self, core: &Core, batch: &Batch) {
+        let (Some(rtt_ns), Some(base_ns)) = (batch.rtt_ns, core.rtt.min_ns()) else {
+            return;
+        };
+        if self.queued(core, base_ns, rtt_ns) <= self.gamma {
+            self.startup.queued = 0;
+            return;
+        }
+        self.startup.queued = self.startup.queued.saturating_add(1);
+        if self.startup.queued >= STANDING_SAMPLES && self.startup.held.is_none() {
+            self.startup.held = Some((core.window(), 0));
+        }
+    }
+}
+
 impl Algorithm for Vegas {
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp) {
         self.reno.begin(core, reason, now);
+        self.startup = StartupQueue::default();
         self.round.restart();
     }
 
@@ -107,9 +142,20 @@ impl Algorithm for Vegas {
 
     /// Leaves slow start when more than γ segments are queued, at what the path holds plus one segment.
     fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
-        let Some(RoundEnd::Measured(rtt_ns)) = self.round.on_batch(batch) else {
+        let end = self.round.on_batch(batch);
+        self.look_for_queue(core, batch);
+        if let Some((window, rounds)) = &mut self.startup.held {
+            core.set_window(core.window().min(*window));
+            *rounds = rounds.saturating_add(u8::from(end.is_some()));
+            if *rounds < 2 {
+                return Step::Stay;
+            }
+        }
+        let Some(RoundEnd::Measured(rtt_ns)) = end else {
             return Step::Stay;
         };
+        // Either it leaves now or the queue is gone again.
+        self.startup = StartupQueue::default();
         let base = core.rtt.min_ns().unwrap_or(rtt_ns);
         if self.queued(core, base, rtt_ns) <= self.gamma {
             return Step::Stay;
@@ -129,16 +175,19 @@ impl Algorithm for Vegas {
     }
 
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction> {
+        self.startup = StartupQueue::default();
         self.round.restart();
         self.reno.on_congestion(core, event)
     }
 
     fn on_persistent(&mut self, core: &mut Core) {
+        self.startup = StartupQueue::default();
         self.round.restart();
         self.reno.on_persistent(core);
     }
 
     fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {
+        self.startup = StartupQueue::default();
         self.round.restart();
     }
 }

@@ -63,6 +63,55 @@ fn slow_start_ends_at_what_the_path_holds_plus_one_segment() {
     assert_eq!((core.window(), core.ssthresh), (39 * MTU, Some(39 * MTU)));
 }
 
+/// A round trip of slow start whose window grows by a packet for each of its RTTs.
+fn startup_round(algorithm: &mut Vegas, core: &mut Core, now: u64, rtts: &[u64]) -> Step {
+    let mut last = Step::Stay;
+    for (index, &rtt_ms) in rtts.iter().enumerate() {
+        core.set_window(core.window() + MTU);
+        let batch = Batch::sample(now + index as u64, rtt_ms, index == 0);
+        last = algorithm.watch_startup(core, &batch);
+        if last != Step::Stay {
+            break;
+        }
+    }
+    last
+}
+
+// The smallest RTT of a round whose queue builds up within it is that of its beginning. 40·120/100: 48 queue 8.
+#[test]
+fn a_queue_that_builds_up_within_a_round_stops_growth_at_once_and_ends_slow_start_a_round_later() {
+    let mut core = Core::sample(40 * MTU, 100, 100);
+    let mut algorithm = vegas(Arithmetic::Linux);
+    let rising = [[100; 10], [120; 10]].concat();
+    assert_eq!(
+        startup_round(&mut algorithm, &mut core, 2_000, &rising),
+        Step::Stay
+    );
+    assert_eq!(core.window(), 58 * MTU, "held from the eighth sample on");
+    let standing = [145; 20];
+    assert_eq!(
+        startup_round(&mut algorithm, &mut core, 2_100, &standing),
+        Step::Stay
+    );
+    assert_eq!(core.window(), 58 * MTU);
+    let step = startup_round(&mut algorithm, &mut core, 2_250, &standing);
+    assert!(matches!(step, Step::Leave { .. }));
+    assert_eq!(core.window(), 41 * MTU, "58·100/145 + 1");
+}
+
+// Two packets for an ACK frame: a burst of ten gives five of them, of which only the first finds no queue.
+#[test]
+fn a_burst_is_no_standing_queue() {
+    let mut core = Core::sample(40 * MTU, 100, 100);
+    let mut algorithm = vegas(Arithmetic::Linux);
+    let bursts = [100, 104, 108, 112, 116].repeat(4);
+    assert_eq!(
+        startup_round(&mut algorithm, &mut core, 2_000, &bursts),
+        Step::Stay
+    );
+    assert_eq!(core.window(), 60 * MTU);
+}
+
 #[test]
 fn slow_start_goes_on_while_no_more_than_gamma_is_queued() {
     let mut core = Core::sample(40 * MTU, 100, 102);
