@@ -9,16 +9,16 @@ use crate::{Reason, Timestamp};
 use super::{Algorithm, AnyAlgorithm};
 
 /// Steepness of the curve, segments/s³ (RFC 9438 §5.1: "C SHOULD be set to 0.4").
-const C: f64 = 0.4;
+pub(crate) const C: f64 = 0.4;
 /// Share of the window that is left after congestion (RFC 9438 §4.6: "`β_cubic` SHOULD be set to 0.7").
-const BETA: f64 = 0.7;
+pub(crate) const BETA: f64 = 0.7;
 /// Next plateau, as a share of the window, when this congestion came earlier than the last (RFC 9438 §4.7:
 /// `(1 + β_cubic) / 2`).
-const FAST_CONVERGENCE: f64 = 0.85;
+pub(crate) const FAST_CONVERGENCE: f64 = 0.85;
 /// Growth of the Reno-friendly estimate, segments per window, as long as it makes up for β (RFC 9438 §4.3).
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+pub(crate) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The window grows by no more than half per round trip (RFC 9438 §4.4).
-const MAX_TARGET: f64 = 1.5;
+pub(crate) const MAX_TARGET: f64 = 1.5;
 const SECONDS_PER_NANO: f64 = 1e-9;
 
 /// CUBIC. Sizes are bytes and times seconds unless a name says otherwise; curve and window stay in bytes when

@@ -11,7 +11,7 @@
 
 mod ccp;
 mod compound;
-mod cubic;
+pub(crate) mod cubic;
 pub(crate) mod reno;
 mod round_rtt;
 mod segments;

@@ -6,9 +6,10 @@
 //! good at, and answers loss that a full queue explains.
 
 use crate::Timestamp;
+use crate::algorithm::cubic::{ALPHA, BETA, C, FAST_CONVERGENCE, MAX_TARGET};
 use crate::estimator::Rtt;
 use crate::events::{Congestion, Signal};
-use crate::state::{Batch, Core};
+use crate::state::{Batch, Core, float, floor_bytes};
 
 use super::LossPolicy;
 
@@ -34,16 +35,18 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 
 /// Answers congestive loss by an upper bound of the window. Sizes are bytes.
 ///
-/// A loss is *congestive* if the [queue is full](queue_is_full), or if the loss average (a quarter of each
-/// round trip's share of lost bytes, rounds joined until they are 8 packets) exceeds 10 %. ECN-CE always is.
-/// The first congestive loss of a round sets the ceiling to 0.7 of what was in flight, at least four packets,
-/// and never raises it; each round without one raises it by a sixteenth, at least one packet. It goes when it
-/// exceeds twice the algorithm's window.
+/// A loss is *congestive* if the [queue is full](queue_is_full), or if the loss average (a quarter of each round trip's
+/// share of lost bytes, rounds joined until they are 8 packets) exceeds 10 %.
+/// ECN-CE always is. The first congestive loss of a round sets the ceiling to 0.7 of what was in flight, at least four
+/// packets, and never raises it; after each round without one it rises [as CUBIC's window does](Ceiling). It goes when
+/// it exceeds twice the algorithm's window.
 ///
 /// Persistent congestion lifts it: the algorithm then starts anew from the minimum window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossGuard {
-    ceiling: Option<u64>,
+    ceiling: Option<Ceiling>,
+    /// Plateau of the last ceiling (`W_max` of RFC 9438), which outlives it for fast convergence.
+    plateau: f64,
     /// In flight before the last ACK frame.
     prior_in_flight: u64,
     /// Packets that left up to this moment belong to the last congestive loss.
@@ -60,20 +63,66 @@ pub(crate) struct LossGuard {
     average: u32,
 }
 
+/// The upper bound of the window after congestive loss: CUBIC's window (RFC 9438 §4), so that a guarded flow comes back
+/// as fast as a CUBIC flow that met the same loss, and no faster. Evaluated once per round trip.
+#[derive(Clone, Copy, Debug)]
+struct Ceiling {
+    bytes: u64,
+    /// Beginning of the epoch.
+    began: Timestamp,
+    /// Plateau of the curve, bytes, and the time from the epoch's beginning to it, s.
+    plateau: f64,
+    k: f64,
+    /// Bytes that were in flight at the loss.
+    prior: f64,
+    /// Reno-friendly estimate of the window, bytes.
+    reno: f64,
+}
+
+impl Ceiling {
+    /// The ceiling of `bytes` after a loss at `now`, `prior` bytes having been in flight, with this plateau.
+    fn new(bytes: u64, now: Timestamp, prior: u64, plateau: f64, mtu: u64) -> Self {
+        let segments = (plateau - float(bytes)).max(0.0) / float(mtu);
+        Self {
+            bytes,
+            began: now,
+            plateau: plateau.max(float(bytes)),
+            k: libm::cbrt(segments / C),
+            prior: float(prior),
+            reno: float(bytes),
+        }
+    }
+
+    /// The ceiling after a round trip without congestive loss that ended at `now`.
+    fn raised(mut self, now: Timestamp, mtu: u64) -> Self {
+        let mtu = float(mtu);
+        let alpha = if self.reno >= self.prior { 1.0 } else { ALPHA };
+        self.reno += alpha * mtu;
+        let x = float(now.nanos_since(self.began)) * 1e-9 - self.k;
+        let curve = C * mtu * x * x * x + self.plateau;
+        let most = float(self.bytes) * MAX_TARGET;
+        self.bytes = floor_bytes(curve.max(self.reno).min(most)).max(self.bytes);
+        self
+    }
+}
+
 fn least(core: &Core) -> u64 {
     core.mtu().saturating_mul(MIN_PACKETS_IN_FLIGHT)
 }
 
 impl LossGuard {
-    fn end_round(&mut self, mtu: u64) {
+    fn end_round(&mut self, core: &Core, now: Timestamp) {
+        let mtu = core.mtu();
         if !core::mem::take(&mut self.round_was_cut) {
-            let step = |ceiling: u64| ceiling.saturating_add((ceiling / 16).max(mtu));
-            self.ceiling = self.ceiling.map(step);
+            self.ceiling = self.ceiling.map(|ceiling| ceiling.raised(now, mtu));
         }
         let lost_packets = self.lost.div_ceil(mtu);
-        if self.acked_packets.saturating_add(lost_packets) < MIN_PACKETS {
-            return;
+        if self.acked_packets.saturating_add(lost_packets) >= MIN_PACKETS {
+            self.update_average();
         }
+    }
+
+    fn update_average(&mut self) {
         let (acked, lost) = (u128::from(self.acked), u128::from(self.lost));
         let share = lost
             .saturating_mul(u128::from(WHOLE))
@@ -82,6 +131,24 @@ impl LossGuard {
         // At most WHOLE.
         self.average = self.average.saturating_mul(3).saturating_add(share) / 4;
         (self.acked, self.acked_packets, self.lost) = (0, 0, 0);
+    }
+
+    /// The first congestive loss of a round trip.
+    fn cut(&mut self, core: &Core, now: Timestamp) {
+        self.cut_at = Some(now);
+        self.round_was_cut = true;
+        let prior = self.prior_in_flight;
+        let reduced = floor_bytes(float(prior) * BETA).max(least(core));
+        if self.ceiling.is_some_and(|ceiling| ceiling.bytes <= reduced) {
+            return;
+        }
+        // RFC 9438 §4.7.
+        self.plateau = if float(prior) < self.plateau {
+            float(prior) * FAST_CONVERGENCE
+        } else {
+            float(prior)
+        };
+        self.ceiling = Some(Ceiling::new(reduced, now, prior, self.plateau, core.mtu()));
     }
 }
 
@@ -93,7 +160,7 @@ impl LossPolicy for LossGuard {
         self.prior_in_flight = batch.prior_in_flight();
         if batch.acked > 0 && self.newest_sent >= self.round_start {
             self.round_start = batch.now;
-            self.end_round(core.mtu());
+            self.end_round(core, batch.now);
         }
     }
 
@@ -113,21 +180,21 @@ impl LossPolicy for LossGuard {
             Signal::EcnCe => true,
         };
         if congestive && self.cut_at.is_none_or(|at| event.newest_sent > at) {
-            self.cut_at = Some(event.now);
-            self.round_was_cut = true;
-            let (tens, rest) = (self.prior_in_flight / 10, self.prior_in_flight % 10);
-            let reduced = tens.saturating_mul(7).saturating_add(rest.saturating_mul(7) / 10);
-            let ceiling = self.ceiling.map_or(reduced, |ceiling| ceiling.min(reduced));
-            self.ceiling = Some(ceiling.max(least(core)));
+            self.cut(core, event.now);
         }
     }
 
     /// Lifts a ceiling of more than twice the window.
     fn limit(&mut self, core: &Core, window: u64) -> u64 {
         // The MTU, and with it the lower bound, may have grown.
-        let ceiling = self.ceiling.map(|ceiling| ceiling.max(least(core)));
-        self.ceiling = ceiling.filter(|&ceiling| ceiling <= window.saturating_mul(2));
-        self.ceiling.map_or(window, |ceiling| ceiling.min(window))
+        let least = least(core);
+        if let Some(ceiling) = &mut self.ceiling {
+            ceiling.bytes = ceiling.bytes.max(least);
+        }
+        self.ceiling = self
+            .ceiling
+            .filter(|ceiling| ceiling.bytes <= window.saturating_mul(2));
+        self.ceiling.map_or(window, |ceiling| ceiling.bytes.min(window))
     }
 }
 

@@ -61,6 +61,11 @@ fn limit(guard: &mut LossGuard, window: u64) -> u64 {
     guard.limit(&core(FULL), window)
 }
 
+/// The ceiling of a guard, bytes.
+fn ceiling(guard: &LossGuard) -> Option<u64> {
+    guard.ceiling.map(|ceiling| ceiling.bytes)
+}
+
 /// The loss average, 0 to 1.
 fn average(guard: &LossGuard) -> f64 {
     f64::from(guard.average) / f64::from(WHOLE)
@@ -95,7 +100,7 @@ fn a_congestive_loss_cuts_to_seven_tenths_of_what_was_in_flight() {
     let mut guard = busy();
     assert_eq!(limit(&mut guard, 300_000), 300_000);
     lose(&mut guard, (50, 200), FULL);
-    assert_eq!(guard.ceiling, Some(175_000));
+    assert_eq!(ceiling(&guard), Some(175_000));
     assert_eq!(limit(&mut guard, 300_000), 175_000);
     assert_eq!(limit(&mut guard, 100_000), 100_000);
 }
@@ -106,11 +111,11 @@ fn one_round_trip_is_cut_once() {
     lose(&mut guard, (50, 200), FULL);
     ack(&mut guard, (60, 210), 2, 200_000);
     lose(&mut guard, (60, 210), FULL);
-    assert_eq!(guard.ceiling, Some(175_000));
+    assert_eq!(ceiling(&guard), Some(175_000));
     // A packet that left after the cut is lost, 120 kB in flight.
     ack(&mut guard, (205, 400), 2, 117_600);
     lose(&mut guard, (205, 400), FULL);
-    assert_eq!(guard.ceiling, Some(84_000));
+    assert_eq!(ceiling(&guard), Some(84_000));
 }
 
 #[test]
@@ -119,27 +124,49 @@ fn a_loss_never_raises_the_ceiling() {
     lose(&mut guard, (50, 200), FULL);
     ack(&mut guard, (201, 400), 2, 400_000);
     lose(&mut guard, (201, 400), FULL);
-    assert!(guard.ceiling < Some(190_000));
+    assert!(ceiling(&guard) < Some(190_000));
+}
+
+/// Clean round trips of 100 ms from 200 ms on until `until` (ms).
+fn clean(guard: &mut LossGuard, until: u64) {
+    for now in (300..=until).step_by(100) {
+        ack(guard, (now - 100, now), 2, 100_000);
+    }
+}
+
+// RFC 9438 figure 1 from 200 ms on, with W_max = 250,000 B of 1,200 B: K = cbrt(62.5/0.4) = 5.386 s.
+#[rstest]
+#[case::at_half_of_k(2_900, 240_701)]
+#[case::at_k(5_600, 250_000)]
+#[case::beyond_it(8_300, 259_596)]
+fn clean_round_trips_raise_it_as_cubic_raises_its_window(#[case] until: u64, #[case] expected: u64) {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), FULL);
+    clean(&mut guard, until);
+    let ceiling = ceiling(&guard).expect("a ceiling");
+    assert!(ceiling.abs_diff(expected) < 1_000, "{ceiling}");
 }
 
 #[test]
-fn clean_round_trips_raise_it_by_a_sixteenth_or_a_packet() {
+fn the_round_trip_of_a_cut_does_not_raise_it() {
     let mut guard = busy();
     lose(&mut guard, (50, 200), FULL);
-    ack(&mut guard, (200, 400), 2, 100_000); // ends the round of the cut
-    assert_eq!(guard.ceiling, Some(175_000));
-    ack(&mut guard, (399, 500), 2, 100_000); // the same round
-    assert_eq!(guard.ceiling, Some(175_000));
-    ack(&mut guard, (400, 600), 2, 100_000);
-    assert_eq!(guard.ceiling, Some(185_937));
+    ack(&mut guard, (200, 400), 2, 100_000);
+    assert_eq!(ceiling(&guard), Some(175_000));
+}
 
-    let mut small = LossGuard::default();
-    ack(&mut small, (0, 100), 2, 2_400);
-    lose(&mut small, (50, 100), FULL);
-    assert_eq!(small.ceiling, Some(4_800), "four packets at least");
-    ack(&mut small, (100, 200), 2, 2_400);
-    ack(&mut small, (200, 300), 2, 2_400);
-    assert_eq!(small.ceiling, Some(6_000));
+// RFC 9438 §4.3: α = 3·0.3/1.7 = 0.529 packets per round trip.
+#[test]
+fn a_small_ceiling_rises_as_fast_as_renos_window() {
+    let mut guard = LossGuard::default();
+    ack(&mut guard, (0, 10), 2, 21_600);
+    lose(&mut guard, (5, 10), FULL);
+    assert_eq!(ceiling(&guard), Some(16_800));
+    for now in (20..=110).step_by(10) {
+        ack(&mut guard, (now - 10, now), 2, 12_000);
+    }
+    let ceiling = ceiling(&guard).expect("a ceiling");
+    assert!(ceiling.abs_diff(16_800 + 9 * 635) < 10, "{ceiling}");
 }
 
 #[test]
@@ -149,7 +176,7 @@ fn it_goes_when_the_window_is_less_than_half_of_it() {
     limit(&mut guard, 87_500);
     assert!(guard.ceiling.is_some());
     limit(&mut guard, 87_499);
-    assert_eq!(guard.ceiling, None);
+    assert_eq!(ceiling(&guard), None);
     assert_eq!(limit(&mut guard, 300_000), 300_000);
 }
 
@@ -203,13 +230,13 @@ fn round_trips_of_few_packets_are_joined() {
 fn a_mark_is_congestive_and_persistent_congestion_starts_anew() {
     let mut guard = busy();
     congest(&mut guard, (50, 200), EMPTY, Signal::EcnCe);
-    assert_eq!(guard.ceiling, Some(175_000));
+    assert_eq!(ceiling(&guard), Some(175_000));
     let persistent = Signal::Loss {
         bytes: Bytes::new(50_000),
         persistent: true,
     };
     congest(&mut guard, (150, 300), FULL, persistent);
-    assert_eq!(guard.ceiling, None);
+    assert_eq!(ceiling(&guard), None);
     assert!(average(&guard).abs() < f64::EPSILON);
 }
 
