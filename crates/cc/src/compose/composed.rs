@@ -179,7 +179,7 @@ impl Composed {
             return;
         }
         self.core.bound_growth(before);
-        self.components.loss.on_batch(&self.core, &batch);
+        self.components.loss.on_batch(&mut self.core, &batch);
         self.publish();
     }
 

@@ -111,6 +111,14 @@ impl Rtt {
         }
     }
 
+    /// Sets the largest sample, ns, in place of what samples of another state of the path made it.
+    pub(crate) fn set_max(&mut self, max_ns: Option<u64>) {
+        self.max_ns = max_ns;
+        if let Some(window) = &mut self.max_window {
+            window.forget();
+        }
+    }
+
     /// Newest sample of the connection, ns.
     pub(crate) fn latest_ns(&self) -> Option<u64> {
         self.own.map(|own| own.latest)

@@ -9,7 +9,7 @@ use crate::Timestamp;
 use crate::algorithm::cubic::{ALPHA, BETA, C, FAST_CONVERGENCE, MAX_TARGET};
 use crate::estimator::Rtt;
 use crate::events::{Congestion, Signal};
-use crate::state::{Batch, Core, float, floor_bytes};
+use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 
 use super::LossPolicy;
 
@@ -17,6 +17,9 @@ use super::LossPolicy;
 const MIN_PACKETS: u64 = 8;
 /// A loss average above 10 % is congestive whatever the queue; in fractions of [`WHOLE`].
 const TOLERATED: u32 = WHOLE / 10;
+/// A loss average above 2 % at queues shorter than the longest refutes that length; in fractions of [`WHOLE`]. Above
+/// the residual loss of a radio link, and far below what a controller that knows the length leaves.
+const REFUTING: u32 = WHOLE / 50;
 /// A loss share of 1.
 const WHOLE: u32 = 1 << 16;
 /// Lower bound of the ceiling.
@@ -36,12 +39,17 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 /// Answers congestive loss by an upper bound of the window. Sizes are bytes.
 ///
 /// A loss is *congestive* if the [queue is full](queue_is_full), or if the loss average (a quarter of each round trip's
-/// share of lost bytes, rounds joined until they are 8 packets) exceeds 10 %.
+/// share of bytes that were lost although the queue was not full, rounds joined until they are 8 packets) exceeds 10 %.
 /// ECN-CE always is. The first congestive loss of a round sets the ceiling to 0.7 of what was in flight, at least four
 /// packets, and never raises it; after each round without one it rises [as CUBIC's window does](Ceiling). It goes when
 /// it exceeds twice the algorithm's window.
 ///
 /// Persistent congestion lifts it: the algorithm then starts anew from the minimum window.
+///
+/// What is full depends on the largest RTT, and so does the window of the algorithms that need a guard. It is corrected
+/// where the path itself contradicts it. After a silence of more than an RTO with data in flight it is that of before
+/// the silence: an RTT of a path that stood still is no queue. While the loss average exceeds 2 % it is that of the
+/// present round trip: a queue that overflows shows its length. Without either, it is the connection's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossGuard {
     ceiling: Option<Ceiling>,
@@ -57,10 +65,11 @@ pub(crate) struct LossGuard {
     /// Acknowledged since the loss average was last updated.
     acked: u64,
     acked_packets: u64,
-    /// Lost since the loss average was last updated.
+    /// Lost while the queue was not full, since the loss average was last updated.
     lost: u64,
     /// Loss average in fractions of [`WHOLE`].
     average: u32,
+    silence: Silence,
 }
 
 /// The upper bound of the window after congestive loss: CUBIC's window (RFC 9438 §4), so that a guarded flow comes back
@@ -106,12 +115,47 @@ impl Ceiling {
     }
 }
 
+/// A path that stood still: no ACK frame for longer than an RTO, with data in flight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Silence {
+    /// Arrival of the last ACK frame, and what it left in flight.
+    last: Timestamp,
+    in_flight: u64,
+    /// RTO and largest RTT as of that frame, ns.
+    rto_ns: Option<u64>,
+    max_ns: Option<u64>,
+    /// End of a silence whose packets are still arriving, and the largest RTT before it, ns.
+    ended: Option<(Timestamp, Option<u64>)>,
+}
+
+impl Silence {
+    /// Takes an ACK frame. Undoes what a silence did to the largest RTT once a packet arrives that left after it.
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        let silent_ns = batch.now.nanos_since(self.last);
+        let stood_still =
+            self.in_flight > 0 && self.rto_ns.is_some_and(|rto| silent_ns > rto.max(MINIMUM_RTO_NS));
+        if stood_still {
+            let before = self.ended.map_or(self.max_ns, |(_, before)| before);
+            self.ended = Some((batch.now, before));
+        } else if let Some((end, before)) = self.ended
+            && batch.newest_sent > end
+        {
+            core.rtt.set_max(before);
+            self.ended = None;
+        }
+        self.last = batch.now;
+        self.in_flight = batch.in_flight;
+        self.rto_ns = core.rtt.rto_ns();
+        self.max_ns = core.rtt.max_ns();
+    }
+}
+
 fn least(core: &Core) -> u64 {
     core.mtu().saturating_mul(MIN_PACKETS_IN_FLIGHT)
 }
 
 impl LossGuard {
-    fn end_round(&mut self, core: &Core, now: Timestamp) {
+    fn end_round(&mut self, core: &mut Core, now: Timestamp) {
         let mtu = core.mtu();
         if !core::mem::take(&mut self.round_was_cut) {
             self.ceiling = self.ceiling.map(|ceiling| ceiling.raised(now, mtu));
@@ -119,6 +163,9 @@ impl LossGuard {
         let lost_packets = self.lost.div_ceil(mtu);
         if self.acked_packets.saturating_add(lost_packets) >= MIN_PACKETS {
             self.update_average();
+        }
+        if self.average > REFUTING {
+            core.rtt.set_max(core.rtt.latest_ns());
         }
     }
 
@@ -153,7 +200,8 @@ impl LossGuard {
 }
 
 impl LossPolicy for LossGuard {
-    fn on_batch(&mut self, core: &Core, batch: &Batch) {
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        self.silence.on_batch(core, batch);
         self.acked = self.acked.saturating_add(batch.acked);
         self.acked_packets = self.acked_packets.saturating_add(u64::from(batch.packets));
         self.newest_sent = self.newest_sent.max(batch.newest_sent);
@@ -174,8 +222,11 @@ impl LossPolicy for LossGuard {
                 return;
             }
             Signal::Loss { bytes, .. } => {
-                self.lost = self.lost.saturating_add(bytes.as_u64());
-                queue_is_full(&core.rtt) || self.average > TOLERATED
+                let full = queue_is_full(&core.rtt);
+                if !full {
+                    self.lost = self.lost.saturating_add(bytes.as_u64());
+                }
+                full || self.average > TOLERATED
             }
             Signal::EcnCe => true,
         };

@@ -44,7 +44,7 @@ fn ack(guard: &mut LossGuard, (sent, now): (u64, u64), packets: u32, in_flight: 
         packets,
         ..Batch::default()
     };
-    guard.on_batch(&core(FULL), &batch);
+    guard.on_batch(&mut core(FULL), &batch);
 }
 
 fn lose(guard: &mut LossGuard, times: (u64, u64), rtts: Rtts) {
@@ -251,6 +251,80 @@ fn the_ceiling_stays_above_four_packets_of_a_larger_mtu() {
     assert_eq!(guard.limit(&core, 50_000), 36_000);
 }
 
+/// One round trip of 100 packets at these RTTs, of which `lost` are lost; `core` has seen nothing larger than 1 s.
+fn round_with_loss(guard: &mut LossGuard, core: &mut Core, now: u64, lost: u64) {
+    core.rtt.on_batch(at(now), at(now - 200), 2);
+    for _ in 0..lost {
+        let event = Congestion::new(at(now), at(now - 200), Signal::loss(Bytes::new(MTU)));
+        guard.on_congestion(core, &event);
+    }
+    let batch = Batch {
+        acked: (100 - lost) * MTU,
+        newest_sent: at(now - 200),
+        now: at(now),
+        in_flight: 50_000,
+        packets: 100,
+        ..Batch::default()
+    };
+    guard.on_batch(core, &batch);
+}
+
+/// Ten round trips of 200 ms, after an RTT of 1 s that the path no longer has.
+fn after_a_longer_queue(lost: u64) -> (LossGuard, Core) {
+    let mut core = core(Rtts {
+        latest: 100,
+        max: Some(1_000),
+    });
+    let mut guard = LossGuard::default();
+    for round in 0..10 {
+        round_with_loss(&mut guard, &mut core, 20_000 + round * 200, lost);
+    }
+    (guard, core)
+}
+
+// A queue of 100 ms that loses 9 % overflows, whatever longer one there was before.
+#[test]
+fn losses_refute_a_largest_rtt_that_the_path_no_longer_has() {
+    let (guard, core) = after_a_longer_queue(9);
+    assert_eq!(core.rtt.max_ns(), Some(200_000_000));
+    assert!(ceiling(&guard).is_some(), "and are congestive then");
+}
+
+#[test]
+fn few_losses_leave_the_largest_rtt_as_it_is() {
+    let (guard, core) = after_a_longer_queue(1);
+    assert_eq!(core.rtt.max_ns(), Some(1_000_000_000));
+    assert_eq!(ceiling(&guard), None);
+}
+
+// 3 s without an ACK frame while 50,000 B are in flight; what left before it ends arrives with RTTs of 3 s.
+#[test]
+fn an_rtt_of_a_path_that_stood_still_is_no_queue() {
+    let mut core = core(EMPTY);
+    let mut guard = LossGuard::default();
+    let mut batch = |core: &mut Core, sent: u64, now: u64| {
+        core.rtt.on_batch(at(now), at(sent), 2);
+        let batch = Batch {
+            acked: 2_400,
+            newest_sent: at(sent),
+            now: at(now),
+            in_flight: 50_000,
+            packets: 2,
+            ..Batch::default()
+        };
+        guard.on_batch(core, &batch);
+        core.rtt.max_ns()
+    };
+    batch(&mut core, 19_900, 20_000);
+    assert_eq!(
+        batch(&mut core, 20_001, 23_100),
+        Some(3_099_000_000),
+        "for the moment"
+    );
+    batch(&mut core, 20_050, 23_110);
+    assert_eq!(batch(&mut core, 23_101, 23_210), Some(200_000_000), "as before");
+}
+
 fn any_bytes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..100_000_u64, Just(u64::MAX)]
 }
@@ -260,7 +334,7 @@ proptest! {
     fn no_numbers_take_the_limit_out_of_its_bounds(
         steps in prop::collection::vec((any::<u64>(), any::<u64>(), any_bytes(), any_bytes(), 1..20_u32), 1..200),
     ) {
-        let core = core(FULL);
+        let mut core = core(FULL);
         let mut guard = LossGuard::default();
         for (now, sent, bytes, in_flight, kind) in steps {
             let (now, sent) = (Timestamp::from_nanos(now), Timestamp::from_nanos(sent));
@@ -275,7 +349,7 @@ proptest! {
                         packets: kind,
                         ..Batch::default()
                     };
-                    guard.on_batch(&core, &batch);
+                    guard.on_batch(&mut core, &batch);
                 }
                 11..=15 => guard.on_congestion(&core, &Congestion::new(now, sent, signal)),
                 _ => guard.on_congestion(&core, &Congestion::new(now, sent, Signal::EcnCe)),

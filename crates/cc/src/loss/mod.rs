@@ -14,8 +14,9 @@ use guard::LossGuard;
 
 /// Answer to losses beside the algorithm's.
 pub(crate) trait LossPolicy {
-    /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it.
-    fn on_batch(&mut self, _core: &Core, _batch: &Batch) {}
+    /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it. May correct the largest
+    /// RTT.
+    fn on_batch(&mut self, _core: &mut Core, _batch: &Batch) {}
 
     /// A congestion event, of a new recovery or not, after the algorithm. `core.in_flight` still contains the
     /// lost bytes.
@@ -36,7 +37,7 @@ pub(crate) enum AnyLossPolicy {
 
 dispatch! {
     impl AnyLossPolicy { Standard, Guard, Ignore }
-    fn on_batch(&mut self, core: &Core, batch: &Batch);
+    fn on_batch(&mut self, core: &mut Core, batch: &Batch);
     fn on_congestion(&mut self, core: &Core, event: &Congestion);
     fn limit(&mut self, core: &Core, window: u64) -> u64;
 }

@@ -20,7 +20,7 @@ pub(crate) use resends::{RECOVERY, Resends};
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
 
 /// Linux's `TCP_RTO_MIN`, 200 ms: a shorter silence is no pause.
-const MINIMUM_RTO_NS: u64 = 200_000_000;
+pub(crate) const MINIMUM_RTO_NS: u64 = 200_000_000;
 
 /// Shared state. Sizes are bytes.
 #[derive(Clone, Debug)]
