@@ -18,6 +18,7 @@ use crate::matrix::{self, MatrixArgs};
 use crate::merge::{self, MergeArgs};
 use crate::report::{self, ReportCommand};
 use crate::run::{self, RunArgs};
+use crate::scenario::generated::PathSet;
 use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
 use crate::sweep::{self, SweepArgs};
 use crate::worlds::{self, WorldsArgs};
@@ -38,7 +39,8 @@ enum Command {
     List,
     /// Describe a scenario in words
     Show {
-        /// A name from `lab list`, or the path of a scenario file
+        /// A name from `lab list`, the path of a scenario file, or generated paths, `generated:SEED:N` or
+        /// `generated:SEED#NUMBER`
         scenario: String,
     },
     /// Run scenarios in virtual time: every controller with every seed
@@ -87,6 +89,9 @@ pub async fn main() -> ExitCode {
             Err(error) => failure(&error, error.is_bad_input()),
         },
         Command::List => list().map_or_else(|error| failure(&error, false), |text| print(&text)),
+        Command::Show { scenario } if PathSet::parse(&scenario).is_some() => {
+            set(&scenario).map_or_else(|error| failure(&error, true), |text| print(&text))
+        }
         Command::Show { scenario } => match checked(&scenario) {
             Ok(cases) => print(&scenario::explain(&cases)),
             Err(error) => failure(&error, true),
@@ -197,6 +202,23 @@ fn list() -> Result<String, ScenarioError> {
     Ok(text)
 }
 
+/// A line for each path of a generated set.
+fn set(name: &str) -> Result<String, ScenarioError> {
+    let mut text = String::new();
+    for path in scenario::named(name) {
+        for scenario in scenario::open(&path, &Changes::default())? {
+            let fits = if scenario.fits() { "fits" } else { "-" };
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "{:<20} {fits:<5} {path:<18} {}",
+                scenario.name, scenario.about
+            );
+        }
+    }
+    Ok(text)
+}
+
 /// The cases of a scenario all of whose claims and figures can be read.
 fn checked(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
     let source = ScenarioSource::find(name)?;
@@ -206,7 +228,7 @@ fn checked(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
 /// Checks claims and figures of scenarios and groups, so that a mistake in them is found before hours of runs.
 fn check_all(names: &[String]) -> Result<(), ScenarioError> {
     for name in names.iter().flat_map(|name| scenario::named(name)) {
-        check(&ScenarioSource::find(name)?)?;
+        check(&ScenarioSource::find(&name)?)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use playrate_transport::{Baseline, ControllerChoice};
 
 use crate::error::CommandError;
 use crate::scenario::PAPERS;
+use crate::scenario::generated::{FORM, Half, PathSet};
 
 /// Arguments of `lab matrix`.
 #[derive(Args, Clone, Debug)]
@@ -22,7 +23,15 @@ pub(crate) struct MatrixArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = PAPERS)]
     pub(crate) scenarios: Vec<String>,
 
-    /// Run one trial instead of three
+    /// Run on generated paths instead: `generated:SEED:N` is N paths drawn from a seed
+    #[arg(long, value_name = "SET", value_parser = path_set, conflicts_with = "scenarios")]
+    pub(super) paths: Option<PathSet>,
+
+    /// Run only one half of the paths: parameters are fitted on one and judged on the other
+    #[arg(long, value_name = "HALF", value_enum, requires = "paths")]
+    pub(super) half: Option<Half>,
+
+    /// Run one trial instead of three; of generated paths it is one
     #[arg(long)]
     pub(super) quick: bool,
 
@@ -37,6 +46,12 @@ pub(crate) struct MatrixArgs {
     /// Directory for the results; results that are already there are not run again
     #[arg(long, value_name = "DIR", default_value = "lab-matrix")]
     pub(super) out: PathBuf,
+}
+
+/// Reads the value of `--paths`.
+fn path_set(text: &str) -> Result<PathSet, String> {
+    PathSet::parse(text)
+        .ok_or_else(|| format!("expected {FORM}, such as generated:1:96, with N from 1 to 999"))
 }
 
 /// Combinations in addition to the algorithms, aliases and baselines, each with its reason.
@@ -79,6 +94,12 @@ fn unique(all: impl IntoIterator<Item = ControllerChoice>) -> Vec<ControllerChoi
 }
 
 impl MatrixArgs {
+    /// Names of the scenarios or generated paths that are run.
+    pub(super) fn scenario_names(&self) -> Vec<String> {
+        let generated = self.paths.map(|set| set.names(self.half));
+        generated.unwrap_or_else(|| self.scenarios.clone())
+    }
+
     pub(super) fn controllers(&self) -> Result<Vec<ControllerChoice>, CommandError> {
         let Some(list) = &self.controllers else {
             return Ok(default_controllers());
@@ -102,6 +123,8 @@ mod tests {
         MatrixArgs {
             controllers: controllers.map(str::to_owned),
             scenarios: Vec::new(),
+            paths: None,
+            half: None,
             quick: true,
             trials: None,
             jobs: None,

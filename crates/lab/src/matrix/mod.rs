@@ -21,7 +21,7 @@ use crate::result::{ResultSet, read_directory};
 use crate::run::{self, RunArgs};
 
 const TRIALS: u32 = 3;
-/// The same with `--quick`.
+/// The same with `--quick`, and on generated paths.
 const QUICK_TRIALS: u32 = 1;
 
 /// Makes the runs that are missing, ranks the controllers, writes page, figures and JSON, and prints the table
@@ -32,9 +32,11 @@ pub(crate) fn run(
     out: &mut impl Write,
 ) -> Result<PathBuf, CommandError> {
     let controllers = args.controllers()?;
-    let trials = if args.quick { QUICK_TRIALS } else { TRIALS };
+    // Many paths say more than many trials of few.
+    let few = args.quick || args.paths.is_some();
+    let trials = if few { QUICK_TRIALS } else { TRIALS };
     let runs = RunArgs {
-        scenarios: args.scenarios.clone(),
+        scenarios: args.scenario_names(),
         trials: args.trials.or(NonZeroU32::new(trials)),
         jobs: args.jobs,
         quick: true,

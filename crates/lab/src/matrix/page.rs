@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::score::{Matrix, MatrixCell, Place, Standing};
 use crate::figure::{HeatCell, HeatMap};
 use crate::report::begin_page;
+use crate::scenario::generated::{Half, number};
 use crate::svg::escape;
 use crate::words::percent;
 
@@ -107,6 +108,9 @@ pub(super) fn json(matrix: &Matrix) -> String {
                     "spoilt_share": cell.impaired,
                     "mean_bitrate_bps": cell.bitrate,
                     "loss_ratio": cell.loss,
+                    "own_loss_ratio": cell.own_loss,
+                    "queueing_s": cell.queueing_s,
+                    "others_bps": cell.others_bps,
                 }))
             })
             .collect();
@@ -117,10 +121,22 @@ pub(super) fn json(matrix: &Matrix) -> String {
             "places": cells,
         })
     });
+    let paths = matrix.places.iter().map(|place| {
+        json!({
+            "scenario": place.scenario,
+            "case": place.case,
+            "about": place.path.about,
+            "half": number(&place.scenario).map(|number| Half::of(number).name()),
+            "needed_bps": place.path.needed_bps.round(),
+            "ideal_bps": place.path.ideal_bps.map(f64::round),
+            "fits": place.path.fits,
+        })
+    });
     let whole = json!({
         "format": FORMAT,
         "version": VERSION,
         "program": env!("CARGO_PKG_VERSION"),
+        "paths": paths.collect::<Vec<_>>(),
         "standings": standings.collect::<Vec<_>>(),
     });
     format!("{whole:#}\n")
@@ -246,6 +262,7 @@ mod tests {
                 impaired,
                 bitrate: None,
                 loss: 0.012,
+                ..MatrixCell::default()
             })
         };
         let standing = |name: &str, cells: Vec<Option<MatrixCell>>, mean_rank, worst| Standing {
@@ -257,7 +274,7 @@ mod tests {
         };
         let place = |name: &str| Place {
             scenario: name.into(),
-            case: String::new(),
+            ..Place::default()
         };
         Matrix {
             places: vec![place("p13-4"), place("<mine>")],

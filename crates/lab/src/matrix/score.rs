@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::metric::Metric;
-use crate::result::{ResultSet, Row, VIEWER};
+use crate::result::{BULK, ResultSet, Row, VIEWER};
 use crate::scenario::{Scenario, full_name};
 
 #[derive(Clone, Debug)]
@@ -28,11 +28,36 @@ pub(super) struct Matrix {
 }
 
 /// A scenario, or a case of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Place {
     pub(super) scenario: String,
     /// Empty if the scenario has no cases.
     pub(super) case: String,
+    pub(super) path: PathFacts,
+}
+
+/// Facts on a place's path that do not depend on the controller.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PathFacts {
+    /// The path in words.
+    pub(super) about: String,
+    /// Average rate of the title on the wire, of its lowest representation if there are several, in bit/s.
+    pub(super) needed_bps: f64,
+    /// Throughput of an ideal sender in bit/s; `None` if the link has no limit.
+    pub(super) ideal_bps: Option<f64>,
+    /// True if the title needs at most 0.9 of that.
+    pub(super) fits: bool,
+}
+
+impl PathFacts {
+    fn of(scenario: &Scenario) -> Self {
+        Self {
+            about: scenario.about.clone(),
+            needed_bps: scenario.needed_rate(),
+            ideal_bps: scenario.ideal_rate(),
+            fits: scenario.fits(),
+        }
+    }
 }
 
 impl Place {
@@ -55,7 +80,7 @@ pub(super) struct Standing {
     pub(super) worst: Option<(String, f64)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct MatrixCell {
     /// Rank among all controllers there, from 1; ties share the mean of theirs.
     pub(super) rank: f64,
@@ -68,6 +93,12 @@ pub(super) struct MatrixCell {
     /// Mean bitrate in bit/s, if the players choose among representations.
     pub(super) bitrate: Option<f64>,
     pub(super) loss: f64,
+    /// Share of packets that the path loses at random, whatever the sender does.
+    pub(super) own_loss: f64,
+    /// Mean time in the bottleneck's queue in seconds; beside other downloads the mean RTT above propagation.
+    pub(super) queueing_s: Option<f64>,
+    /// Mean throughput in bit/s of each download beside the viewers, while it lasted.
+    pub(super) others_bps: Option<f64>,
 }
 
 impl Matrix {
@@ -95,6 +126,7 @@ impl Matrix {
             matrix.places.push(Place {
                 scenario: scenario.name.clone(),
                 case: scenario.case.clone(),
+                path: PathFacts::of(scenario),
             });
             let measured = controllers.iter().map(|spec| measure(scenario, rows(spec)));
             let cells = ranked(measured.collect());
@@ -128,16 +160,52 @@ fn measure(scenario: &Scenario, rows: &[&Row]) -> Option<MatrixCell> {
         row.key.scenario_hash == scenario.hash && row.key.trial <= scenario.trials && row.role == VIEWER
     };
     let viewers: Vec<&Row> = rows.iter().copied().filter(fits).collect();
+    let others = rows.iter().copied().filter(|row| {
+        let same = row.key.scenario_hash == scenario.hash && row.key.trial <= scenario.trials;
+        same && row.role == BULK
+    });
+    let others: Vec<&Row> = others.collect();
     let adaptive = viewers.iter().any(|row| row.adaptive.is_some());
     let pooled = |metric: &str| Metric::find(metric)?.pooled(viewers.iter().copied());
     Some(MatrixCell {
-        rank: 0.0,
-        of: 0,
-        best: false,
         impaired: pooled("impaired_share")?,
         bitrate: pooled("mean_bitrate_bps").filter(|_| adaptive),
         loss: pooled("loss_ratio").unwrap_or(0.0),
+        own_loss: mean(viewers.iter().filter_map(|row| own_loss(row))).unwrap_or(0.0),
+        queueing_s: mean(viewers.iter().filter_map(|row| queueing(scenario, row))),
+        others_bps: throughput(&others),
+        ..MatrixCell::default()
     })
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Share of the packets that left the bottleneck's queue and were lost at random.
+fn own_loss(row: &Row) -> Option<f64> {
+    let link = row.link.as_ref()?;
+    let lost = link.random_losses.saturating_add(link.retry_losses) as f64;
+    let left = lost + link.link_packets as f64;
+    (left > 0.0).then(|| lost / left)
+}
+
+/// Mean queueing delay of a viewer's packets in seconds. The link knows the mean over all flows, so beside other
+/// downloads it is what the sender measured.
+fn queueing(scenario: &Scenario, row: &Row) -> Option<f64> {
+    if scenario.bulk.is_none() {
+        return Some(row.link.as_ref()?.mean_queue_delay_s);
+    }
+    let propagation = scenario.trial_path(row.key.seed).round_trip().as_secs_f64();
+    Some((row.control.as_ref()?.rtt_mean_s - propagation).max(0.0))
+}
+
+/// Bits per second of downloads over the time that each was there; `None` if there were none.
+fn throughput(rows: &[&Row]) -> Option<f64> {
+    let bytes: u64 = rows.iter().map(|row| row.received_bytes).sum();
+    let time: f64 = rows.iter().map(|row| row.download_s).sum();
+    (time > 0.0).then(|| bytes as f64 * 8.0 / time)
 }
 
 /// Fills in the ranks among the cells that there are.
@@ -201,12 +269,10 @@ mod tests {
 
     fn cell(impaired: f64, bitrate: Option<f64>, loss: f64) -> MatrixCell {
         MatrixCell {
-            rank: 0.0,
-            of: 0,
-            best: false,
             impaired,
             bitrate,
             loss,
+            ..MatrixCell::default()
         }
     }
 
@@ -244,6 +310,7 @@ mod tests {
         let place = |scenario: &str, case: &str| Place {
             scenario: scenario.into(),
             case: case.into(),
+            ..Place::default()
         };
         let places = [place("a", "1"), place("a", "2"), place("a", "3"), place("b", "")];
         let cells: Vec<Option<MatrixCell>> = [1.0, 1.0, 1.0, 5.0]

@@ -208,6 +208,12 @@ pub(crate) struct LinkTotals {
     pub(crate) link_bytes: u64,
     pub(crate) queue_drops: u64,
     pub(crate) random_losses: u64,
+    /// Drops of queue management. Absent in rows of older programs, as is the next.
+    #[serde(default)]
+    pub(crate) aqm_drops: u64,
+    /// Packets of which a Wi-Fi hop gave up all attempts.
+    #[serde(default)]
+    pub(crate) retry_losses: u64,
     pub(crate) max_queue_bytes: u64,
     pub(crate) mean_queue_delay_s: f64,
     pub(crate) max_queue_delay_s: f64,
@@ -220,6 +226,8 @@ impl From<LinkStats> for LinkTotals {
             link_bytes: stats.delivered.bytes.as_u64(),
             queue_drops: stats.dropped.queue_full.packets,
             random_losses: stats.dropped.loss.packets,
+            aqm_drops: stats.dropped.aqm.packets,
+            retry_losses: stats.dropped.retries.packets,
             max_queue_bytes: stats.max_queue.as_u64(),
             mean_queue_delay_s: seconds(stats.mean_queue_delay),
             max_queue_delay_s: seconds(stats.max_queue_delay),

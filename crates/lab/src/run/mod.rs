@@ -92,7 +92,7 @@ pub(crate) fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioEr
     };
     let mut all: Vec<Scenario> = Vec::new();
     for name in args.scenarios.iter().flat_map(|name| scenario::named(name)) {
-        for scenario in scenario::open(name, &changes)? {
+        for scenario in scenario::open(&name, &changes)? {
             let same = |known: &Scenario| {
                 (&known.name, &known.case, &known.hash) == (&scenario.name, &scenario.case, &scenario.hash)
             };

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use super::generated::{self, PathSet};
 use super::{Changes, Document, Scenario, ScenarioError};
 
 macro_rules! built_in {
@@ -60,10 +61,14 @@ pub(crate) fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     groups
 }
 
-/// The scenarios of the group called `name`, or `name` itself if it names no group.
-pub(crate) fn named(name: &str) -> Vec<&str> {
+/// The scenarios of the group or the set of generated paths called `name`, or `name` itself if it names neither.
+pub(crate) fn named(name: &str) -> Vec<String> {
+    if let Some(set) = PathSet::parse(name) {
+        return set.names(None);
+    }
     let group = groups().into_iter().find(|(group, _)| *group == name);
-    group.map_or_else(|| vec![name], |(_, names)| names)
+    let names = group.map_or_else(|| vec![name], |(_, names)| names);
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The text of a scenario and where it is from.
@@ -78,7 +83,8 @@ pub struct ScenarioSource {
 }
 
 impl ScenarioSource {
-    /// The scenario called `name`: a built-in one, or a file if the name has a `/` in it or ends in `.toml`.
+    /// The scenario called `name`: a built-in one, a generated path, or a file if the name has a `/` in it or ends in
+    /// `.toml`.
     ///
     /// # Errors
     /// If the name is unknown or the file cannot be read.
@@ -91,11 +97,15 @@ impl ScenarioSource {
                 base: PathBuf::from("scenarios"),
             });
         }
+        if let Some(generated) = generated::find(name) {
+            return Ok(generated);
+        }
         let path = Path::new(name);
         let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(|end| end == "toml");
         if !is_file {
             let groups = groups().into_iter().map(|(group, _)| group);
-            let known: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).chain(groups).collect();
+            let built_in = BUILT_IN.iter().map(|(name, _)| *name);
+            let known: Vec<_> = built_in.chain(groups).chain([generated::FORM]).collect();
             return Err(ScenarioError::Unknown {
                 name: name.to_owned(),
                 known: known.join(", "),

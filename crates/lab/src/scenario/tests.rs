@@ -467,7 +467,8 @@ fn groups_are_the_scenarios_of_a_paper_and_of_all_of_them() {
     assert_eq!(named("p12"), ["p12-3", "p12-5"]);
     assert_eq!(named("p13-4"), ["p13-4"]);
     let papers = named(PAPERS);
-    assert!(papers.contains(&"p15-pob") && !papers.contains(&"three-controllers"));
+    let has = |name: &str| papers.iter().any(|paper| paper == name);
+    assert!(has("p15-pob") && !has("three-controllers"));
     let in_groups: usize = groups().iter().skip(1).map(|(_, names)| names.len()).sum();
     assert_eq!(in_groups, papers.len());
 }

@@ -84,6 +84,14 @@ impl TrialValues {
     }
 }
 
+/// The path of the trial of `scenario` with this seed.
+pub(super) fn trial_path(scenario: &Scenario, seed: u64) -> PathConfig {
+    match scenario.vary {
+        Vary::None => scenario.path.clone(),
+        Vary::Trials => varied(&scenario.path, Seed::new(seed).child("variation")),
+    }
+}
+
 /// The path with another RTT and another queue towards the viewers, within the spreads.
 fn varied(path: &PathConfig, seed: Seed) -> PathConfig {
     let rtt = part(RTT_SPREAD, seed.child("rtt"));

@@ -11,6 +11,8 @@ const PACKET: Bytes = Bytes::new(1_480);
 /// Largest payload of such a packet, in bytes of the title: less 10 bytes of short header (first byte, connection ID,
 /// packet number), 16 of authentication tag and 6 of STREAM frame (type, stream, offset).
 const CARRIED: u64 = 1_420;
+/// Bytes on the wire per byte of the title in full packets.
+pub(crate) const WIRE_PER_MEDIA: f64 = PACKET.as_u64() as f64 / CARRIED as f64;
 
 /// Results of a viewer whose link is never idle from the answer to its request on.
 #[derive(Clone, Debug, PartialEq)]

@@ -50,7 +50,7 @@ use video_client::report::QualityReport;
 
 pub use bulk::SimulatedBulk;
 pub use error::SimError;
-pub(crate) use ideal::{Ideal, ideal};
+pub(crate) use ideal::{Ideal, WIRE_PER_MEDIA, ideal};
 pub use live::{LiveOptions, LiveRun, run_live};
 pub(crate) use live::{join_all, virtual_only};
 pub use meter::ControlStatistics;

@@ -45,6 +45,19 @@ pub enum CrossPattern {
 const FULL_PACKET: Bytes = Bytes::new(1_500);
 
 impl CrossTraffic {
+    /// Mean rate, headers included.
+    pub fn mean(&self) -> Bitrate {
+        match self.pattern {
+            CrossPattern::Poisson => self.rate,
+            CrossPattern::OnOff { on, off } => {
+                // Microseconds keep the product of rate and time within 64 bits for hours.
+                let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+                let (on, off) = (micros(on), micros(off));
+                self.rate.scaled(on, on.saturating_add(off).max(1))
+            }
+        }
+    }
+
     pub(super) fn source(self, mtu: Bytes, seed: Seed) -> Result<CrossSource, ConfigError> {
         let gap = self.rate.time_for(self.packet).filter(|gap| !gap.is_zero());
         let stuck = matches!(self.pattern, CrossPattern::OnOff { on, .. } if on.is_zero());

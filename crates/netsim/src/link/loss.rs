@@ -76,6 +76,23 @@ impl Loss {
         }
     }
 
+    /// Mean share of packets lost, 0 to 1.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Bernoulli(probability) => probability.as_f64(),
+            Self::GilbertElliott(channel) => {
+                let (to_bad, to_good) = (channel.to_bad.as_f64(), channel.to_good.as_f64());
+                if to_bad + to_good == 0.0 {
+                    // It begins good and stays so.
+                    return channel.loss_good.as_f64();
+                }
+                let lost = to_bad * channel.loss_bad.as_f64() + to_good * channel.loss_good.as_f64();
+                lost / (to_bad + to_good)
+            }
+        }
+    }
+
     pub(crate) fn sampler(self) -> LossSampler {
         LossSampler {
             loss: self,
@@ -186,6 +203,21 @@ impl LossSampler {
 mod tests {
     use super::*;
     use crate::Seed;
+
+    #[test]
+    fn the_mean_loss_is_what_packets_see_in_the_long_run() {
+        for text in ["none", "2%", "gilbert(1%,25%)", "gilbert(1%,25%,50%,0.1%)"] {
+            let loss: Loss = text.parse().unwrap();
+            let (mut sampler, mut generator) = (loss.sampler(), Seed::new(5).generator());
+            let lost = (0..1_000_000).filter(|_| sampler.loses(&mut generator)).count();
+            let seen = f64::from(u32::try_from(lost).unwrap()) / 1e6;
+            assert!(
+                (seen - loss.mean()).abs() < 0.002,
+                "{text}: {seen}, {}",
+                loss.mean()
+            );
+        }
+    }
 
     #[test]
     fn text_round_trips_and_zero_is_none() {

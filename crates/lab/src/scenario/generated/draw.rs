@@ -1,0 +1,239 @@
+//! [`Drawn`]: the values of a generated path.
+
+use super::cube::Point;
+use crate::scenario::share::equal_share;
+
+/// Duration of the title in seconds, and of the part of a run that schedules and competitors are drawn for.
+pub(super) const TITLE_S: f64 = 120.0;
+/// Smallest queue: ten full packets. Below that no sender can keep a link busy.
+const LEAST_QUEUE_BYTES: f64 = 15_000.0;
+/// Slowest title in Mbit/s.
+const LEAST_TITLE_MBPS: f64 = 0.06;
+
+/// Values of a generated path. Rates are in Mbit/s, times in milliseconds unless said otherwise.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    /// Mean rate of the link.
+    pub(super) rate: f64,
+    /// Rate λ of the title, or of a ladder's highest representation.
+    pub(super) title: f64,
+    /// Viewer's mean fair share of the link over λ.
+    pub(super) ratio: f64,
+    pub(super) rtt: f64,
+    pub(super) queue_bytes: f64,
+    /// Queue over the bandwidth-delay product.
+    pub(super) products: f64,
+    pub(super) medium: Medium,
+    pub(super) loss: DrawnLoss,
+    pub(super) codel: bool,
+    pub(super) jitter: Option<f64>,
+    pub(super) competitors: Option<Competitors>,
+    /// True for a title in several representations and an adaptive player.
+    pub(super) ladder: bool,
+    pub(super) viewers: u32,
+    /// True for a player that pauses when it is 30 s ahead; others fetch the whole title as fast as they can.
+    pub(super) pauses: bool,
+}
+
+/// Behaviour of the link's rate over time.
+#[derive(Clone, Debug)]
+pub(super) enum Medium {
+    Constant,
+    /// Parts of the mean rate, each for as many seconds, over and over.
+    Steps(Vec<(f64, f64)>),
+    /// An outage of `length_s` seconds `after_s` seconds from the beginning, again every `every_s` seconds.
+    Outages {
+        length_s: f64,
+        after_s: f64,
+        every_s: f64,
+    },
+    Wifi(Hop),
+}
+
+/// Kind of a Wi-Fi hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hop {
+    /// The calibrated hop of the papers' scenarios.
+    Calibrated,
+    /// Other cells take the channel often and for long.
+    Busy,
+    /// A station at the edge of the cell: retries and a wide range of rates.
+    Far,
+    /// Rates that stay for a second, as with slow rate adaptation.
+    Slow,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DrawnLoss {
+    None,
+    /// Share of packets lost independently.
+    Random(f64),
+    /// Share of packets lost, in bursts of `burst` packets on average.
+    Bursts {
+        share: f64,
+        burst: f64,
+    },
+}
+
+/// Endless downloads beside the viewers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Competitors {
+    pub(super) count: u32,
+    pub(super) controller: &'static str,
+    pub(super) stay: Stay,
+}
+
+/// Times at which competitors are there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stay {
+    /// From the beginning to the end.
+    Throughout,
+    /// From a random time in the first `joins_s` seconds on, for `lasts_s` seconds each.
+    Some { joins_s: f64, lasts_s: f64 },
+}
+
+impl Competitors {
+    /// Share of the title's duration for which each is there.
+    fn presence(self) -> f64 {
+        match self.stay {
+            Stay::Throughout => 1.0,
+            Stay::Some { lasts_s, .. } => lasts_s / TITLE_S,
+        }
+    }
+}
+
+/// The number between `from` and `to` at coordinate `at` of a logarithmic axis.
+fn log(at: f64, from: f64, to: f64) -> f64 {
+    from * libm::exp(at * libm::log(to / from))
+}
+
+/// The first of `parts` whose shares, in twenty-fourths, reach coordinate `at`; the last if they do not.
+fn choice<T: Copy>(at: f64, parts: &[(f64, T)]) -> Option<T> {
+    let mut reached = 0.0;
+    let found = parts.iter().find(|(share, _)| {
+        reached += share / 24.0;
+        at < reached
+    });
+    found.or(parts.last()).map(|(_, value)| *value)
+}
+
+impl Drawn {
+    /// The values of the path at `point`.
+    pub(super) fn new(point: Point) -> Self {
+        let rate = log(point.at("rate"), 1.0, 100.0);
+        let rtt = log(point.at("rtt"), 5.0, 400.0);
+        let ratio = log(point.at("ratio"), 0.9, 10.0);
+        let products = log(point.at("queue"), 0.1, 10.0);
+        let product = rate * rtt * 1e3 / 8.0;
+        let queue_bytes = (products * product).max(LEAST_QUEUE_BYTES);
+        let viewers = if point.at("viewers") < 3.0 / 24.0 { 2 } else { 1 };
+        let competitors = competitors(point);
+        let title = rate * fair_share(viewers, competitors) / ratio;
+        Self {
+            rate,
+            title: title.max(LEAST_TITLE_MBPS),
+            ratio,
+            rtt,
+            queue_bytes,
+            products: queue_bytes / product,
+            medium: medium(point),
+            loss: loss(point),
+            codel: point.at("codel") < 4.0 / 24.0,
+            jitter: (point.at("jitter") < 4.0 / 24.0)
+                .then(|| log(point.free("jitter"), 1.0, 0.3 * rtt + 1.0)),
+            competitors,
+            ladder: point.at("ladder") < 0.2,
+            viewers,
+            pauses: point.at("pauses") < 8.0 / 24.0,
+        }
+    }
+}
+
+/// Mean over time of a viewer's equal share beside the flows that are there.
+fn fair_share(viewers: u32, competitors: Option<Competitors>) -> f64 {
+    let (count, presence) = competitors.map_or((0, 0.0), |some| (some.count, some.presence()));
+    equal_share(viewers, count, presence)
+}
+
+fn loss(point: Point) -> DrawnLoss {
+    let share = log(point.at("loss share"), 0.000_01, 0.03);
+    match choice(point.at("loss"), &[(8.0, 0), (9.0, 1), (7.0, 2)]) {
+        Some(1) => DrawnLoss::Random(share),
+        Some(2) => DrawnLoss::Bursts {
+            share,
+            burst: log(point.at("burst"), 2.0, 20.0),
+        },
+        _ => DrawnLoss::None,
+    }
+}
+
+fn medium(point: Point) -> Medium {
+    let hops = [Hop::Calibrated, Hop::Busy, Hop::Far, Hop::Slow];
+    match choice(point.at("medium"), &[(12.0, 0), (5.0, 1), (3.0, 2), (4.0, 3)]) {
+        Some(1) => Medium::Steps(steps(point)),
+        Some(2) => {
+            let length_s = log(point.at("outage"), 0.3, 5.0);
+            let every_s = 25.0 + 35.0 * point.free("outages");
+            Medium::Outages {
+                length_s,
+                // Not in the first seconds, which decide about start-up.
+                after_s: 8.0 + (every_s - length_s - 10.0) * point.free("first outage"),
+                every_s,
+            }
+        }
+        Some(3) => {
+            let hop = choice(point.at("hop"), &hops.map(|hop| (6.0, hop)));
+            Medium::Wifi(hop.unwrap_or(Hop::Calibrated))
+        }
+        _ => Medium::Constant,
+    }
+}
+
+/// Three to five levels between 0.3 and 1.7 times the mean before they are scaled to it, for 4 to 20 s each.
+fn steps(point: Point) -> Vec<(f64, f64)> {
+    let count = 3 + usize::from(point.free("levels") > 0.33) + usize::from(point.free("levels") > 0.66);
+    let level = |n: usize| {
+        let part = log(point.free(&format!("level {n}")), 0.3, 1.7);
+        let lasts = 4.0 + 16.0 * point.free(&format!("length {n}"));
+        (part, (lasts * 10.0).round() / 10.0)
+    };
+    let levels: Vec<_> = (0..count).map(level).collect();
+    let length: f64 = levels.iter().map(|(_, lasts)| lasts).sum();
+    let mean = levels.iter().map(|(part, lasts)| part * lasts).sum::<f64>() / length;
+    levels
+        .into_iter()
+        .map(|(part, lasts)| (part / mean, lasts))
+        .collect()
+}
+
+fn competitors(point: Point) -> Option<Competitors> {
+    let counts = [
+        (12.0, 0),
+        (4.0, 1),
+        (2.0, 2),
+        (2.0, 3),
+        (1.0, 4),
+        (1.0, 5),
+        (1.0, 6),
+        (1.0, 8),
+    ];
+    let count = choice(point.at("competitors"), &counts).filter(|count| *count > 0)?;
+    let controller = choice(
+        point.at("competitors' controller"),
+        &[(16.0, "cubic"), (8.0, "reno")],
+    )?;
+    let throughout = point.at("competitors' stay") < 0.5;
+    let stay = if throughout {
+        Stay::Throughout
+    } else {
+        Stay::Some {
+            joins_s: 60.0,
+            lasts_s: (20.0 + 40.0 * point.free("competitors' stay")).round(),
+        }
+    };
+    Some(Competitors {
+        count,
+        controller,
+        stay,
+    })
+}

@@ -1,0 +1,80 @@
+//! Names, reproducibility and spread of generated paths.
+
+use super::*;
+use crate::scenario::{Changes, Scenario, named, open};
+
+fn paths(set: &str) -> Vec<Scenario> {
+    let one = |name: &String| open(name, &Changes::default()).unwrap().remove(0);
+    named(set).iter().map(one).collect()
+}
+
+#[test]
+fn a_longer_set_begins_with_the_shorter_one_and_another_seed_gives_other_paths() {
+    let hashes = |set: &str| -> Vec<String> { paths(set).into_iter().map(|path| path.hash).collect() };
+    let (few, many) = (hashes("generated:7:20"), hashes("generated:7:96"));
+    assert_eq!(few[..], many[..20]);
+    let other = hashes("generated:8:20");
+    assert!(few.iter().all(|hash| !other.contains(hash)));
+}
+
+#[test]
+fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
+    for (path, number) in paths("generated:1:96").iter().zip(1..) {
+        assert_eq!(number(&path.name), Some(number), "{}", path.name);
+        assert!(
+            (5..=400).contains(&path.path.round_trip().as_millis()),
+            "{}",
+            path.name
+        );
+        let link = path.path.forward.rate.mean().unwrap().as_mbps();
+        assert!((0.99..101.0).contains(&link), "{}: {link}", path.name);
+    }
+    assert_eq!(number("p12-3"), None);
+}
+
+#[test]
+fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
+    let all = paths("generated:3:96");
+    let count = |has: fn(&Scenario) -> bool| all.iter().filter(|path| has(path)).count();
+    assert_eq!(count(|path| path.text.contains("loss = \"gilbert")), 28);
+    assert_eq!(count(|path| path.text.contains("\nloss =")), 64);
+    assert_eq!(count(|path| path.text.contains("wifi(")), 16);
+    assert_eq!(count(|path| path.text.contains("0bit/s@")), 12);
+    assert_eq!(count(|path| path.bulk.is_some()), 48);
+    assert_eq!(count(|path| path.viewers.count == 2), 12);
+    let ladders = count(|path| path.title.representations().is_some());
+    assert!((16..=20).contains(&ladders), "{ladders}");
+}
+
+#[test]
+fn the_halves_of_a_set_are_the_odd_and_the_even_numbers() {
+    let set = PathSet::parse("generated:7:5").unwrap();
+    assert_eq!(
+        set.names(Some(Half::Fit)),
+        ["generated:7#1", "generated:7#3", "generated:7#5"]
+    );
+    assert_eq!(set.names(Some(Half::Judge)), ["generated:7#2", "generated:7#4"]);
+    assert_eq!(set.names(None).len(), 5);
+}
+
+#[test]
+fn what_is_no_set_and_no_path_is_refused() {
+    for wrong in [
+        "generated:7",
+        "generated:7:0",
+        "generated:7:1000",
+        "generated:x:9",
+        "made:7:9",
+    ] {
+        assert_eq!(PathSet::parse(wrong), None, "{wrong}");
+    }
+    for wrong in [
+        "generated:7#0",
+        "generated:7#1000",
+        "generated:#1",
+        "generated:7:5",
+    ] {
+        let error = open(wrong, &Changes::default()).unwrap_err().to_string();
+        assert!(error.contains("generated:SEED:N"), "{error}");
+    }
+}

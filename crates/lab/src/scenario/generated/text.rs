@@ -1,0 +1,207 @@
+//! The scenario file of a generated path.
+
+use std::fmt::Write as _;
+
+use super::draw::{Competitors, Drawn, DrawnLoss, Hop, Medium, Stay, TITLE_S};
+
+/// Parts of the highest rate that the other representations of a ladder have, lowest first.
+const LADDER: [(&str, f64); 4] = [("r1", 0.12), ("r2", 0.25), ("r3", 0.5), ("r4", 1.0)];
+/// Time for which a viewer waits for the end of a title; without a limit a few slow runs would take hours.
+const PATIENCE_S: f64 = 1.5 * TITLE_S;
+/// Playing time of the playout buffer. That of the papers holds one second of their title.
+const PLAYOUT_S: f64 = 1.0;
+/// Longest mean back-off of a Wi-Fi hop over the time of a full packet.
+const LONGEST_BACKOFF: f64 = 0.2;
+/// Bits of a full packet.
+const PACKET_BITS: f64 = 12_000.0;
+/// Playing time at which a player that pauses is full.
+const FULL_S: f64 = 30.0;
+
+/// Short name: number, rate and RTT, such as `g017-20M-100ms`.
+pub(super) fn name(number: u32, drawn: &Drawn) -> String {
+    let rate = if drawn.rate < 9.95 {
+        format!("{:.1}", drawn.rate)
+    } else {
+        format!("{:.0}", drawn.rate)
+    };
+    format!("g{number:03}-{rate}M-{:.0}ms", drawn.rtt)
+}
+
+/// The scenario file of the path called `name`.
+pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
+    let mut text = format!(
+        "about = \"{}\"\nsource = \"{name}\"\ncontrollers = [\"cubic\"]\nideal = false\n\n[title]\n",
+        about(drawn)
+    );
+    let title = mbps(drawn.title);
+    // Writing to a String cannot fail, here and below.
+    let _ = if drawn.ladder {
+        let rates = LADDER.map(|(name, part)| format!("{name} = \"{}\"", mbps(part * drawn.title)));
+        writeln!(text, "ladder = \"bbb\"\nrates = {{ {} }}", rates.join(", "))
+    } else {
+        writeln!(text, "trace = \"film-1080p\"\nrate = \"{title}\"")
+    };
+    let _ = write!(
+        text,
+        "duration = \"{TITLE_S}s\"\n\n[path]\nrate = \"{}\"\nrtt = \"{:.0}us\"\nqueue = \"{:.0}B\"\n",
+        rate(drawn),
+        drawn.rtt * 1e3,
+        drawn.queue_bytes,
+    );
+    if let Some(loss) = loss(drawn.loss) {
+        let _ = writeln!(text, "loss = \"{loss}\"");
+    }
+    if drawn.codel {
+        text.push_str("aqm = \"codel\"\n");
+    }
+    if let Some(jitter) = drawn.jitter {
+        let _ = writeln!(text, "jitter = \"{:.0}us\"", jitter * 1e3);
+    }
+    let _ = writeln!(text, "\n[viewer]\nleaves_after = \"{PATIENCE_S}s\"");
+    if !drawn.ladder {
+        let bytes = |seconds: f64| drawn.title * 1e6 / 8.0 * seconds;
+        let _ = writeln!(text, "playout_buffer = \"{:.0}B\"", bytes(PLAYOUT_S));
+        if drawn.pauses {
+            let _ = writeln!(text, "receive_buffer = \"{:.0}B\"", bytes(FULL_S));
+        }
+    }
+    if drawn.viewers > 1 {
+        let _ = writeln!(text, "count = {}\njoin_every = \"10s\"", drawn.viewers);
+    }
+    if let Some(competitors) = drawn.competitors {
+        let _ = write!(
+            text,
+            "\n[bulk]\ncontroller = \"{}\"\ncount = {}\n",
+            competitors.controller, competitors.count
+        );
+        if let Stay::Some { joins_s, lasts_s } = competitors.stay {
+            let _ = writeln!(text, "joins = \"0s..{joins_s}s\"\nleaves_after = \"{lasts_s}s\"");
+        }
+    }
+    text
+}
+
+/// A rate with three digits.
+fn mbps(rate: f64) -> String {
+    match rate {
+        _ if rate < 1.0 => format!("{:.0}kbit/s", rate * 1e3),
+        _ if rate < 10.0 => format!("{rate:.2}Mbit/s"),
+        _ => format!("{rate:.1}Mbit/s"),
+    }
+}
+
+/// Value of the key `path.rate`.
+fn rate(drawn: &Drawn) -> String {
+    match &drawn.medium {
+        Medium::Constant => mbps(drawn.rate),
+        Medium::Steps(steps) => {
+            let mut at = 0.0;
+            let mut parts = Vec::new();
+            for (part, lasts) in steps {
+                parts.push(format!("{}@{at:.1}s", mbps(part * drawn.rate)));
+                at += lasts;
+            }
+            format!("{},repeat@{at:.1}s", parts.join(","))
+        }
+        Medium::Outages {
+            length_s,
+            after_s,
+            every_s,
+        } => {
+            let full = mbps(drawn.rate * every_s / (every_s - length_s));
+            let until = after_s + length_s;
+            format!("{full},0bit/s@{after_s:.2}s,{full}@{until:.2}s,repeat@{every_s:.2}s")
+        }
+        Medium::Wifi(hop) => {
+            // Frames are not aggregated, so on a fast hop the back-offs of 20 Mbit/s would leave no time to send.
+            let backoff = (LONGEST_BACKOFF * PACKET_BITS / drawn.rate).min(70.0);
+            let parameters = match hop {
+                Hop::Calibrated => "",
+                Hop::Busy => ",gap=1s,stall=80ms",
+                Hop::Far => ",frame_error=25%,modes=30/60/100/140/170",
+                Hop::Slow => ",dwell=1s",
+            };
+            let parameters = format!(",backoff={:.0}ns{parameters}", backoff * 1e3);
+            format!("wifi({}{parameters})", mbps(drawn.rate))
+        }
+    }
+}
+
+/// Value of the key `path.loss`, if there is any.
+fn loss(loss: DrawnLoss) -> Option<String> {
+    match loss {
+        DrawnLoss::None => None,
+        DrawnLoss::Random(share) => Some(format!("{:.4}%", share * 100.0)),
+        DrawnLoss::Bursts { share, burst } => {
+            let to_good = 1.0 / burst;
+            // Such that the mean loss, to_bad / (to_bad + to_good), is the share.
+            let to_bad = share * to_good / (1.0 - share);
+            Some(format!("gilbert({:.5}%,{:.2}%)", to_bad * 100.0, to_good * 100.0))
+        }
+    }
+}
+
+/// Describes the path in words.
+fn about(drawn: &Drawn) -> String {
+    let mut words = vec![
+        format!("{} on average", mbps(drawn.rate)),
+        format!("RTT {:.0} ms", drawn.rtt),
+        format!("queue of {:.2} products", drawn.products),
+    ];
+    match &drawn.medium {
+        Medium::Constant => {}
+        Medium::Steps(steps) => words.push(format!("{} rates in turn", steps.len())),
+        Medium::Outages {
+            length_s, every_s, ..
+        } => words.push(format!("an outage of {length_s:.1} s every {every_s:.0} s")),
+        Medium::Wifi(hop) => words.push(
+            match hop {
+                Hop::Calibrated => "Wi-Fi",
+                Hop::Busy => "Wi-Fi, busy channel",
+                Hop::Far => "Wi-Fi, edge of the cell",
+                Hop::Slow => "Wi-Fi, slow rate adaptation",
+            }
+            .to_owned(),
+        ),
+    }
+    match drawn.loss {
+        DrawnLoss::None => {}
+        DrawnLoss::Random(share) => words.push(format!("{:.3} % lost at random", share * 100.0)),
+        DrawnLoss::Bursts { share, burst } => words.push(format!(
+            "{:.3} % lost in bursts of {burst:.0} packets",
+            share * 100.0
+        )),
+    }
+    if drawn.codel {
+        words.push("CoDel".to_owned());
+    }
+    if let Some(jitter) = drawn.jitter {
+        words.push(format!("jitter {jitter:.0} ms"));
+    }
+    if let Some(competitors) = drawn.competitors {
+        words.push(beside(competitors));
+    }
+    let title = if drawn.ladder { "ladder up to" } else { "title of" };
+    words.push(format!(
+        "{title} {}, {:.2} times which is the fair share",
+        mbps(drawn.title),
+        drawn.ratio
+    ));
+    if drawn.viewers > 1 {
+        words.push(format!("{} viewers", drawn.viewers));
+    }
+    if drawn.pauses && !drawn.ladder {
+        words.push("pauses when 30 s ahead".to_owned());
+    }
+    format!("{}.", words.join("; "))
+}
+
+fn beside(competitors: Competitors) -> String {
+    let Competitors {
+        count, controller, ..
+    } = competitors;
+    match competitors.stay {
+        Stay::Throughout => format!("beside {count} {controller}"),
+        Stay::Some { lasts_s, .. } => format!("beside {count} {controller} for {lasts_s} s each"),
+    }
+}

@@ -1,0 +1,92 @@
+//! The throughput that an ideal sender would get on a scenario's path, and whether the title fits into it.
+
+use playrate_netsim::PathConfig;
+
+use super::Scenario;
+use super::file::TimeRange;
+use crate::sim::WIRE_PER_MEDIA;
+
+/// Part of an ideal sender's throughput that a title may need on the wire and still fits: the rest is for start-up, and
+/// for a rate that varies.
+pub(crate) const FITS: f64 = 0.9;
+
+/// Mean over time of one flow's equal share of a link, beside `others` that are each there for a part `presence` of the
+/// time, independently of each other, and as one of `always` flows that are there all the time.
+pub(super) fn equal_share(always: u32, others: u32, presence: f64) -> f64 {
+    // Probability of each number of others (binomial), from none on.
+    let mut probabilities = vec![1.0];
+    for _ in 0..others {
+        let absent = probabilities.iter().map(|p| p * (1.0 - presence)).chain([0.0]);
+        let present = [0.0]
+            .into_iter()
+            .chain(probabilities.iter().map(|p| p * presence));
+        probabilities = absent.zip(present).map(|(one, other)| one + other).collect();
+    }
+    let shares = (always..).zip(probabilities);
+    shares.map(|(flows, p)| p / f64::from(flows.max(1))).sum()
+}
+
+impl Scenario {
+    /// The path of the trial with this seed.
+    pub(crate) fn trial_path(&self, seed: u64) -> PathConfig {
+        super::variation::trial_path(self, seed)
+    }
+
+    /// Rate in bit/s of an ideal sender, headers included: the viewer's equal share of the mean rate beside all other
+    /// flows, less the path's random loss. `None` if the rate is unlimited.
+    pub(crate) fn ideal_rate(&self) -> Option<f64> {
+        let link = &self.path.forward;
+        let length = self.title.source().title().duration().as_secs_f64();
+        let (others, presence) = self.bulk.as_ref().map_or((0, 0.0), |bulk| {
+            let TimeRange { from, to } = bulk.flows.joins;
+            let spread = bulk.flows.join_every.as_secs_f64() * f64::from(bulk.flows.count.saturating_sub(1));
+            let joins = f64::midpoint(from.as_secs_f64(), to.as_secs_f64() + spread);
+            let rest = (length - joins).max(0.0);
+            let stay = bulk
+                .flows
+                .leaves_after
+                .map_or(rest, |stay| stay.as_secs_f64().min(rest));
+            (bulk.flows.count, if length > 0.0 { stay / length } else { 0.0 })
+        });
+        let cross: u64 = link
+            .cross_traffic
+            .iter()
+            .map(|cross| cross.mean().as_bits_per_second())
+            .sum();
+        let rate = (link.rate.mean()?.as_bits_per_second().saturating_sub(cross)) as f64;
+        Some(rate * equal_share(self.viewers.count, others, presence) * (1.0 - link.loss.mean()))
+    }
+
+    /// Rate in bit/s that the title needs on the wire: the average of its lowest representation with headers.
+    pub(crate) fn needed_rate(&self) -> f64 {
+        let lowest = self.title.representations().and_then(|presentation| {
+            let rates = presentation.representations().iter().map(|one| one.rate);
+            rates.min()
+        });
+        lowest.unwrap_or_else(|| self.title_rate()).as_bits_per_second() as f64 * WIRE_PER_MEDIA
+    }
+
+    /// Returns true if an ideal sender's throughput is enough for the title ([`FITS`]).
+    pub(crate) fn fits(&self) -> bool {
+        self.ideal_rate()
+            .is_none_or(|rate| self.needed_rate() <= FITS * rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equal_share_is_the_mean_over_the_flows_that_are_there() {
+        for (always, others, presence, share) in [
+            (1, 0, 0.0, 1.0),
+            (2, 0, 0.0, 0.5),
+            (1, 4, 1.0, 0.2),
+            // Half of the time alone, half of it beside one more.
+            (1, 1, 0.5, 0.75),
+        ] {
+            assert!((equal_share(always, others, presence) - share).abs() < 1e-12);
+        }
+    }
+}
