@@ -219,12 +219,11 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
         let TrialValues { title, path, .. } = scenario.trial_values(job.key.seed);
         let ideal = sim::ideal(
             title.source().title(),
-            path.forward.rate.mean().unwrap_or_default(),
+            &path.forward.rate,
             path.round_trip(),
             scenario.playout.clone(),
             scenario.viewers.leaves_after,
-        )
-        .map_err(|error| SimError::setup("the player", &error))?;
+        )?;
         return Ok(JobResults {
             rows: vec![Row::of_ideal(scenario, &job.key, &ideal)],
             series: Vec::new(),

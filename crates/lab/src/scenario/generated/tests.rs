@@ -19,8 +19,8 @@ fn a_longer_set_begins_with_the_shorter_one_and_another_seed_gives_other_paths()
 
 #[test]
 fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
-    for (path, number) in paths("generated:1:96").iter().zip(1..) {
-        assert_eq!(number(&path.name), Some(number), "{}", path.name);
+    for (path, expected) in paths("generated:1:96").iter().zip(1..) {
+        assert_eq!(number(&path.name), Some(expected), "{}", path.name);
         assert!(
             (5..=400).contains(&path.path.round_trip().as_millis()),
             "{}",
