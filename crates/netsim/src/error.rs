@@ -57,6 +57,14 @@ pub enum ConfigError {
         /// The fault, and what the line must hold.
         what: String,
     },
+    /// A text that is not a policer, or one that would pass nothing.
+    #[error(
+        "policer `{0}`: expected a rate above zero and a bucket of at least a full packet, such as 5Mbit/s,100kB"
+    )]
+    Policer(String),
+    /// A text that is not a reordering.
+    #[error("reordering `{0}`: expected a probability and a delay, such as 1%,10ms")]
+    Reordering(String),
     /// A Wi-Fi hop that could never work.
     #[error("wifi: {0}")]
     Wifi(String),

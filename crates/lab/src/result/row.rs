@@ -214,6 +214,9 @@ pub(crate) struct LinkTotals {
     /// Packets of which a Wi-Fi hop gave up all attempts.
     #[serde(default)]
     pub(crate) retry_losses: u64,
+    /// Packets that a policer dropped; absent in rows of older programs.
+    #[serde(default)]
+    pub(crate) policer_drops: u64,
     pub(crate) max_queue_bytes: u64,
     pub(crate) mean_queue_delay_s: f64,
     pub(crate) max_queue_delay_s: f64,
@@ -228,6 +231,7 @@ impl From<LinkStats> for LinkTotals {
             random_losses: stats.dropped.loss.packets,
             aqm_drops: stats.dropped.aqm.packets,
             retry_losses: stats.dropped.retries.packets,
+            policer_drops: stats.dropped.policer.packets,
             max_queue_bytes: stats.max_queue.as_u64(),
             mean_queue_delay_s: seconds(stats.mean_queue_delay),
             max_queue_delay_s: seconds(stats.max_queue_delay),

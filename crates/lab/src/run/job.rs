@@ -217,9 +217,16 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
     let scenario = &*job.scenario;
     let Some(controller) = &job.controller else {
         let TrialValues { title, path, .. } = scenario.trial_values(job.key.seed);
+        let rate = match path.forward.policer {
+            // The ideal sender keeps to what a policer lets pass.
+            Some(policer) if path.forward.rate.mean().is_none_or(|mean| mean > policer.rate) => {
+                policer.rate.into()
+            }
+            _ => path.forward.rate.clone(),
+        };
         let ideal = sim::ideal(
             title.source().title(),
-            &path.forward.rate,
+            &rate,
             path.round_trip(),
             scenario.playout.clone(),
             scenario.viewers.leaves_after,

@@ -132,6 +132,24 @@ impl Scenario {
         let (forward, backward) = (&self.path.forward, &self.path.backward);
         if forward.rate.shared_medium().is_some() {
             lines.push(("Hop", forward.rate.to_string()));
+        } else if !matches!(forward.rate, Rate::Constant(_) | Rate::Unlimited) {
+            lines.push(("Rate", forward.rate.to_string()));
+        }
+        if let Some(policer) = &forward.policer {
+            let words = format!(
+                "drops what exceeds {}, bucket {}",
+                rate(policer.rate),
+                size(policer.burst)
+            );
+            lines.push(("Policer", words));
+        }
+        if let Some(reordering) = &forward.reordering {
+            let words = format!(
+                "{} of packets {} later",
+                reordering.probability,
+                time(reordering.by)
+            );
+            lines.push(("Reordering", words));
         }
         if let Some(factor) = self.loss_scale {
             let words = format!("{factor} times as frequent as the path says: {}", forward.loss);

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use playrate_cc::SpecError;
-use playrate_netsim::{Aqm, CrossTraffic, Loss, QueueLimit, Rate, Seed};
+use playrate_netsim::{Aqm, CrossTraffic, Loss, Policer, QueueLimit, Reordering, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
@@ -15,6 +15,7 @@ use toml::Spanned;
 use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
+use super::link_rate::LinkRate;
 use super::variation::Vary;
 use crate::sim::Window;
 
@@ -58,7 +59,7 @@ pub(super) struct TitleTable {
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathTable {
-    pub(super) rate: Text<LinkRate>,
+    pub(super) rate: Spanned<Text<LinkRate>>,
     pub(super) rtt: Text<Time>,
     pub(super) queue: Option<Spanned<Text<QueueLimit>>>,
     /// Smallest size of a queue that is given in multiples of the bandwidth-delay product.
@@ -71,7 +72,10 @@ pub(super) struct PathTable {
     /// Parameters of a Wi-Fi hop in place of those of `rate`, by the names of its text form.
     pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<Amount>>>>,
     pub(super) aqm: Option<Text<Aqm>>,
+    /// Limit of the rate in front of the queue, by drops.
+    pub(super) policer: Option<Spanned<Text<Policer>>>,
     pub(super) jitter: Option<Text<Time>>,
+    pub(super) reordering: Option<Text<Reordering>>,
     /// Propagation delay between the bottleneck and each end of every flow, one way.
     pub(super) access_delay: Option<Text<TimeRange>>,
     #[serde(default)]
@@ -351,54 +355,6 @@ impl fmt::Display for TimeRange {
     }
 }
 
-/// A link's rate, absolute (`20Mbit/s`) or as a multiple of the title's average rate (`0.95λ`, or `0.95lambda`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LinkRate {
-    Absolute(Rate),
-    /// Thousandths of the title's average rate.
-    OfTitle(u64),
-}
-
-impl FromStr for LinkRate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let Some(factor) = text.strip_suffix('λ').or_else(|| text.strip_suffix("lambda")) else {
-            return text.parse().map(Self::Absolute).map_err(|error| {
-                format!("{error}, or a multiple of the title's average rate, such as 0.95λ")
-            });
-        };
-        let wrong = || {
-            format!(
-                "invalid rate `{text}`: expected a multiple of the title's average rate from 0.001λ to 1000λ, \
-                 such as 0.95λ"
-            )
-        };
-        let factor: f64 = factor.trim().parse().map_err(|_| wrong())?;
-        if !(0.001..=1_000.0).contains(&factor) {
-            return Err(wrong());
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 1 and 1,000,000 as just checked"
-        )]
-        let thousandths = (factor * 1e3).round() as u64;
-        Ok(Self::OfTitle(thousandths))
-    }
-}
-
-impl LinkRate {
-    /// The rate in absolute terms, for a title of this average rate.
-    pub(super) fn resolve(&self, title: Bitrate) -> Rate {
-        match self {
-            Self::Absolute(rate) => rate.clone(),
-            Self::OfTitle(thousandths) => Rate::Constant(title.scaled(*thousandths, 1_000)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -421,21 +377,6 @@ mod tests {
         assert_eq!(fixed.draw(Seed::new(1)), Duration::from_secs(40));
         for wrong in ["15ms..5ms", "5..15", "soon"] {
             assert!(wrong.parse::<TimeRange>().unwrap_err().contains("5ms..15ms"));
-        }
-    }
-
-    #[test]
-    fn a_rate_is_absolute_or_a_multiple_of_the_titles() {
-        let rate = |text: &str| {
-            text.parse::<LinkRate>()
-                .map(|rate| rate.resolve(Bitrate::from_mbps(5)))
-        };
-        assert_eq!(rate("20Mbit/s"), Ok(Rate::Constant(Bitrate::from_mbps(20))));
-        assert_eq!(rate("0.95λ"), Ok(Rate::Constant(Bitrate::from_kbps(4_750))));
-        assert_eq!(rate("1.1 lambda"), Ok(Rate::Constant(Bitrate::from_kbps(5_500))));
-        for wrong in ["fastλ", "0λ", "20", "-1λ", "NaNλ"] {
-            let error = rate(wrong).unwrap_err();
-            assert!(error.contains("0.95λ") && error.contains(wrong), "{error}");
         }
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod explain;
 pub(crate) mod file;
 pub(crate) mod generated;
+mod link_rate;
 mod memory;
 mod path;
 mod setting;
@@ -20,7 +21,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_netsim::{PathConfig, Seed};
+use playrate_netsim::{PathConfig, Rate, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
@@ -154,8 +155,9 @@ impl Scenario {
         if changes.quick {
             trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
         }
-        let title = titles::title(map, &file.title, &document.source.base)?;
-        let path = path::path(map, &file.path, title.source().title().average_rate())?;
+        let base = &document.source.base;
+        let title = titles::title(map, &file.title, base)?;
+        let path = path::path(map, &file.path, title.source().title().average_rate(), base)?;
         let viewer = file
             .viewer
             .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
@@ -204,7 +206,7 @@ impl Scenario {
             vary,
             ideal: file.ideal.unwrap_or(title.representations().is_none()),
             text: Arc::from(&*document.source.text),
-            hash: hash(&hashed, &title, vary),
+            hash: hash(&hashed, &title, &path.forward.rate, vary),
             title,
             variability: file.title.get_ref().variability.as_ref().map(number),
             path,
@@ -315,7 +317,7 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
 
 /// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
 /// Trials that do not vary have the hash of programs in which none did.
-fn hash(table: &Table, title: &ServedTitle, vary: Vary) -> String {
+fn hash(table: &Table, title: &ServedTitle, rate: &Rate, vary: Vary) -> String {
     let mut hash = Sha256::new();
     if vary == Vary::Trials {
         hash.update("vary = \"trials\"\n");
@@ -323,6 +325,12 @@ fn hash(table: &Table, title: &ServedTitle, vary: Vary) -> String {
     hash.update(table.to_string());
     for (_, source) in title.resources() {
         hash.update(source.identity());
+    }
+    // Of a recorded link the table has only the file's name.
+    if let Rate::Trace(trace) = rate {
+        for at in trace.opportunities() {
+            hash.update(at.to_le_bytes());
+        }
     }
     let digest = hash.finalize();
     digest.iter().take(8).fold(String::new(), |mut text, byte| {

@@ -1,5 +1,7 @@
 //! Paths of scenarios: rate, delay, queue and loss of both directions.
 
+use std::path::Path;
+
 use playrate_netsim::{ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
 use playrate_units::{Bitrate, Bytes};
 use toml::Spanned;
@@ -10,14 +12,18 @@ use super::file::PathTable;
 /// Smallest queue that a multiple of the bandwidth-delay product comes to: 32 packets of 1,500 bytes.
 const LEAST_QUEUE: Bytes = Bytes::new(48_000);
 
-/// The path that a scenario's `path` table describes, for a title of this average rate.
+/// The path that a scenario's `path` table describes, for a title of this average rate. Files are looked for from
+/// `base`.
 pub(super) fn path(
     map: SourceMap<'_>,
     table: &Spanned<PathTable>,
     title: Bitrate,
+    base: &Path,
 ) -> Result<PathConfig, ScenarioError> {
     let (span, table) = (table.span(), table.get_ref());
-    let rate = with_hop(map, table, table.rate.0.resolve(title))?;
+    let rate = table.rate.get_ref().0.resolve(title, base);
+    let rate = rate.map_err(|problem| map.at(table.rate.span(), problem))?;
+    let rate = with_hop(map, table, rate)?;
     let queue = queue(table, &rate);
     let path = PathConfig::of_rate(rate, table.rtt.0.0);
     let forward = forward(map, table, path.forward.with_queue(queue))?;
@@ -29,6 +35,7 @@ pub(super) fn path(
     if let Err(error) = config.build(Seed::new(0)) {
         let at_fault = match error {
             ConfigError::Queue { .. } => table.queue.as_ref().map(Spanned::span),
+            ConfigError::Policer(_) => table.policer.as_ref().map(Spanned::span),
             ConfigError::Wifi(_) => table.wifi.as_ref().map(Spanned::span),
             _ => None,
         };
@@ -82,6 +89,12 @@ fn forward(
     }
     if let Some(aqm) = &table.aqm {
         forward = forward.with_aqm(aqm.0);
+    }
+    if let Some(policer) = &table.policer {
+        forward = forward.with_policer(policer.get_ref().0);
+    }
+    if let Some(reordering) = &table.reordering {
+        forward = forward.with_reordering(reordering.0);
     }
     if let Some(jitter) = &table.jitter {
         forward = forward.with_jitter(jitter.0.0);

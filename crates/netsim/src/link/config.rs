@@ -1,11 +1,14 @@
 //! [`LinkConfig`]: the configuration of one link.
 
+use core::fmt;
+use core::str::FromStr;
 use core::time::Duration;
 
 use playrate_units::{Bytes, Probability, duration};
 
 use super::fault::FaultState;
-use super::{Aqm, CrossTraffic, IP_UDP_OVERHEAD, Link, LinkFault, Loss, QueueLimit, Rate};
+use super::policer::PolicerState;
+use super::{Aqm, CrossTraffic, IP_UDP_OVERHEAD, Link, LinkFault, Loss, Policer, QueueLimit, Rate};
 use crate::{ConfigError, Seed};
 
 const MAX_DELAY: Duration = Duration::from_secs(3_600);
@@ -13,7 +16,7 @@ const MAX_DELAY: Duration = Duration::from_secs(3_600);
 const QUIC_MIN_DATAGRAM: u64 = 1_200;
 const MAX_IP_PACKET: u64 = 65_535;
 
-/// Packets that take longer than others and are overtaken.
+/// Packets that take longer than others and are overtaken. Text form: `1%,10ms`, probability and additional delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reordering {
@@ -27,6 +30,25 @@ impl Reordering {
     /// Delays packets with this probability by this much.
     pub const fn new(probability: Probability, by: Duration) -> Self {
         Self { probability, by }
+    }
+}
+
+impl FromStr for Reordering {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let error = || ConfigError::Reordering(text.to_owned());
+        let (probability, by) = text.split_once(',').ok_or_else(error)?;
+        Ok(Self {
+            probability: probability.trim().parse().map_err(|_| error())?,
+            by: duration::parse(by.trim()).map_err(|_| error())?,
+        })
+    }
+}
+
+impl fmt::Display for Reordering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.probability, duration::display(self.by))
     }
 }
 
@@ -44,6 +66,8 @@ pub struct LinkConfig {
     pub loss: Loss,
     /// Queue management before the queue is full.
     pub aqm: Aqm,
+    /// Limit of the rate in front of the queue, by drops.
+    pub policer: Option<Policer>,
     /// Random addition to the propagation delay, uniform between zero and this. Packets stay in order: one
     /// that would overtake another arrives together with it.
     pub jitter: Duration,
@@ -67,6 +91,7 @@ impl Default for LinkConfig {
             queue: QueueLimit::ONE_BDP,
             loss: Loss::None,
             aqm: Aqm::None,
+            policer: None,
             jitter: Duration::ZERO,
             reordering: None,
             cross_traffic: Vec::new(),
@@ -145,6 +170,15 @@ impl LinkConfig {
         Self { aqm, ..self }
     }
 
+    /// The same link with this policer.
+    #[must_use]
+    pub fn with_policer(self, policer: Policer) -> Self {
+        Self {
+            policer: Some(policer),
+            ..self
+        }
+    }
+
     /// The same link with this jitter.
     #[must_use]
     pub fn with_jitter(self, jitter: Duration) -> Self {
@@ -219,8 +253,10 @@ impl LinkConfig {
                 traffic.source(self.mtu, seed.child("cross traffic").child(&number.to_string()))
             })
             .collect::<Result<_, _>>()?;
+        let policer = self.policer.map(|policer| PolicerState::new(policer, self.mtu));
         Ok(Link {
             sources,
+            policer: policer.transpose()?,
             ..Link::new(self, transmitter, (queue_bytes, queue_packets), seed)
         })
     }

@@ -7,6 +7,7 @@ mod draw;
 mod fault;
 mod loss;
 mod packet;
+mod policer;
 mod queue;
 mod rate;
 mod series;
@@ -28,6 +29,7 @@ pub use cross::{CrossPattern, CrossTraffic};
 pub use fault::{Damage, LinkFault, LinkFaultKind};
 pub use loss::{GilbertElliott, Loss};
 pub use packet::{Packet, Verdict};
+pub use policer::Policer;
 pub use queue::QueueLimit;
 pub use rate::*;
 pub use series::{LinkBin, LinkSeries};
@@ -35,6 +37,7 @@ pub use stats::{CrossStats, DropReason, Drops, LinkStats, PacketCount};
 
 use aqm::{AqmAction, CodelState};
 use fault::FaultState;
+use policer::PolicerState;
 
 use crate::{Seed, Time};
 
@@ -100,6 +103,7 @@ pub struct Link {
     queue_packets: u64,
     loss: loss::LossSampler,
     codel: Option<CodelState>,
+    policer: Option<PolicerState>,
     sources: Vec<cross::CrossSource>,
     faults: FaultState,
     loss_draws: Pcg32,
@@ -142,6 +146,7 @@ impl Link {
                 Aqm::None => None,
                 Aqm::Codel(codel) => Some(CodelState::new(codel, packet_time)),
             },
+            policer: None,
             sources: Vec::new(),
             faults: FaultState::new(&config.faults, seed),
             loss_draws: seed.child("loss").generator(),
@@ -204,6 +209,11 @@ impl Link {
         } = offered;
         if bytes > self.faults.mtu(now, self.config.mtu).as_u64() {
             return Err(DropReason::TooBig);
+        }
+        if let Some(policer) = &mut self.policer
+            && !policer.passes(now, bytes)
+        {
+            return Err(DropReason::Policer);
         }
         let packets = self.waiting.len() as u64;
         if self.backlog.saturating_add(bytes) > self.queue_bytes || packets >= self.queue_packets {

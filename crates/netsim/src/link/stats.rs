@@ -52,6 +52,8 @@ pub enum DropReason {
     Aqm,
     /// Failure of all attempts to send it over a Wi-Fi hop.
     Retries,
+    /// Above the rate that a policer enforces.
+    Policer,
 }
 
 /// Dropped packets by reason.
@@ -69,6 +71,9 @@ pub struct Drops {
     pub aqm: PacketCount,
     /// Counts [`DropReason::Retries`], in packets and bytes.
     pub retries: PacketCount,
+    /// Counts [`DropReason::Policer`], in packets and bytes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub policer: PacketCount,
 }
 
 impl Drops {
@@ -79,12 +84,13 @@ impl Drops {
             DropReason::TooBig => self.too_big.add(bytes),
             DropReason::Aqm => self.aqm.add(bytes),
             DropReason::Retries => self.retries.add(bytes),
+            DropReason::Policer => self.policer.add(bytes),
         }
     }
 
     /// Sum over all reasons.
     pub fn total(&self) -> PacketCount {
-        [self.loss, self.too_big, self.aqm, self.retries]
+        [self.loss, self.too_big, self.aqm, self.retries, self.policer]
             .into_iter()
             .fold(self.queue_full, PacketCount::plus)
     }

@@ -44,6 +44,11 @@ impl Point {
         (stratum as f64 + unit(self.own.child(name))) / f64::from(BLOCK)
     }
 
+    /// A number of this point's own that is short enough for a text.
+    pub(super) fn seed(self, name: &str) -> u64 {
+        self.own.child("seed").child(name).number() % 1_000_000
+    }
+
     /// A number of this point's own, at least 0 and below 1, without a stratum.
     pub(super) fn free(self, name: &str) -> f64 {
         unit(self.own.child("free").child(name))

@@ -26,6 +26,8 @@ pub(super) struct Drawn {
     pub(super) medium: Medium,
     pub(super) loss: DrawnLoss,
     pub(super) codel: bool,
+    /// Share of packets that are overtaken, and their additional delay.
+    pub(super) reordering: Option<(f64, f64)>,
     pub(super) jitter: Option<f64>,
     pub(super) competitors: Option<Competitors>,
     /// True for a title in several representations and an adaptive player.
@@ -39,6 +41,13 @@ pub(super) struct Drawn {
 #[derive(Clone, Debug)]
 pub(super) enum Medium {
     Constant,
+    /// A policer enforces the mean rate on a link `times` as fast, with a bucket of `burst_ms` at the rate.
+    Policed {
+        times: f64,
+        burst_ms: f64,
+    },
+    /// A made-up cellular link with this seed.
+    Cellular(u64),
     /// Parts of the mean rate, each for as many seconds, over and over.
     Steps(Vec<(f64, f64)>),
     /// An outage of `length_s` seconds `after_s` seconds from the beginning, again every `every_s` seconds.
@@ -139,6 +148,10 @@ impl Drawn {
             medium: medium(point),
             loss: loss(point),
             codel: point.at("codel") < 4.0 / 24.0,
+            reordering: (point.at("reordering") < 2.0 / 24.0).then(|| {
+                let share = log(point.free("reordered"), 0.001, 0.03);
+                (share, log(point.free("reordered by"), 1.0, 0.3 * rtt + 1.0))
+            }),
             jitter: (point.at("jitter") < 4.0 / 24.0)
                 .then(|| log(point.free("jitter"), 1.0, 0.3 * rtt + 1.0)),
             competitors,
@@ -169,7 +182,15 @@ fn loss(point: Point) -> DrawnLoss {
 
 fn medium(point: Point) -> Medium {
     let hops = [Hop::Calibrated, Hop::Busy, Hop::Far, Hop::Slow];
-    match choice(point.at("medium"), &[(12.0, 0), (5.0, 1), (3.0, 2), (4.0, 3)]) {
+    match choice(
+        point.at("medium"),
+        &[(8.0, 0), (2.0, 4), (3.0, 5), (4.0, 1), (3.0, 2), (4.0, 3)],
+    ) {
+        Some(4) => Medium::Policed {
+            times: 1.5 + 3.5 * point.free("policed link"),
+            burst_ms: log(point.at("policer's burst"), 10.0, 300.0),
+        },
+        Some(5) => Medium::Cellular(point.seed("cellular")),
         Some(1) => Medium::Steps(steps(point)),
         Some(2) => {
             let length_s = log(point.at("outage"), 0.3, 5.0);

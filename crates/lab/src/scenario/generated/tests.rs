@@ -27,7 +27,8 @@ fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
             path.name
         );
         let link = path.path.forward.rate.mean().unwrap().as_mbps();
-        assert!((0.99..101.0).contains(&link), "{}: {link}", path.name);
+        let policed = path.path.forward.policer.is_some();
+        assert!(policed || (0.99..101.0).contains(&link), "{}: {link}", path.name);
     }
     assert_eq!(number("p12-3"), None);
 }
@@ -40,6 +41,9 @@ fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
     assert_eq!(count(|path| path.text.contains("\nloss =")), 64);
     assert_eq!(count(|path| path.text.contains("wifi(")), 16);
     assert_eq!(count(|path| path.text.contains("0bit/s@")), 12);
+    assert_eq!(count(|path| path.text.contains("cellular(")), 12);
+    assert_eq!(count(|path| path.text.contains("\npolicer =")), 8);
+    assert_eq!(count(|path| path.text.contains("\nreordering =")), 8);
     assert_eq!(count(|path| path.bulk.is_some()), 48);
     assert_eq!(count(|path| path.viewers.count == 2), 12);
     let ladders = count(|path| path.title.representations().is_some());

@@ -10,6 +10,8 @@ const LADDER: [(&str, f64); 4] = [("r1", 0.12), ("r2", 0.25), ("r3", 0.5), ("r4"
 const PATIENCE_S: f64 = 1.5 * TITLE_S;
 /// Playing time of the playout buffer. That of the papers holds one second of their title.
 const PLAYOUT_S: f64 = 1.0;
+/// Smallest bucket of a policer: ten full packets.
+const LEAST_BURST_BYTES: f64 = 15_000.0;
 /// Longest mean back-off of a Wi-Fi hop over the time of a full packet.
 const LONGEST_BACKOFF: f64 = 0.2;
 /// Bits of a full packet.
@@ -54,6 +56,13 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     if drawn.codel {
         text.push_str("aqm = \"codel\"\n");
     }
+    if let Medium::Policed { burst_ms, .. } = drawn.medium {
+        let burst = (burst_ms * drawn.rate * 1e3 / 8.0).max(LEAST_BURST_BYTES);
+        let _ = writeln!(text, "policer = \"{},{burst:.0}B\"", mbps(drawn.rate));
+    }
+    if let Some((share, by)) = drawn.reordering {
+        let _ = writeln!(text, "reordering = \"{:.3}%,{:.0}us\"", share * 100.0, by * 1e3);
+    }
     if let Some(jitter) = drawn.jitter {
         let _ = writeln!(text, "jitter = \"{:.0}us\"", jitter * 1e3);
     }
@@ -94,6 +103,8 @@ fn mbps(rate: f64) -> String {
 fn rate(drawn: &Drawn) -> String {
     match &drawn.medium {
         Medium::Constant => mbps(drawn.rate),
+        Medium::Policed { times, .. } => mbps(times * drawn.rate),
+        Medium::Cellular(seed) => format!("cellular({},{seed})", mbps(drawn.rate)),
         Medium::Steps(steps) => {
             let mut at = 0.0;
             let mut parts = Vec::new();
@@ -150,6 +161,10 @@ fn about(drawn: &Drawn) -> String {
     ];
     match &drawn.medium {
         Medium::Constant => {}
+        Medium::Policed { times, burst_ms } => words.push(format!(
+            "enforced by a policer with a bucket of {burst_ms:.0} ms on a link {times:.1} times as fast"
+        )),
+        Medium::Cellular(_) => words.push("cellular".to_owned()),
         Medium::Steps(steps) => words.push(format!("{} rates in turn", steps.len())),
         Medium::Outages {
             length_s, every_s, ..
@@ -174,6 +189,9 @@ fn about(drawn: &Drawn) -> String {
     }
     if drawn.codel {
         words.push("CoDel".to_owned());
+    }
+    if let Some((share, by)) = drawn.reordering {
+        words.push(format!("{:.2} % overtaken by {by:.0} ms", share * 100.0));
     }
     if let Some(jitter) = drawn.jitter {
         words.push(format!("jitter {jitter:.0} ms"));

@@ -59,6 +59,11 @@ impl MahimahiTrace {
         })
     }
 
+    /// Times of the opportunities in milliseconds, in order; the last is the trace's length.
+    pub fn opportunities(&self) -> &[u64] {
+        &self.opportunities
+    }
+
     /// Mean rate over the trace.
     pub fn mean(&self) -> Bitrate {
         let bytes = Bytes::new(self.opportunities.len() as u64) * OPPORTUNITY;

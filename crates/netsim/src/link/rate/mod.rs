@@ -3,6 +3,7 @@
 //! A new model takes two files: its own, and this one ([`Rate`] and `Transmitter`). Everything else asks
 //! [`Rate`] for properties and never for the model.
 
+mod cellular;
 mod mahimahi;
 mod schedule;
 mod wifi;
@@ -12,6 +13,7 @@ use core::str::FromStr;
 
 use playrate_units::Bitrate;
 
+pub use cellular::CellularConfig;
 pub use mahimahi::MahimahiTrace;
 pub use schedule::RateSchedule;
 pub use wifi::WifiConfig;
@@ -39,12 +41,14 @@ pub enum Rate {
     Trace(MahimahiTrace),
     /// A Wi-Fi hop with contention, retries and rate switching.
     Wifi(WifiConfig),
+    /// A made-up cellular link.
+    Cellular(CellularConfig),
 }
 
 impl Rate {
     /// Text forms of all models, for help texts and errors.
     pub const FORMS: &str = "`unlimited`, a rate such as 20Mbit/s, `wifi(15Mbit/s)` or \
-        `wifi(15Mbit/s,queue=500kB)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
+        `wifi(15Mbit/s,queue=500kB)`, `cellular(20Mbit/s,SEED)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
 
     /// Mean rate; `None` if it is unlimited.
     pub fn mean(&self) -> Option<Bitrate> {
@@ -54,10 +58,11 @@ impl Rate {
             Self::Schedule(schedule) => Some(schedule.mean()),
             Self::Trace(trace) => Some(trace.mean()),
             Self::Wifi(wifi) => Some(wifi.mean_rate),
+            Self::Cellular(cellular) => Some(cellular.mean()),
         }
     }
 
-    /// Returns true if the rate never exceeds its mean for long. A schedule or a trace may.
+    /// Returns true if the rate never exceeds its mean for long. A schedule, a trace or a cellular link may.
     pub const fn is_steady(&self) -> bool {
         matches!(self, Self::Constant(_) | Self::Wifi(_))
     }
@@ -89,6 +94,7 @@ impl Rate {
             },
             Self::Schedule(schedule) => Transmitter::Schedule(schedule.clone()),
             Self::Trace(trace) => Transmitter::Trace(mahimahi::TraceCursor::new(trace.clone())),
+            Self::Cellular(cellular) => Transmitter::Schedule(cellular.schedule().clone()),
             Self::Wifi(wifi) => Transmitter::Wifi(Box::new(wifi.channel(seed.child("wifi").generator())?)),
         })
     }
@@ -118,6 +124,12 @@ impl From<WifiConfig> for Rate {
     }
 }
 
+impl From<CellularConfig> for Rate {
+    fn from(cellular: CellularConfig) -> Self {
+        Self::Cellular(cellular)
+    }
+}
+
 impl FromStr for Rate {
     type Err = ConfigError;
     fn from_str(text: &str) -> Result<Self, ConfigError> {
@@ -131,6 +143,12 @@ impl FromStr for Rate {
             .and_then(|rest| rest.strip_suffix(')'))
         {
             return wifi.parse().map(Self::Wifi);
+        }
+        if let Some(cellular) = trimmed
+            .strip_prefix("cellular(")
+            .and_then(|rest| rest.strip_suffix(')'))
+        {
+            return cellular.parse().map(Self::Cellular);
         }
         if trimmed.contains(',') {
             return trimmed.parse().map(Self::Schedule);
@@ -147,6 +165,7 @@ impl fmt::Display for Rate {
             Self::Schedule(schedule) => schedule.fmt(f),
             Self::Trace(trace) => f.pad(&format!("trace of {} on average", trace.mean())),
             Self::Wifi(wifi) => f.pad(&format!("wifi({wifi})")),
+            Self::Cellular(cellular) => f.pad(&format!("cellular({cellular})")),
         }
     }
 }
@@ -226,10 +245,17 @@ mod tests {
 
     #[test]
     fn text_round_trips() {
-        for text in ["unlimited", "20Mbit/s", "wifi(15Mbit/s)", "20Mbit/s,5Mbit/s@30s"] {
+        for text in [
+            "unlimited",
+            "20Mbit/s",
+            "wifi(15Mbit/s)",
+            "cellular(20Mbit/s,7)",
+            "20Mbit/s,5Mbit/s@30s",
+        ] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
         assert!("fast".parse::<Rate>().is_err());
         assert!("wifi(fast)".parse::<Rate>().is_err());
+        assert!("cellular(fast)".parse::<Rate>().is_err());
     }
 }

@@ -44,6 +44,20 @@ fn jitter_spreads_delays_and_keeps_the_order() {
 }
 
 #[test]
+fn a_policer_drops_what_exceeds_its_rate_and_no_queue_builds_up() {
+    let policer = "10Mbit/s,30kB".parse().unwrap();
+    let mut link = build(&twenty_mbps().with_policer(policer));
+    // 1,480 bytes a millisecond are 11.84 Mbit/s.
+    let verdicts = offer_evenly(&mut link, Duration::from_millis(1), 10);
+    let stats = link.stats();
+    assert!(verdicts.contains(&Verdict::Dropped(DropReason::Policer)));
+    let passed = stats.delivered.bytes.as_u64() as f64 * 8.0 / 10.0;
+    assert!((10e6..10.04e6).contains(&passed), "{passed}");
+    assert_eq!(stats.dropped.policer.packets, stats.dropped.total().packets);
+    assert_eq!(stats.max_queue_delay, Duration::ZERO);
+}
+
+#[test]
 fn reordered_packets_fall_behind_by_their_delay_and_others_do_not_wait() {
     let by = Duration::from_millis(20);
     let reordering = Reordering {
