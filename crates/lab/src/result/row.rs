@@ -16,7 +16,8 @@ use super::flatten::group;
 use crate::rounding::{ratio, seconds, whole};
 use crate::scenario::{Scenario, Vary, full_name};
 use crate::sim::{
-    ControlStatistics, Ideal, RestartStatistics, Simulated, SimulatedBulk, SimulatedViewer, WindowCounts,
+    ControlStatistics, DeliveryScore, Ideal, RestartStatistics, Simulated, SimulatedBulk, SimulatedViewer,
+    WindowCounts,
 };
 
 pub(crate) const FORMAT: &str = "lab-run";
@@ -65,6 +66,9 @@ pub struct Row {
     /// The viewer's numbers; zero or absent in a bulk flow's row.
     #[serde(flatten)]
     pub(crate) playback: PlaybackReport,
+    /// Absent in a bulk flow's row, for titles in several representations and in rows of older programs.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) delivery: Option<DeliveryScore>,
     pub(crate) received_bytes: u64,
     /// Time of the last byte.
     pub(crate) download_s: f64,
@@ -297,6 +301,7 @@ impl Row {
             } else {
                 SessionOutcome::Stopped
             },
+            delivery: ideal.delivery,
             ..Self::of_playback(scenario, key, &ideal.playback).with_download(ideal.received, ideal.ended)
         }
     }
@@ -318,6 +323,7 @@ impl Row {
             restarted: viewer.restarts,
             adaptive: viewer.report.dash.as_ref().and_then(Adaptive::of),
             windows: viewer.windows.clone(),
+            delivery: viewer.delivery,
             ..Self::of_playback(scenario, key, &viewer.report.playback)
                 .with_download(network.received, network.ended)
         }
@@ -397,6 +403,16 @@ impl Row {
         }
         let title = Duration::try_from_secs_f64(self.title_duration_s?).ok()?;
         Some(self.playback.impaired_share(title))
+    }
+
+    /// The viewer's score, by which controllers are ranked: the mean of both shares of the delivery; the impaired share
+    /// where those are not there; 1 for a session that failed.
+    pub(crate) fn score(&self) -> Option<f64> {
+        let impaired = self.impaired_share()?;
+        match self.delivery {
+            Some(delivery) if self.outcome != SessionOutcome::Failed => Some(delivery.mean()),
+            _ => Some(impaired),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use playrate_units::Bytes;
 use video_client::playout::{PlaybackReport, Playout, PlayoutConfig};
 
 use super::SimError;
+use super::delivery::{Delivery, DeliveryScore};
 
 /// A full packet on the wire: 1,452 bytes of UDP payload, 28 of IP and UDP.
 const PACKET: Bytes = Bytes::new(1_480);
@@ -27,6 +28,7 @@ pub(crate) struct Ideal {
     pub(crate) ended: Duration,
     /// Bytes of the title received.
     pub(crate) received: Bytes,
+    pub(crate) delivery: Option<DeliveryScore>,
 }
 
 /// Plays `title` over a link of this rate that is never idle, never loses and never queues. The first packet arrives
@@ -53,6 +55,8 @@ pub(crate) fn ideal(
     let mut now = rtt.saturating_mul(2);
     let mut received = 0;
     player.add_frames(now, title.frames());
+    let mut delivery = Delivery::new(title.frames(), title.duration());
+    delivery.see(now, Bytes::ZERO);
     while received < size && now < leaves {
         while player.reading_paused()
             && let Some(at) = player.next_deadline()
@@ -64,6 +68,7 @@ pub(crate) fn ideal(
         let piece = CARRIED.min(size - received);
         received += piece;
         player.deliver(now, Bytes::new(piece));
+        delivery.see(now, Bytes::new(received));
         while player.poll_event().is_some() {}
     }
     let ended = now.min(leaves);
@@ -77,6 +82,7 @@ pub(crate) fn ideal(
         playback: player.report(),
         ended,
         received: Bytes::new(received),
+        delivery: delivery.finish(ended),
     })
 }
 

@@ -25,6 +25,7 @@
 //! ```
 
 mod bulk;
+mod delivery;
 mod error;
 mod ideal;
 mod live;
@@ -49,6 +50,7 @@ use tokio::sync::{Notify, mpsc};
 use video_client::report::QualityReport;
 
 pub use bulk::SimulatedBulk;
+pub use delivery::DeliveryScore;
 pub use error::SimError;
 pub(crate) use ideal::{Ideal, WIRE_PER_MEDIA, ideal};
 pub use live::{LiveOptions, LiveRun, run_live};
@@ -103,6 +105,8 @@ pub struct SimulatedViewer {
     pub report: QualityReport,
     /// Stalls and discarded frames.
     pub spans: ViewerSpans,
+    /// Impairment by the time at which bytes arrived; `None` for a title in several representations.
+    pub delivery: Option<DeliveryScore>,
     /// Samples of the server's connection, since the request; empty if the setup keeps no series.
     pub transport: Vec<Sample>,
     /// Queue of the bottleneck towards the viewers, of all flows together; empty if the setup keeps no series.

@@ -22,6 +22,7 @@ use video_client::{Discard, PlayOptions, Played};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
+use super::delivery::{Delivery, DeliveryScore};
 use super::recording::Recording;
 use super::viewing::{StatusCell, ViewerSpans, Viewing};
 use super::windows::Marks;
@@ -231,6 +232,7 @@ pub(super) struct FinishedSession {
     recording: Arc<Recording>,
     received: Marks,
     spans: ViewerSpans,
+    delivery: Option<DeliveryScore>,
     /// Time of the request, since the run began.
     joined: Duration,
 }
@@ -258,9 +260,11 @@ impl Session {
         let client = ends.client(pin, setup.receive_window(viewer))?;
         let title = viewer.title.source().title();
         let frames = u32::try_from(title.frames().len()).unwrap_or(u32::MAX).max(1);
+        let in_one_piece = viewer.title.representations().is_none();
+        let delivery = in_one_piece.then(|| Delivery::new(title.frames(), title.duration()));
         Ok(Self {
             player: Player::new(&ends, client.clone(), viewer),
-            viewing: Viewing::new(title.duration() / frames, Arc::clone(&recording)),
+            viewing: Viewing::new(title.duration() / frames, Arc::clone(&recording)).with_delivery(delivery),
             runtime,
             server,
             client,
@@ -295,6 +299,7 @@ impl Session {
         Ok(FinishedSession {
             recording: self.recording,
             received: self.viewing.received().clone(),
+            delivery: self.viewing.delivery(network.ended),
             spans: self
                 .viewing
                 .finish(report.playback.ended.unwrap_or(network.ended)),
@@ -356,6 +361,7 @@ impl FinishedSession {
             queue: link.map_or_else(Vec::new, |link| queue(link, self.joined)),
             totals: self.recording.totals(),
             spans: self.spans,
+            delivery: self.delivery,
             report: self.report,
         }
     }

@@ -8,6 +8,7 @@ use video_client::observer::{Observer, Progress};
 use video_client::playout::{PlayoutEvent, PlayoutEventKind};
 
 use super::RunHandle;
+use super::delivery::{Delivery, DeliveryScore};
 use super::recording::Recording;
 use super::windows::Marks;
 
@@ -27,6 +28,7 @@ pub(super) struct Viewing {
     last_shown: Option<Duration>,
     underflows: u64,
     spans: ViewerSpans,
+    delivery: Option<Delivery>,
 }
 
 /// The times of a session that were not good for its viewer, in order.
@@ -123,7 +125,19 @@ impl Viewing {
             last_shown: None,
             underflows: 0,
             spans: ViewerSpans::default(),
+            delivery: None,
         }
+    }
+
+    /// Keeps the delivery of a title in one piece.
+    #[must_use]
+    pub(super) fn with_delivery(self, delivery: Option<Delivery>) -> Self {
+        Self { delivery, ..self }
+    }
+
+    /// The score of the delivery that ended `ended` after the request.
+    pub(super) fn delivery(&mut self, ended: Duration) -> Option<DeliveryScore> {
+        self.delivery.take()?.finish(ended)
     }
 
     /// Sets `status` at every progress report.
@@ -145,6 +159,9 @@ impl Viewing {
 
     /// The last of `received` bytes arrived at `at`.
     pub(super) fn download_ended(&mut self, at: Duration, received: Bytes) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.see(at, received);
+        }
         let at = self.joined.saturating_add(at);
         self.received.see(at, received.as_u64());
     }
@@ -200,6 +217,9 @@ impl Observer for Viewing {
     }
 
     fn progress(&mut self, now: &Progress) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.see(now.at, now.received);
+        }
         self.received
             .see(self.joined.saturating_add(now.at), now.received.as_u64());
         if let Some(handle) = &self.handle {

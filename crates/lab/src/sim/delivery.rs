@@ -1,0 +1,270 @@
+//! [`Delivery`]: impairment computed from when the bytes of a title arrived, without a modelled player.
+//!
+//! The players of the papers make good measurers and bad scores. A catch-up clock that falls behind discards almost
+//! every frame until it starts again, so that 15 % too little throughput impairs 77 % of the playback, and below the
+//! title's rate more throughput can look worse. Two simpler players, to which nothing but the time of arrival counts,
+//! do not have this:
+//!
+//! - The *waiting* player waits for every frame, like a rebuffer clock that resumes at once. Its start-up delay and
+//!   stalls add up to `D`, the largest of arrival less presentation time over all frames.
+//! - The *skipping* player shows each frame at its presentation time plus a fixed latency, like a catch-up clock
+//!   without tolerance, and skips frames that are not there by then. Its share of frames skipped is averaged over
+//!   [`LATENCIES`], from live to video on demand, which makes it smooth.
+//!
+//! If every byte arrives no later, neither share is larger: both are monotone in the arrival curve. They are exact as
+//! long as the run's own player did not hold the sender back; a player that pauses does so when it is far ahead, where
+//! neither share counts anything.
+
+use std::time::Duration;
+
+use playrate_media::Frame;
+use playrate_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::rounding::ratio;
+
+/// Start-up delay that is not counted against the waiting player.
+const STARTUP: Duration = Duration::from_secs(2);
+/// Latencies of the skipping player in milliseconds, from the request on: 1 s to 32 s, each √2 times the one before.
+const LATENCIES: [u64; 11] = [
+    1_000, 1_414, 2_000, 2_828, 4_000, 5_657, 8_000, 11_314, 16_000, 22_627, 32_000,
+];
+
+/// Shares of a title's playback that are impaired by the time at which its bytes arrived, as they stand in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeliveryScore {
+    /// Waiting time beyond [`STARTUP`], over that and the playing time of what arrived.
+    pub waiting_share: f64,
+    /// Share of frames that came too late or never, mean over [`LATENCIES`].
+    pub skipping_share: f64,
+}
+
+impl DeliveryScore {
+    /// Mean of both shares.
+    pub(crate) fn mean(self) -> f64 {
+        f64::midpoint(self.waiting_share, self.skipping_share)
+    }
+}
+
+/// Computes a [`DeliveryScore`] while bytes arrive, in bounded memory.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    frames: Vec<Frame>,
+    duration: Duration,
+    /// Number of frames that have arrived.
+    arrived: usize,
+    /// Time and bytes of the last report.
+    last: (Duration, u64),
+    /// Largest of arrival less presentation time so far.
+    longest: Duration,
+    /// Number of late frames for each of [`LATENCIES`].
+    late: [u64; LATENCIES.len()],
+}
+
+impl Delivery {
+    /// A title of these frames and this playing time, of which nothing has arrived.
+    pub(super) fn new(frames: &[Frame], duration: Duration) -> Self {
+        let mut frames = frames.to_vec();
+        // In the order of their arrival.
+        frames.sort_by_key(Frame::end);
+        Self {
+            frames,
+            duration,
+            arrived: 0,
+            last: (Duration::ZERO, 0),
+            longest: Duration::ZERO,
+            late: [0; LATENCIES.len()],
+        }
+    }
+
+    /// By `now`, since the request, `received` bytes have arrived, evenly since the last call.
+    pub(super) fn see(&mut self, now: Duration, received: Bytes) {
+        let (before, from) = self.last;
+        let received = received.as_u64();
+        let (grown, passed) = (received.saturating_sub(from), now.saturating_sub(before));
+        while let Some(frame) = self.frames.get(self.arrived)
+            && frame.end() <= received
+        {
+            let part = u128::from(frame.end().saturating_sub(from)) * passed.as_nanos();
+            let part = part.checked_div(grown.into()).unwrap_or(0);
+            let at = before.saturating_add(Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX)));
+            let pts = frame.pts;
+            self.arrived += 1;
+            self.count(at.saturating_sub(pts), 1);
+        }
+        self.last = (now, received.max(from));
+    }
+
+    /// Counts `frames` frames that arrived, or did not, by `delay` after their presentation time.
+    fn count(&mut self, delay: Duration, frames: u64) {
+        self.longest = self.longest.max(delay);
+        for (late, latency) in self.late.iter_mut().zip(LATENCIES) {
+            if delay > Duration::from_millis(latency) {
+                *late += frames;
+            }
+        }
+    }
+
+    /// The score of a session that ended `ended` after its request; `None` for a title without frames.
+    pub(super) fn finish(mut self, ended: Duration) -> Option<DeliveryScore> {
+        let frames = self.frames.len() as u64;
+        let missing = frames.saturating_sub(self.arrived as u64);
+        if let Some(next) = self.frames.get(self.arrived) {
+            self.longest = self.longest.max(ended.saturating_sub(next.pts));
+        }
+        let count = (frames > 0).then_some(frames as f64)?;
+        let waited = self.longest.saturating_sub(STARTUP).as_secs_f64();
+        let played = self.duration.as_secs_f64() * self.arrived as f64 / count;
+        let late: u64 = self.late.iter().map(|late| late + missing).sum();
+        Some(DeliveryScore {
+            waiting_share: if self.arrived == 0 {
+                1.0
+            } else {
+                ratio(waited / (waited + played))
+            },
+            skipping_share: ratio(late as f64 / count / LATENCIES.len() as f64),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::{ServedTitle, Setup, Viewer, run};
+    use playrate_media::{FrameTrace, TraceSource};
+    use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+    use playrate_units::Bitrate;
+    use proptest::prelude::*;
+
+    /// Frames of 1,000 bytes, 25 a second.
+    fn frames(count: u64) -> Vec<Frame> {
+        let frame = |n: u64| Frame {
+            offset: n * 1_000,
+            size: Bytes::new(1_000),
+            dts: Duration::from_millis(40 * n),
+            pts: Duration::from_millis(40 * n),
+            key: n.is_multiple_of(25),
+        };
+        (0..count).map(frame).collect()
+    }
+
+    /// Score of a minute whose bytes arrive at `part` of the title's rate from `from_ms` on, for up to 90 s.
+    fn at_rate(part: f64, from_ms: u64) -> DeliveryScore {
+        let mut delivery = Delivery::new(&frames(1_500), Duration::from_secs(60));
+        for tick in 0..1_800_u64 {
+            let now = Duration::from_millis(tick * 50);
+            let ahead = now.saturating_sub(Duration::from_millis(from_ms)).as_secs_f64();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a positive number of bytes"
+            )]
+            let bytes = (ahead * 25_000.0 * part) as u64;
+            delivery.see(now, Bytes::new(bytes.min(1_500_000)));
+        }
+        delivery.finish(Duration::from_secs(90)).unwrap()
+    }
+
+    #[test]
+    fn a_title_that_arrives_faster_than_it_plays_is_not_impaired() {
+        let score = at_rate(1.2, 200);
+        assert_eq!((score.waiting_share, score.skipping_share), (0.0, 0.0));
+    }
+
+    #[test]
+    fn fifteen_percent_too_little_throughput_waits_fifteen_percent() {
+        let score = at_rate(0.85, 0);
+        // 60 s take 70.6 s, of which two are allowed.
+        assert!((score.waiting_share - 8.6 / 68.6).abs() < 0.002, "{score:?}");
+        assert!(score.skipping_share < 0.6, "{score:?}");
+        let nearly = at_rate(0.99, 0);
+        assert!(nearly.mean() < 0.01, "{nearly:?}");
+    }
+
+    #[test]
+    fn nothing_received_is_all_impaired() {
+        let delivery = Delivery::new(&frames(100), Duration::from_secs(4));
+        let score = delivery.finish(Duration::from_secs(90)).unwrap();
+        assert_eq!((score.waiting_share, score.skipping_share), (1.0, 1.0));
+        assert!(
+            Delivery::new(&frames(0), Duration::ZERO)
+                .finish(Duration::ZERO)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn the_score_falls_steadily_with_the_rate() {
+        let scores: Vec<f64> = (1..=60)
+            .map(|n| at_rate(f64::from(n) * 0.02, 300).mean())
+            .collect();
+        for pair in scores.windows(2) {
+            assert!(pair[1] <= pair[0] + 1e-9, "{scores:?}");
+            // 2 % more throughput is no leap.
+            assert!(pair[0] - pair[1] < 0.07, "{scores:?}");
+        }
+        assert!(scores[0] > 0.9 && scores[59] < 1e-9, "{scores:?}");
+    }
+
+    /// Score of `cubic` that plays 20 s of a title of 1 Mbit/s over a link of this many kbit/s.
+    fn of_a_session(kbps: u64) -> f64 {
+        let lines: Vec<_> = (0..25)
+            .map(|n| format!("{:.2},5000,K", f64::from(n) * 0.04))
+            .collect();
+        let trace: FrameTrace = lines.join("\n").parse().unwrap();
+        let trace = trace.repeat_to(Duration::from_secs(20)).unwrap();
+        let title = ServedTitle::trace("film", TraceSource::new(&trace));
+        let rate = Bitrate::from_kbps(kbps);
+        let path = PathConfig::bottleneck(
+            rate,
+            Duration::from_millis(50),
+            QueueLimit::Bytes(Bytes::from_kb(50)),
+            Loss::None,
+        );
+        let mut viewer = Viewer::new("cubic".parse().unwrap(), title);
+        viewer.leaves_after = Some(Duration::from_secs(30));
+        let setup = Setup::new(path, Seed::new(1)).with_viewer(viewer).without_taps();
+        run(&setup).unwrap().viewers[0].delivery.unwrap().mean()
+    }
+
+    #[test]
+    fn the_score_never_gets_worse_with_the_rate_of_the_link() {
+        let rates = [
+            300, 500, 700, 800, 850, 900, 950, 1_000, 1_050, 1_100, 1_200, 1_500, 2_000,
+        ];
+        let scores = rates.map(of_a_session);
+        for pair in scores.windows(2) {
+            assert!(pair[1] <= pair[0] + 0.001, "{scores:?}");
+        }
+        assert!(scores[0] > 0.5 && scores[12] < 0.001, "{scores:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_byte_that_arrives_earlier_makes_the_score_worse(
+            gaps in prop::collection::vec(0_u64..3_000, 60),
+            earlier in prop::collection::vec(0_u64..2_000, 60),
+        ) {
+            // A second of the title arrives at each of these times.
+            let mut at = 0;
+            let late: Vec<u64> = gaps.iter().map(|gap| { at += gap; at }).collect();
+            let mut early: Vec<u64> = late.iter().zip(&earlier).map(|(at, by)| at.saturating_sub(*by)).collect();
+            for index in 1..early.len() {
+                early[index] = early[index].max(early[index - 1]);
+            }
+            let score = |times: &[u64]| {
+                let mut delivery = Delivery::new(&frames(1_500), Duration::from_secs(60));
+                for (second, at) in (1_u64..).zip(times) {
+                    let at = Duration::from_millis(*at);
+                    // The bytes come at once, not evenly since the time before.
+                    delivery.see(at, Bytes::new((second - 1) * 25_000));
+                    delivery.see(at, Bytes::new(second * 25_000));
+                }
+                delivery.finish(Duration::from_secs(200)).unwrap()
+            };
+            let (early, late) = (score(&early), score(&late));
+            prop_assert!(early.waiting_share <= late.waiting_share);
+            prop_assert!(early.skipping_share <= late.skipping_share);
+        }
+    }
+}
