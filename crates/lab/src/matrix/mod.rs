@@ -3,7 +3,9 @@
 //! Runs are those of `lab run`, fewer and with shorter titles; [`score`] has the rules of the ranking.
 
 mod args;
+mod classes;
 mod page;
+mod regret;
 mod score;
 
 use std::fs;
@@ -72,7 +74,8 @@ fn write(directory: &Path, matrix: &Matrix) -> Result<PathBuf, CommandError> {
         (page.clone(), page::html(matrix)),
         (directory.join("matrix.json"), page::json(matrix)),
         (directory.join("matrix-ranks.svg"), page::ranks(matrix).svg()),
-        (directory.join("matrix-spoilt.svg"), page::impaired(matrix).svg()),
+        (directory.join("matrix-spoilt.svg"), page::scores(matrix).svg()),
+        (directory.join("matrix-regret.svg"), regret::map(matrix).svg()),
     ];
     for (file, text) in files {
         fs::write(&file, text).map_err(|error| CommandError::Write { file, error })?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
+use super::regret;
 use super::score::{Matrix, MatrixCell, Place, Standing};
 use crate::figure::{HeatCell, HeatMap};
 use crate::report::begin_page;
@@ -17,13 +18,13 @@ const FORMAT: &str = "lab-matrix";
 const VERSION: u32 = 1;
 
 /// The rules of the ranking, for people.
-const SCORE: &str = "Controllers are ranked in each scenario by the impaired share: the time in which \
-    playback stood still or \
-    frames were discarded, over the title's duration, in steps of 0.1 %. Equal ones are compared by mean \
+const SCORE: &str = "Controllers are ranked in each scenario by the score, in steps of 0.1 %: the mean of the share \
+    of time that a player waits which shows every frame, and the share of frames that come too late for players of a \
+    fixed latency; for an adaptive player the stalled share. Equal ones are compared by mean \
     bitrate in steps of 1 % where players choose among representations, then by the share of packets lost in \
     steps of 0.01 %. Ties share the mean of their ranks. The overall standing is the mean rank over scenarios; \
     cases of a scenario are averaged first. Ranks do not say how much better a controller is. The worst case \
-    does: the largest impaired share beyond that of the best controller in the same place.";
+    does: the largest score beyond that of the best controller in the same place.";
 
 fn rank_text(rank: f64) -> String {
     if (rank - rank.round()).abs() < 1e-9 {
@@ -53,19 +54,21 @@ fn mean(standing: &Standing, value: impl Fn(&MatrixCell) -> f64) -> Option<f64> 
 }
 
 /// Heads of the columns after the controllers' names.
-const HEADS: [&str; 5] = [
+const HEADS: [&str; 6] = [
     "mean rank",
+    "score, mean",
     "impaired, mean",
     "worst, beyond the best",
     "lost, mean",
     "best in",
 ];
 
-fn line(standing: &Standing) -> [String; 5] {
+fn line(standing: &Standing) -> [String; 6] {
     let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), percent);
     let firsts = standing.cells.iter().flatten().filter(|cell| cell.best).count();
     [
         mean_text(standing),
+        share(mean(standing, |cell| cell.score)),
         share(mean(standing, |cell| cell.impaired)),
         worst_text(standing),
         share(mean(standing, |cell| cell.loss)),
@@ -86,11 +89,16 @@ pub(super) fn text(matrix: &Matrix) -> String {
         );
     }
     for column in table.column_iter_mut() {
-        if column.index != 1 && column.index != 4 {
+        if column.index != 1 && column.index != 5 {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{} scenarios and cases\n{table}\n", matrix.places.len())
+    let regrets = regret::of(matrix);
+    format!(
+        "{} scenarios and cases\n{table}\n\n{}\n",
+        matrix.places.len(),
+        regret::text(&regrets)
+    )
 }
 
 /// The whole matrix, with a line break at the end.
@@ -105,6 +113,7 @@ pub(super) fn json(matrix: &Matrix) -> String {
                     "case": place.case,
                     "rank": cell.rank,
                     "of": cell.of,
+                    "score": cell.score,
                     "spoilt_share": cell.impaired,
                     "mean_bitrate_bps": cell.bitrate,
                     "loss_ratio": cell.loss,
@@ -130,12 +139,15 @@ pub(super) fn json(matrix: &Matrix) -> String {
             "needed_bps": place.path.needed_bps.round(),
             "ideal_bps": place.path.ideal_bps.map(f64::round),
             "fits": place.path.fits,
+            "classes": place.path.classes,
         })
     });
+    let regrets = regret::of(matrix);
     let whole = json!({
         "format": FORMAT,
         "version": VERSION,
         "program": env!("CARGO_PKG_VERSION"),
+        "regret": regret::json(&regrets),
         "paths": paths.collect::<Vec<_>>(),
         "standings": standings.collect::<Vec<_>>(),
     });
@@ -180,8 +192,9 @@ pub(super) fn ranks(matrix: &Matrix) -> HeatMap {
     }
 }
 
-pub(super) fn impaired(matrix: &Matrix) -> HeatMap {
-    let cell = |share: f64| HeatCell {
+/// The cell of a share in percent.
+pub(super) fn share_cell(share: f64) -> HeatCell {
+    HeatCell {
         // Square root, so that none and little differ visibly beside paths that are far too slow.
         shade: share.max(0.0).sqrt(),
         text: if share < 0.000_5 {
@@ -191,23 +204,21 @@ pub(super) fn impaired(matrix: &Matrix) -> HeatMap {
         } else {
             format!("{:.0}", share * 100.0)
         },
-    };
+    }
+}
+
+pub(super) fn scores(matrix: &Matrix) -> HeatMap {
     let cells = matrix.standings.iter().map(|standing| {
-        let overall = mean(standing, |cell| cell.impaired).map(cell);
+        let overall = mean(standing, |cell| cell.score).map(share_cell);
         let places = standing
             .cells
             .iter()
-            .map(|found| found.map(|found| cell(found.impaired)));
+            .map(|found| found.map(|found| share_cell(found.score)));
         [overall].into_iter().chain(places).collect()
     });
     HeatMap {
         cells: cells.collect(),
-        ..map(
-            matrix,
-            "Impaired share",
-            "%, stalled or discarded",
-            ("none", "all"),
-        )
+        ..map(matrix, "Score", "%, impaired", ("none", "all"))
     }
 }
 
@@ -240,11 +251,13 @@ pub(super) fn html(matrix: &Matrix) -> String {
     let _ = write!(
         page,
         "</tbody>\n</table></div>\n<figure class=\"wide\">\n{}</figure>\n<figure class=\"wide\">\n{}</figure>\n\
+         <figure class=\"wide\">\n{}</figure>\n\
          <p class=\"note\">To add a controller: <code>lab matrix --controllers +SPEC</code>; results \
          that exist are not run again.</p>\n\
          </main>\n</body>\n</html>\n",
         ranks(matrix).svg(),
-        impaired(matrix).svg()
+        scores(matrix).svg(),
+        regret::map(matrix).svg()
     );
     page
 }
@@ -254,12 +267,12 @@ mod tests {
     use super::*;
 
     fn matrix() -> Matrix {
-        let cell = |rank, impaired| {
+        let cell = |rank, score| {
             Some(MatrixCell {
                 rank,
                 of: 2,
                 best: rank < 2.0,
-                impaired,
+                score,
                 bitrate: None,
                 loss: 0.012,
                 ..MatrixCell::default()
@@ -291,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_ranks_impaired_shares_and_the_worst_case() {
+    fn the_page_shows_ranks_scores_and_the_worst_case() {
         let page = html(&matrix());
         for words in [
             "cubic",
@@ -306,7 +319,7 @@ mod tests {
         ] {
             assert!(page.contains(words), "{words} is missing");
         }
-        assert_eq!(page.matches("<svg").count(), 2);
+        assert_eq!(page.matches("<svg").count(), 3);
         assert!(!page.contains("<mine>") && page == html(&matrix()));
     }
 

@@ -2,8 +2,7 @@
 //!
 //! In each scenario, or case of one, controllers are compared by, in this order:
 //!
-//! 1. the impaired share ([`Row::impaired_share`]): mean over viewers and trials, in steps of 0.1 % (0.6 s of a
-//!    title of ten minutes);
+//! 1. the score ([`Row::score`]): mean over viewers and trials, in steps of 0.1 % (0.6 s of a title of ten minutes);
 //! 2. if the players choose among representations, the mean bitrate, in steps of 1 % of the best;
 //! 3. the share of packets lost, in steps of 0.01 %.
 //!
@@ -15,9 +14,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::classes::classes;
 use crate::metric::Metric;
 use crate::result::{BULK, ResultSet, Row, VIEWER};
 use crate::scenario::{Scenario, full_name};
+
+/// Step of scores: differences below it do not decide.
+pub(super) const SCORE_STEP: f64 = 0.001;
 
 #[derive(Clone, Debug)]
 pub(super) struct Matrix {
@@ -47,6 +50,8 @@ pub(super) struct PathFacts {
     pub(super) ideal_bps: Option<f64>,
     /// True if the title needs at most 0.9 of that.
     pub(super) fits: bool,
+    /// Kinds of paths that it belongs to.
+    pub(super) classes: Vec<&'static str>,
 }
 
 impl PathFacts {
@@ -56,6 +61,7 @@ impl PathFacts {
             needed_bps: scenario.needed_rate(),
             ideal_bps: scenario.ideal_rate(),
             fits: scenario.fits(),
+            classes: classes(scenario),
         }
     }
 }
@@ -75,8 +81,8 @@ pub(super) struct Standing {
     pub(super) cells: Vec<Option<MatrixCell>>,
     /// Mean rank, cases of a scenario counted as one; `None` if the controller was run nowhere.
     pub(super) mean_rank: Option<f64>,
-    /// The place with the largest impaired share beyond the best controller's there, and that difference; `None`
-    /// if the controller is nowhere worse than the best.
+    /// The place with the largest score beyond the best controller's there, and that difference; `None` if the
+    /// controller is nowhere worse than the best.
     pub(super) worst: Option<(String, f64)>,
 }
 
@@ -88,7 +94,9 @@ pub(super) struct MatrixCell {
     pub(super) of: usize,
     /// True if no controller is better there.
     pub(super) best: bool,
-    /// Impaired share of the watching time.
+    /// Impaired share of the title by the arrival of its bytes, 0 to 1: what controllers are ranked by.
+    pub(super) score: f64,
+    /// Impaired share of the watching time of the scenario's own player.
     pub(super) impaired: f64,
     /// Mean bitrate in bit/s, if the players choose among representations.
     pub(super) bitrate: Option<f64>,
@@ -138,7 +146,7 @@ impl Matrix {
         let best: Vec<f64> = (0..places.len())
             .map(|place| {
                 let cells = matrix.standings.iter().filter_map(|one| one.cells[place]);
-                cells.map(|cell| cell.impaired).fold(f64::INFINITY, f64::min)
+                cells.map(|cell| cell.score).fold(f64::INFINITY, f64::min)
             })
             .collect();
         for standing in &mut matrix.standings {
@@ -168,6 +176,7 @@ fn measure(scenario: &Scenario, rows: &[&Row]) -> Option<MatrixCell> {
     let adaptive = viewers.iter().any(|row| row.adaptive.is_some());
     let pooled = |metric: &str| Metric::find(metric)?.pooled(viewers.iter().copied());
     Some(MatrixCell {
+        score: pooled("score")?,
         impaired: pooled("impaired_share")?,
         bitrate: pooled("mean_bitrate_bps").filter(|_| adaptive),
         loss: pooled("loss_ratio").unwrap_or(0.0),
@@ -232,7 +241,7 @@ fn compare(one: &MatrixCell, other: &MatrixCell, highest: f64) -> Ordering {
         steps(value(one), step).total_cmp(&steps(value(other), step))
     };
     let bitrate = by(|cell| -cell.bitrate.unwrap_or(0.0), (highest * 0.01).max(1.0));
-    by(|cell| cell.impaired, 0.001)
+    by(|cell| cell.score, SCORE_STEP)
         .then(bitrate)
         .then(by(|cell| cell.loss, 0.0001))
 }
@@ -257,7 +266,7 @@ fn worst(places: &[Place], cells: &[Option<MatrixCell>], best: &[f64]) -> Option
         .zip(cells)
         .zip(best)
         .filter_map(|((place, cell), best)| {
-            let beyond = (*cell)?.impaired - best;
+            let beyond = (*cell)?.score - best;
             (beyond > 0.0).then(|| (place.name(), beyond))
         });
     beyond.max_by(|one, other| one.1.total_cmp(&other.1))
@@ -267,9 +276,9 @@ fn worst(places: &[Place], cells: &[Option<MatrixCell>], best: &[f64]) -> Option
 mod tests {
     use super::*;
 
-    fn cell(impaired: f64, bitrate: Option<f64>, loss: f64) -> MatrixCell {
+    fn cell(score: f64, bitrate: Option<f64>, loss: f64) -> MatrixCell {
         MatrixCell {
-            impaired,
+            score,
             bitrate,
             loss,
             ..MatrixCell::default()
@@ -284,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn impaired_share_comes_before_losses_and_ties_share_their_ranks() {
+    fn the_score_comes_before_losses_and_ties_share_their_ranks() {
         let cells = vec![
             Some(cell(0.2, None, 0.0)),
             Some(cell(0.0, None, 0.05)),

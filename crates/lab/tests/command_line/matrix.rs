@@ -50,7 +50,7 @@ fn a_controller_is_added_to_the_map_without_running_the_others_again() {
     // However they come out, ranks of three are 1 to 3.
     assert!((ranks - 6.0).abs() < 1e-9, "{json:#}");
     let page = lab.read("out/matrix.html");
-    assert!(page.contains("reno+start=hystartpp") && page.matches("<svg").count() == 2);
+    assert!(page.contains("reno+start=hystartpp") && page.matches("<svg").count() == 3);
 }
 
 #[test]
