@@ -15,7 +15,7 @@ use super::window_max::WindowMax;
 
 /// Marks that are kept: one and a half round trips' worth. Sixteen would put the dearest controllers above 2
 /// KiB.
-const MARKS: u8 = 12;
+pub(crate) const MARKS: u8 = 12;
 /// Marks per round trip.
 const MARKS_PER_RTT: u64 = 8;
 /// A mark older than this is no start of an interval. The marks' clock wraps after 18 min.
@@ -25,16 +25,20 @@ const MAX_ACK_DELAY_NS: u64 = 25_000_000;
 
 /// One measurement of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RateSample {
+pub(crate) struct RateSample {
     /// Bytes delivered over the interval in which they were sent or acknowledged, whichever is longer.
-    pub(super) bytes_per_second: u32,
+    pub(crate) bytes_per_second: u32,
     /// The packet that it was measured with left while the application or flow control, not the window,
     /// limited the sender.
-    pub(super) app_limited: bool,
+    pub(crate) app_limited: bool,
     /// The narrowest link's queue held more than acknowledgement delay can explain at both ends of the
     /// interval, the sender was not limited, and it is the acknowledgements that took longer: the link then
     /// had work all the time, and `rate` is its capacity less cross traffic.
-    pub(super) busy: bool,
+    pub(crate) busy: bool,
+    /// Bytes delivered in the interval.
+    pub(crate) delivered: u32,
+    /// Index of the mark at which the interval began: the newest that is no younger than the packet.
+    pub(crate) mark: usize,
 }
 
 /// Delivery rate and its maximum over ten seconds.
@@ -43,7 +47,7 @@ pub(super) struct RateSample {
 /// frames and the bytes in flight: once a frame bears the flag, all that leaves does until a packet that left
 /// after that frame is delivered; and so does what leaves when nothing is in flight.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DeliveryRate {
+pub(crate) struct DeliveryRate {
     marks: [Mark; MARKS as usize],
     /// Index of the next mark.
     next: u8,
@@ -78,7 +82,7 @@ struct Mark {
 
 impl DeliveryRate {
     #[inline]
-    pub(super) fn on_sent(&mut self, event: &Sent) {
+    pub(crate) fn on_sent(&mut self, event: &Sent) {
         if self.in_flight == 0 {
             // Delivery starts anew: the interval must not contain the pause.
             self.mark(event.now, event.now);
@@ -91,14 +95,14 @@ impl DeliveryRate {
     }
 
     #[inline]
-    pub(super) fn on_acked(&mut self, event: &Acked) {
+    pub(crate) fn on_acked(&mut self, event: &Acked) {
         self.gathered = self.gathered.saturating_add(event.bytes.as_u64());
         self.newest_sent = self.newest_sent.max(event.sent);
         self.acked_any = true;
     }
 
     /// The ACK frame has been read. Gives a sample about eight times per round trip.
-    pub(super) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
+    pub(crate) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
         let now = event.now;
         self.max.advance(now);
         self.busy_max.advance(now);
@@ -124,6 +128,7 @@ impl DeliveryRate {
             bytes_per_second,
             app_limited,
             busy,
+            ..
         }) = sample
         {
             if !app_limited || self.max.max().is_none_or(|max| bytes_per_second > max) {
@@ -138,7 +143,7 @@ impl DeliveryRate {
         sample
     }
 
-    pub(super) fn on_congestion(&mut self, event: &Congestion) {
+    pub(crate) fn on_congestion(&mut self, event: &Congestion) {
         if let Signal::Loss { bytes, .. } = event.signal {
             self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
         }
@@ -156,7 +161,23 @@ impl DeliveryRate {
         self.busy_max.max().map(rate)
     }
 
-    fn newest_mark(&self) -> usize {
+    /// From now on, and until a packet that leaves later is delivered, all that leaves counts as limited.
+    pub(crate) const fn mark_limited(&mut self, now: Timestamp) {
+        self.limited_at = Some(now);
+    }
+
+    /// Bytes in flight: as of the last ACK frame, less those lost and with those sent since.
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Returns true if a burst that left after this mark and before the next was limited.
+    pub(crate) const fn is_limited(&self, mark: usize) -> bool {
+        self.limited & (1 << mark) != 0
+    }
+
+    /// Index of the newest mark.
+    pub(crate) fn newest_mark(&self) -> usize {
         usize::from(self.next.wrapping_add(MARKS - 1) % MARKS)
     }
 
@@ -175,12 +196,13 @@ impl DeliveryRate {
         self.count = self.count.saturating_add(1).min(MARKS);
     }
 
-    /// The newest mark that is no younger than the newest delivered packet.
-    fn mark_of_newest(&self, now: Timestamp, rtt_ns: u64) -> Option<usize> {
-        if rtt_ns > MAX_INTERVAL_NS || now.nanos_since(self.last_mark) > MAX_INTERVAL_NS {
+    /// Index of the newest mark that is no younger than a packet that left at `sent`; `None` if it left before them
+    /// all.
+    pub(crate) fn mark_of(&self, now: Timestamp, sent: Timestamp) -> Option<usize> {
+        if now.nanos_since(sent) > MAX_INTERVAL_NS || now.nanos_since(self.last_mark) > MAX_INTERVAL_NS {
             return None;
         }
-        let (now, sent) = (ticks(now), ticks(self.newest_sent));
+        let (now, sent) = (ticks(now), ticks(sent));
         let age = now.wrapping_sub(sent);
         let newest = self.next.wrapping_add(MARKS - 1);
         (0..self.count)
@@ -189,7 +211,7 @@ impl DeliveryRate {
     }
 
     fn sample(&self, now: Timestamp, rtt_ns: u64, min_rtt_ns: u64) -> Option<RateSample> {
-        let at = self.mark_of_newest(now, rtt_ns)?;
+        let at = self.mark_of(now, self.newest_sent)?;
         let mark = self.marks[at];
         let acked_in = ticks(now).wrapping_sub(mark.at);
         let sent_in = ticks(self.newest_sent).wrapping_sub(mark.sent);
@@ -197,7 +219,7 @@ impl DeliveryRate {
         let interval_ns = (u64::from(acked_in.max(sent_in)) + 1) << TICK_SHIFT;
         let bytes = low_bits(self.delivered).wrapping_sub(mark.delivered);
         let measured = bytes_per_second(u64::from(bytes), interval_ns)?;
-        let app_limited = self.limited & (1 << at) != 0;
+        let app_limited = self.is_limited(at);
         let queued_ns = (min_rtt_ns / 8).saturating_add(MAX_ACK_DELAY_NS);
         let full_ns = min_rtt_ns.saturating_add(queued_ns);
         let rtt_before_ns = u64::from(mark.at.wrapping_sub(mark.sent)) << TICK_SHIFT;
@@ -207,6 +229,8 @@ impl DeliveryRate {
             bytes_per_second: measured,
             app_limited,
             busy,
+            delivered: bytes,
+            mark: at,
         })
     }
 }

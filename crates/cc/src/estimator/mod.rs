@@ -21,14 +21,16 @@ mod capacity;
 mod delivery_rate;
 mod prompt;
 mod rtt_max;
+mod slot_max;
 mod time;
 mod train_capacity;
 mod window_max;
 mod windowed;
 
 pub(crate) use capacity::Capacity;
-use delivery_rate::DeliveryRate;
+pub(crate) use delivery_rate::{DeliveryRate, MARKS, RateSample};
 pub(crate) use prompt::PromptSamples;
+pub(crate) use slot_max::SlotMax;
 pub(crate) use time::{LimitedTime, Rounds, Rtt};
 use train_capacity::TrainCapacity;
 pub(crate) use windowed::Extreme;

@@ -161,6 +161,11 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
+    /// Begins a round now: it ends when a packet that leaves from now on is acknowledged.
+    pub(crate) const fn restart(&mut self, now: Timestamp) {
+        self.start = now;
+    }
+
     /// An ACK batch whose newest packet left at `newest_sent` arrived. Returns whether it ended a round; the
     /// batch itself then belongs to the new one.
     #[inline]
@@ -316,6 +321,15 @@ mod tests {
         assert!(!rounds.on_batch(at(101), at(1)), "sent before the round began");
         assert!(rounds.on_batch(at(200), at(100)));
         assert!(!rounds.on_batch(at(290), at(199)));
+    }
+
+    #[test]
+    fn a_round_that_is_begun_anew_ends_with_what_leaves_after_that() {
+        let mut rounds = Rounds::default();
+        rounds.on_batch(at(100), at(0));
+        rounds.restart(at(150));
+        assert!(!rounds.on_batch(at(200), at(120)));
+        assert!(rounds.on_batch(at(260), at(160)));
     }
 
     #[test]

@@ -2,19 +2,17 @@
 
 use crate::Timestamp;
 
-use super::NANOS_PER_SECOND;
+use super::{NANOS_PER_SECOND, SlotMax};
 
 const SECONDS: u8 = 10;
 
 /// Maximum over the last ten seconds, to the second: a value lives nine to ten seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowMax {
-    /// Each second's maximum, bytes per second; zero if there was none.
-    seconds: [u32; SECONDS as usize],
-    head: u8,
+    /// Each second's maximum, bytes per second.
+    seconds: SlotMax<{ SECONDS as usize }>,
     /// Beginning of the current second.
     head_began: Timestamp,
-    max: u32,
 }
 
 impl WindowMax {
@@ -26,24 +24,21 @@ impl WindowMax {
         }
         let ended = age / NANOS_PER_SECOND;
         for _ in 0..ended.min(u64::from(SECONDS)) {
-            self.head = self.head.wrapping_add(1) % SECONDS;
-            self.seconds[usize::from(self.head)] = 0;
+            self.seconds.advance();
         }
         let lasted = ended.saturating_mul(NANOS_PER_SECOND);
         self.head_began = Timestamp::from_nanos(self.head_began.as_nanos().saturating_add(lasted));
-        self.max = self.seconds.iter().copied().max().unwrap_or(0);
     }
 
     /// Adds a value to the current second.
     pub(super) fn insert(&mut self, rate: u32) {
-        let second = &mut self.seconds[usize::from(self.head)];
-        *second = rate.max(*second);
-        self.max = self.max.max(rate);
+        self.seconds.insert(rate);
     }
 
     /// The largest value, bytes per second; `None` if there is none above zero.
     pub(super) fn max(&self) -> Option<u32> {
-        (self.max > 0).then_some(self.max)
+        let max = self.seconds.max();
+        (max > 0).then_some(max)
     }
 }
 

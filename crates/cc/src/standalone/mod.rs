@@ -4,6 +4,7 @@
 //! an `entry()`; below it needs its `mod` line and a row of [`entries`]. It has no startup component, shaper, idle
 //! policy, loss policy or ceiling: what they do is part of its model.
 
+mod bbr;
 mod copa;
 mod video;
 
@@ -11,5 +12,5 @@ use crate::registry::Entry;
 
 /// All of them, in the order of listings.
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![copa::entry(), video::entry()]
+    vec![bbr::entry(), copa::entry(), video::entry()]
 }

@@ -75,9 +75,9 @@ fn names_that_a_caller_resolves_itself_are_offered_too() {
         error("quinn-cubik")
     );
     assert!(
-        error("bbr").ends_with("reno-new-cwv-p21, quinn-newreno, quinn-cubic"),
+        error("ledbat").ends_with("reno-new-cwv-p21, quinn-newreno, quinn-cubic"),
         "{}",
-        error("bbr")
+        error("ledbat")
     );
     assert!(!error("cubic+start=fast").contains("quinn"));
 }

@@ -38,7 +38,7 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
 #[rstest]
 #[case("", "expected the name of a controller at the beginning")]
 #[case("reno+", "expected a component after every `+`")]
-#[case("bbr", "unknown controller `bbr`; expected one of: reno, cubic")]
+#[case("ledbat", "unknown controller `ledbat`; expected one of: reno, cubic")]
 #[case("cubik", "did you mean `cubic`")]
 #[case("reno+hystartpp", "write `start=hystartpp`")]
 #[case("reno+nonsense", "KEY one of start, shape, idle, loss, ceiling")]

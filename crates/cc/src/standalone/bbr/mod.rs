@@ -1,0 +1,439 @@
+//! `bbr`: BBR, version 3 (draft-ietf-ccwg-bbr-06 of July 2026), which models the rate and the round-trip time of the
+//! path and sends what they call for, whether or not packets are lost.
+//!
+//! [`Sampler`] measures, [`Model`] remembers, [`Machine`] decides, this module sets the window. Names are the draft's.
+//!
+//! **Pacing by a window.** BBR governs a pacing rate; the transport offers only a window, and quinn paces at
+//! 1.25·window/srtt. So a window stands for the rate R:
+//!
+//! ```text
+//! window = min(cwnd, R·srtt + unused)           unused: what of a window is never on its way
+//!          min(that, in flight + R·Δt + left)   per ACK frame that comes Δt after the last one, once Startup is over
+//! ```
+//!
+//! Without the second line all that a flight is short of, as after `ProbeRTT`, would leave at once at 1.25·R; the
+//! queue of that burst would raise srtt and with it the window, and decay by no more than a hundredth per round trip.
+//! `left` is what the last window allowed and did not send, at most a burst. Consequences: the rate holds on average
+//! over an RTT, not between packets; a lower gain stops the sender until the flight has shrunk, rather than slowing it;
+//! a queue that others fill raises srtt and the window with it up to cwnd, as pacing would; and if no ACK frames
+//! arrive, nothing leaves beyond the window.
+//!
+//! | | draft | here |
+//! |---|---|---|
+//! | rate samples | each ACK, state for each packet | about eight per round trip, state for each of their marks |
+//! | app-limited | as the sender says | as well: the first round trip, and that after a silence |
+//! | losses | packet by packet, before the model | one event per ACK frame, after it, known by its newest packet |
+//! | ranges lost in Startup | discontiguous ranges | ACK frames that reveal losses, as in Linux |
+//! | in flight reaches a bound | exactly | within one packet, which a strict transport never sends |
+//! | CE marks | unspecified | as a loss; ends Startup or a probe; how many are marked is unknown |
+//! | retransmission timeout | cwnd falls, the model stays | persistent congestion: everything is learnt anew |
+//! | spurious losses | undone | not reported by the transport |
+//! | silence | the rate is set before it ends | after its first burst |
+//! | random waits | random | a hash of the times of earlier waits |
+//! | ACK frequency | adapted to the state | the peer's |
+//! | aggregation in Startup | one round trip | this one and the last |
+
+mod machine;
+mod model;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::component::{Needs, Traits};
+use crate::estimator::Rounds;
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::registry::Entry;
+use crate::state::{Batch, Core};
+use crate::{Bitrate, Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use machine::{Machine, State};
+use model::{Model, percent_of, rate, volume};
+use sample::{Sample, Sampler};
+
+/// `BBR.MinPipeCwnd`, packets: smallest window.
+const MINIMUM_PACKETS: u64 = 4;
+/// Packets that leave in one burst, as quinn's segmentation offload has it.
+const BURST_PACKETS: u64 = 10;
+/// `BBR.StartupPacingGain`, percent, for the rate before the first sample.
+const STARTUP_GAIN: u64 = State::Startup.pacing_gain();
+/// Share of the rate that `BBR.PacingMarginPercent` leaves, percent.
+const PACING_MARGIN: u64 = 99;
+
+/// BBR, version 3, on one path.
+#[derive(Clone, Debug)]
+struct Bbr {
+    /// Shared state of all controllers; its window is `C.cwnd`.
+    core: Core,
+    sampler: Sampler,
+    /// Latest rate sample: RS of the draft.
+    sample: Sample,
+    model: Model,
+    machine: Machine,
+    /// Rounds of `BBR.round_count`; `StartRound()` restarts them.
+    round: Rounds,
+    round_count: u64,
+    round_start: bool,
+    /// Round trips after which the short-term model answers losses.
+    loss_round: Rounds,
+    /// `C.pacing_rate`, bytes per second; `None` before the first RTT.
+    pacing_rate: Option<u64>,
+    /// cwnd was used in full in this round trip, and in the last one.
+    cwnd_limited: (bool, bool),
+    /// Between the first loss of a flight and the acknowledgement of what left after it.
+    in_recovery: bool,
+    /// Remembered cwnd in bytes: `BBR.prior_cwnd`.
+    prior_cwnd: u64,
+    idle_restart: bool,
+    /// Bytes that an ACK frame acknowledges, smoothed, times eight.
+    frame_bytes: u64,
+    /// Bytes acknowledged so far: `C.delivered`.
+    delivered: u64,
+    /// Kind of the last sign of congestion.
+    congestion: Reason,
+    /// State of the generator of waits.
+    random: u64,
+    /// Published window in bytes, as the transport reads it.
+    window: u64,
+}
+
+impl Bbr {
+    fn new(path: &Path, known: Arc<VideoKnowledge>) -> Self {
+        let core = Core::new(path, MINIMUM_PACKETS, Needs::default(), known);
+        Self {
+            sampler: Sampler::default(),
+            sample: Sample::default(),
+            model: Model::default(),
+            machine: Machine::default(),
+            round: Rounds::default(),
+            round_count: 0,
+            round_start: false,
+            loss_round: Rounds::default(),
+            pacing_rate: None,
+            cwnd_limited: (false, false),
+            in_recovery: false,
+            prior_cwnd: 0,
+            idle_restart: false,
+            frame_bytes: core.mtu().saturating_mul(8),
+            delivered: 0,
+            congestion: Reason::Loss,
+            random: 0,
+            window: core.window(),
+            core,
+        }
+    }
+
+    /// The one place where the phase changes.
+    fn enter(&mut self, phase: Phase, reason: Reason) {
+        debug_assert!(
+            self.core.phase.may_become(phase, reason),
+            "{} -> {phase} because {reason}",
+            self.core.phase
+        );
+        self.core.phase = phase;
+        self.core.reason = reason;
+    }
+
+    /// A number that looks random: `SplitMix64` (Steele et al. 2014) over what happened on this connection and when.
+    fn draw(&mut self, now: Timestamp) -> u64 {
+        self.random = (self.random ^ now.as_nanos()).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut draw = self.random;
+        draw = (draw ^ (draw >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        draw = (draw ^ (draw >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        draw ^ (draw >> 31)
+    }
+
+    /// Returns true if the transport sends no more with `in_flight` bytes in flight under a window of `limit`: it
+    /// keeps up to a packet of it.
+    fn reaches(&self, in_flight: u64, limit: u64) -> bool {
+        in_flight.saturating_add(self.core.mtu()) >= limit
+    }
+
+    /// Returns true if cwnd was used in full within a round trip: `C.is_cwnd_limited`.
+    const fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited.0 || self.cwnd_limited.1
+    }
+
+    /// An ACK frame has been read to its end: `UpdateOnACK()`.
+    fn end_frame(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        if let Some(run) = last_run {
+            self.sampler.on_acked(run);
+        }
+        let sample = self.sampler.on_ack_batch(event);
+        let since_ns = self.core.last_acked.map_or(0, |last| event.now.nanos_since(last));
+        let Some(batch) = self.core.close_batch(last_run, event) else {
+            return;
+        };
+        if let Some(sample) = sample {
+            self.sample = sample;
+            self.model.on_sample(&sample);
+        }
+        self.delivered = self.delivered.saturating_add(batch.acked);
+        let smoothed = self.frame_bytes.saturating_sub(self.frame_bytes / 8);
+        self.frame_bytes = smoothed.saturating_add(batch.acked);
+        self.update_rounds(&batch);
+        let loss_round_start = self.loss_round.on_batch(batch.now, batch.newest_sent);
+        if loss_round_start {
+            self.end_loss_round();
+        }
+        self.model.on_acked(batch.now, batch.acked, self.core.window());
+        if self.round_start {
+            self.machine.check_full_bw(&self.sample);
+        }
+        self.advance(&batch, loss_round_start);
+        if loss_round_start {
+            self.model.restart_latest(&self.sample);
+        }
+        if self.in_recovery && batch.after_recovery {
+            self.in_recovery = false;
+            self.restore_cwnd();
+        }
+        self.set_pacing_rate(self.machine.state.pacing_gain());
+        self.set_cwnd(&batch);
+        self.publish_after(&batch, since_ns);
+    }
+
+    /// `UpdateRound()`, and whether the sender uses cwnd in full.
+    fn update_rounds(&mut self, batch: &Batch) {
+        self.round_start = self.round.on_batch(batch.now, batch.newest_sent);
+        if self.round_start {
+            self.round_count = self.round_count.saturating_add(1);
+            self.machine.on_round();
+            self.model.on_round();
+            self.cwnd_limited = (false, self.cwnd_limited.0);
+        }
+        self.cwnd_limited.0 |= self.reaches(batch.prior_in_flight(), self.core.window());
+    }
+
+    /// `SetPacingRateWithGain()`, and `InitPacingRate()` with the first RTT.
+    fn set_pacing_rate(&mut self, gain_percent: u64) {
+        let Some(srtt) = self.core.rtt.smoothed_ns() else {
+            return;
+        };
+        let paced = percent_of(PACING_MARGIN, percent_of(gain_percent, self.model.bw()));
+        let before = self.pacing_rate;
+        let before = before.unwrap_or_else(|| percent_of(STARTUP_GAIN, rate(self.core.window(), srtt)));
+        self.pacing_rate = Some(if self.machine.full_bw_reached {
+            paced
+        } else {
+            paced.max(before)
+        });
+    }
+
+    /// Sets cwnd after an ACK frame: `SetCwnd()` of the draft.
+    fn set_cwnd(&mut self, batch: &Batch) {
+        let machine = &self.machine;
+        let extra = self.model.extra_acked(machine.full_bw_reached);
+        let inflight = self.bdp_multiple(self.model.bw(), machine.state.cwnd_gain());
+        let max_inflight = self.quantized(inflight.saturating_add(extra));
+        let grown = self.core.window().saturating_add(batch.acked);
+        let mut cwnd = self.core.window();
+        if machine.full_bw_reached {
+            cwnd = grown.min(max_inflight);
+        } else if cwnd < max_inflight || self.delivered < self.core.initial_window() {
+            cwnd = grown;
+        }
+        if machine.state == State::ProbeRtt {
+            cwnd = cwnd.min(self.probe_rtt_cwnd());
+        }
+        // `BoundCwndForModel()`; the minimum is the core's.
+        let longterm = match machine.state {
+            State::Down | State::Refill | State::Up => self.model.inflight_longterm,
+            State::Cruise | State::ProbeRtt => self.model.inflight_with_headroom(self.core.mtu()),
+            State::Startup | State::Drain => u64::MAX,
+        };
+        let cap = longterm.min(self.model.inflight_shortterm);
+        self.core.set_window(cwnd.min(cap));
+    }
+
+    /// Remembers the cwnd that nothing has reduced yet: `SaveCwnd()`.
+    fn save_cwnd(&mut self) {
+        let cwnd = self.core.window();
+        self.prior_cwnd = if self.in_recovery || self.machine.state == State::ProbeRtt {
+            self.prior_cwnd.max(cwnd)
+        } else {
+            cwnd
+        };
+    }
+
+    /// Restores the remembered cwnd: `RestoreCwnd()` of the draft.
+    fn restore_cwnd(&mut self) {
+        self.core.set_window(self.core.window().max(self.prior_cwnd));
+    }
+
+    /// The window that carries the pacing rate, at most cwnd.
+    fn paced_window(&self) -> u64 {
+        let cwnd = self.core.window();
+        match (self.pacing_rate, self.core.rtt.smoothed_ns()) {
+            (Some(rate), Some(srtt)) => volume(rate, srtt).saturating_add(self.unused()).min(cwnd),
+            _ => cwnd,
+        }
+    }
+
+    /// Publishes a window of this many bytes, within its bounds.
+    fn publish(&mut self, window: u64) {
+        self.window = self.core.bounded(window);
+    }
+
+    /// Publishes the window after an ACK frame that came `since_ns` after the last one.
+    ///
+    /// A flight that is short of the window may grow by what the pacing rate carries in that time, and by what was
+    /// allowed before and not used, up to a burst: else all that is missing would leave at once, raise the RTT and with
+    /// it the window. In Startup cwnd sees to that, and a sender that does not use its window has nothing to restrain.
+    fn publish_after(&mut self, batch: &Batch, since_ns: u64) {
+        let mut window = self.paced_window();
+        if let Some(rate) = self.pacing_rate
+            && self.machine.full_bw_reached
+            && !batch.limited
+        {
+            let left = self.window.saturating_sub(batch.prior_in_flight());
+            let burst = self.core.mtu().saturating_mul(BURST_PACKETS);
+            let more = left.min(burst).saturating_add(volume(rate, since_ns));
+            window = window.min(batch.in_flight.saturating_add(more));
+        }
+        self.publish(window);
+    }
+
+    /// Mean of the bytes of a window that are not on their way: those that the receiver has and that the next ACK
+    /// frame will acknowledge, (f − mtu)/2 of frames of f bytes, and half a packet that a strict transport keeps.
+    fn unused(&self) -> u64 {
+        let frame = (self.frame_bytes / 8).max(self.core.mtu());
+        let kept = if self.core.headroom() > 0 {
+            0
+        } else {
+            self.core.mtu()
+        };
+        frame.saturating_sub(kept) / 2
+    }
+
+    /// Persistent congestion: the path may have changed, so that all is learnt anew.
+    fn restart(&mut self) {
+        self.core.rtt.forget_extremes();
+        self.core.set_window(self.core.minimum());
+        self.model = Model::default();
+        self.machine = Machine::default();
+        self.pacing_rate = None;
+        self.in_recovery = false;
+        self.prior_cwnd = 0;
+        self.enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
+    }
+
+    /// `NoteLoss()`, and the beginning of recovery.
+    fn note_congestion(&mut self, event: &Congestion) {
+        if self.model.note_congestion() {
+            self.loss_round.restart(event.now);
+        }
+        self.machine.loss_events = self.machine.loss_events.saturating_add(1);
+        if !self.in_recovery {
+            self.save_cwnd();
+            self.in_recovery = true;
+            self.core.recovery_start = Some(event.now);
+        }
+    }
+}
+
+impl CongestionController for Bbr {
+    fn on_sent(&mut self, event: &Sent) {
+        // `HandleRestartFromIdle()`; the first flight of a connection follows no silence.
+        if self.sampler.is_idle() && self.core.last_acked.is_some() {
+            self.idle_restart = true;
+            self.model.restart_aggregation(event.now);
+            if self.machine.state.probes_bw() {
+                self.set_pacing_rate(100);
+            } else if self.machine.state == State::ProbeRtt {
+                self.check_probe_rtt_done(event.now);
+            }
+            self.publish(self.paced_window());
+        }
+        self.sampler.on_sent(event);
+        self.core.note_sent(event);
+    }
+
+    fn on_acked(&mut self, event: &Acked) {
+        self.sampler.on_acked(event);
+        self.core.note_acked(event);
+    }
+
+    fn on_ack_batch(&mut self, event: &AckBatch) {
+        self.end_frame(None, event);
+    }
+
+    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
+        self.end_frame(Some(acked), batch);
+        self.window()
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let mut sample = self.sampler.on_congestion(event);
+        self.core.note_congestion(event);
+        let too_high = match event.signal {
+            Signal::Loss { persistent: true, .. } => {
+                self.restart();
+                self.publish(self.paced_window());
+                return;
+            }
+            Signal::Loss { bytes, .. } => {
+                self.congestion = Reason::Loss;
+                let too_high = sample.is_inflight_too_high();
+                sample.tx_in_flight = sample.inflight_at_loss(bytes.as_u64());
+                too_high
+            }
+            Signal::EcnCe => {
+                self.congestion = Reason::EcnCe;
+                self.machine.marked |= !self.machine.full_bw_reached;
+                true
+            }
+        };
+        self.note_congestion(event);
+        if too_high && self.machine.is_bw_probe_sample {
+            self.handle_inflight_too_high(event.now, &sample);
+        }
+    }
+
+    fn on_mtu_change(&mut self, event: &MtuChange) {
+        self.core.set_mtu(event.mtu);
+        self.publish(self.paced_window());
+    }
+
+    fn window(&self) -> Bytes {
+        Bytes::new(self.window)
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let core = &self.core;
+        let (smoothed, min) = (core.rtt.smoothed_ns(), self.model.min_rtt());
+        let bw = self.model.max_bw();
+        let queueing = || Some(smoothed?.saturating_sub(min?));
+        Snapshot {
+            phase: core.phase(),
+            window: self.window(),
+            smoothed_rtt: smoothed.map(Duration::from_nanos),
+            min_rtt: min.map(Duration::from_nanos),
+            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
+            capacity: (bw > 0).then(|| Bitrate::from_bytes_per_second(bw)),
+            backlog: queueing().map(|queueing| Bytes::new(volume(bw, queueing))),
+            reason: core.reason,
+            ..Snapshot::default()
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+pub(crate) fn entry() -> Entry {
+    Entry::custom("bbr", |path, _, known| Box::new(Bbr::new(path, known)))
+        .about("BBR, version 3", "draft-ietf-ccwg-bbr-06")
+        .absolute()
+        .with_traits(Traits {
+            holds_on_loss: true,
+            delay_based: false,
+            yields: false,
+        })
+}

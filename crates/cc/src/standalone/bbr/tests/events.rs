@@ -1,0 +1,295 @@
+//! Answers to losses, marks, pauses and a sender that does not use its window; whole runs.
+
+use core::time::Duration;
+
+use rstest::rstest;
+
+use super::super::machine::State;
+use super::super::model::UNLIMITED;
+use super::super::sample::Sample;
+use super::super::{Bbr, volume};
+use super::run::{BDP, RATE, Run, assert_about, cruising};
+use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::testing::Demand;
+use crate::tests::trace::{LINK, Link, Trace, trace, trace_beside_filler, trace_losing};
+use crate::tests::{MTU, at, spec};
+use crate::{Bytes, CongestionController as _, Path, Phase, Reason};
+
+fn percent_of_link(trace: &Trace, (from, to): (u64, u64)) -> u64 {
+    trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
+}
+
+fn mean_queue(trace: &Trace, (from, to): (u64, u64)) -> u64 {
+    let queues: Vec<u64> = trace
+        .within(from, to)
+        .map(|round| round.queued.as_u64())
+        .collect();
+    queues.iter().sum::<u64>() / queues.len() as u64
+}
+
+// The floor of 70 %: nothing but what still arrives keeps the bounds higher.
+#[test]
+fn a_loss_while_cruising_costs_no_more_than_what_was_not_delivered() {
+    let mut run = cruising();
+    run.lose(1);
+    run.until(|run| run.bbr.model.bw_shortterm < UNLIMITED);
+    assert_about(run.bbr.model.bw(), RATE, 5);
+    assert!(run.bbr.model.inflight_shortterm >= BDP * 9 / 10);
+    assert_eq!(run.bbr.core.reason, Reason::Loss);
+}
+
+#[test]
+fn a_lasting_reduction_of_the_rate_lowers_the_bounds_by_30_percent_a_round_trip() {
+    let mut run = cruising();
+    (run.rate, run.queue) = (RATE / 4, 2_400);
+    run.for_ms(400);
+    assert!(run.bbr.model.bw() < RATE / 2, "{}", run.bbr.model.bw());
+    assert_about(run.bbr.model.max_bw(), RATE, 1);
+}
+
+#[test]
+fn a_mark_while_cruising_counts_as_a_loss() {
+    let mut run = cruising();
+    run.mark();
+    run.until(|run| run.bbr.model.bw_shortterm < UNLIMITED);
+    assert_eq!(run.bbr.core.reason, Reason::EcnCe);
+}
+
+#[test]
+fn a_mark_ends_startup_within_a_round_trip() {
+    let mut run = Run::new(4 * BDP);
+    run.until(|run| run.bbr.round_count == 2);
+    run.step();
+    run.mark();
+    run.until_state(State::Drain);
+    assert!(run.bbr.round_count <= 4);
+    assert_eq!(
+        (run.bbr.core.phase, run.bbr.core.reason),
+        (Phase::Avoidance, Reason::EcnCe)
+    );
+    assert!(run.bbr.model.inflight_longterm < UNLIMITED);
+}
+
+#[test]
+fn a_mark_while_probing_ends_the_probe() {
+    let mut run = cruising();
+    run.until_state(State::Up);
+    run.step();
+    run.mark();
+    assert_eq!(run.state(), State::Down);
+    assert!(run.bbr.model.inflight_longterm < 2 * BDP);
+}
+
+#[test]
+fn samples_of_a_sender_that_does_not_use_its_window_lower_nothing() {
+    let mut run = cruising();
+    run.demand = 6_000;
+    run.for_ms(15_000);
+    assert_about(run.bbr.model.max_bw(), RATE, 1);
+    run.demand = u64::MAX;
+    let delivered = run.bbr.delivered;
+    run.for_ms(1_000);
+    assert!(run.bbr.delivered - delivered >= RATE * 9 / 10);
+}
+
+#[test]
+fn a_pause_keeps_the_model_and_restarts_at_its_rate() {
+    let mut run = cruising();
+    run.go_silent(2_000);
+    run.step();
+    assert!(run.bbr.window().as_u64() <= BDP * 23 / 20);
+    let delivered = run.bbr.delivered;
+    run.for_ms(400);
+    assert!(run.bbr.delivered - delivered >= RATE * 2 / 5 * 8 / 10);
+}
+
+#[test]
+fn persistent_congestion_forgets_the_path_and_starts_again() {
+    let mut run = cruising();
+    run.congestion(
+        run.now,
+        Signal::Loss {
+            bytes: Bytes::new(MTU),
+            persistent: true,
+        },
+    );
+    assert_eq!(run.bbr.window().as_u64(), 4 * MTU);
+    assert_eq!((run.bbr.model.max_bw(), run.bbr.model.min_rtt()), (0, None));
+    assert_eq!(run.bbr.core.phase, Phase::AfterPersistentCongestion);
+    run.until_state(State::Cruise);
+    assert_about(run.bbr.model.bw(), RATE, 1);
+}
+
+// Solved for the prefix: 2 % of 98 kB are 1960 B, of which 1200 B were lost before.
+#[rstest]
+#[case(100_000, 3_200, 2_000, 98_000 + 775)]
+#[case(100_000, 6_000, 1_200, 98_800)]
+#[case(1_000, 6_000, 2_000, 0)]
+fn the_flight_at_a_loss_is_where_two_percent_were_exceeded(
+    #[case] tx_in_flight: u64,
+    #[case] lost: u64,
+    #[case] size: u64,
+    #[case] expected: u64,
+) {
+    let sample = Sample {
+        tx_in_flight,
+        lost,
+        ..Sample::default()
+    };
+    assert_eq!(sample.inflight_at_loss(size), expected);
+}
+
+#[test]
+fn more_than_two_percent_are_too_much() {
+    let lost = |lost| Sample {
+        tx_in_flight: 100_000,
+        lost,
+        ..Sample::default()
+    };
+    assert!(!lost(2_000).is_inflight_too_high());
+    assert!(lost(2_001).is_inflight_too_high());
+}
+
+/// A controller that was sent frames of `every` packets each 100 ms after they left.
+fn receiving_frames_of(every: u32, path: &Path) -> Bbr {
+    let mut bbr = Bbr::new(path, std::sync::Arc::default());
+    let bytes = Bytes::new(MTU) * u64::from(every);
+    for frame in 0..600_u64 {
+        let time = at(frame * u64::from(every));
+        bbr.on_sent(&Sent::new(time, bytes));
+        if frame * u64::from(every) >= 100 {
+            let sent = at((frame - 100 / u64::from(every)) * u64::from(every));
+            bbr.on_acked(&Acked::new(time, sent, bytes, every));
+            bbr.on_ack_batch(&AckBatch::new(time, Bytes::new(100 * MTU)));
+        }
+    }
+    bbr
+}
+
+// Of a window, half a packet stays unused, and (n − 1)/2 packets wait at the receiver.
+#[rstest]
+#[case(1, true, 600)]
+#[case(2, true, 1_200)]
+#[case(10, true, 6_000)]
+#[case(1, false, 0)]
+#[case(2, false, 600)]
+#[case(10, false, 5_400)]
+fn the_window_makes_up_for_what_is_not_on_its_way(
+    #[case] every: u32,
+    #[case] strict: bool,
+    #[case] expected: u64,
+) {
+    let path = if strict {
+        Path::default().strict()
+    } else {
+        Path::default()
+    };
+    let bbr = receiving_frames_of(every, &path);
+    assert!(bbr.unused().abs_diff(expected) <= 10, "{}", bbr.unused());
+}
+
+#[test]
+fn the_window_is_at_most_that_of_the_pacing_rate_and_at_most_cwnd() {
+    let mut run = Run::new(4 * BDP);
+    let mut whole = 0;
+    for _ in 0..20_000 {
+        run.step();
+        let bbr = &run.bbr;
+        let (rate, srtt) = (
+            bbr.pacing_rate.expect("an RTT"),
+            bbr.core.rtt.smoothed_ns().expect("an RTT"),
+        );
+        let most = (volume(rate, srtt) + bbr.unused())
+            .min(bbr.core.window())
+            .max(4 * MTU);
+        assert!(bbr.window().as_u64() <= most);
+        whole += u64::from(bbr.window().as_u64() >= most - 2 * MTU);
+    }
+    assert!(whole >= 16_000, "{whole} of 20,000 times it is all of that");
+}
+
+#[test]
+fn a_flight_that_is_short_of_the_window_grows_at_the_pacing_rate() {
+    let mut run = Run::new(4 * BDP);
+    run.until_state(State::ProbeRtt);
+    run.until(|run| run.state() != State::ProbeRtt);
+    assert!(run.in_flight() <= BDP * 6 / 10);
+    let sent = run.sent;
+    run.for_ms(20);
+    // The gap between the last two flights of ProbeRTT counts as well.
+    let most = RATE / 25 + 12 * MTU;
+    assert!((run.sent - sent) * MTU <= most, "{} packets", run.sent - sent);
+    run.for_ms(60);
+    assert!(run.in_flight() >= BDP * 85 / 100, "{}", run.in_flight());
+}
+
+#[test]
+fn a_larger_mtu_raises_the_smallest_window() {
+    let mut run = cruising();
+    run.bbr.on_congestion(&Congestion::new(
+        at(900_000),
+        at(800_000),
+        Signal::Loss {
+            bytes: Bytes::new(MTU),
+            persistent: true,
+        },
+    ));
+    run.bbr.on_mtu_change(&MtuChange::new(Bytes::new(9_000)));
+    assert_eq!(run.bbr.window().as_u64(), 36_000);
+}
+
+#[test]
+fn connections_that_differ_by_a_nanosecond_wait_for_different_times() {
+    let draws: Vec<u64> = (0..100_u64)
+        .map(|ns| {
+            let mut bbr = Bbr::new(&Path::default(), std::sync::Arc::default());
+            bbr.draw(crate::Timestamp::from_nanos(5_000_000 + ns)) >> 1
+        })
+        .map(|draw| draw % 1_000)
+        .collect();
+    let mean = draws.iter().sum::<u64>() / draws.len() as u64;
+    assert!((400..=600).contains(&mean), "{mean}");
+    assert!(draws.iter().any(|draw| *draw < 100) && draws.iter().any(|draw| *draw > 900));
+}
+
+// Pacing at 99 % of the rate, and ProbeRTT: 96 to 97 %. The queue is that of the probes.
+#[rstest]
+#[case(20, 100, 1_000, 20)]
+#[case(50, 20, 1_000, 20)]
+#[case(5, 40, 1_000, 50)]
+#[case(20, 100, 250, 15)]
+fn settles_at_the_links_rate_with_a_small_queue(
+    #[case] mbps: u64,
+    #[case] rtt_ms: u64,
+    #[case] queue_per_mille: u64,
+    #[case] most_queued_percent: u64,
+) {
+    let mut link = Link {
+        rate: crate::Bitrate::from_mbps(mbps),
+        rtt: Duration::from_millis(rtt_ms),
+        ..LINK
+    };
+    link.queue = Bytes::new(link.bdp().as_u64() * queue_per_mille / 1_000);
+    let trace = trace_losing(link, &spec("bbr"), Demand::Endless, None);
+    let share = trace.rate(5, 30).as_bits_per_second() * 100 / link.rate.as_bits_per_second();
+    assert!(share >= 95, "{share} %");
+    let queued = mean_queue(&trace, (5, 30)) * 100 / link.bdp().as_u64();
+    assert!(queued <= most_queued_percent, "{queued} %");
+    let rounds: Vec<_> = trace.within(5, 30).collect();
+    let lost = rounds[rounds.len() - 1].lost - rounds[0].lost;
+    let delivered = rounds[rounds.len() - 1].delivered.as_u64() / MTU;
+    assert!(lost * 100 <= delivered, "{lost} of {delivered} packets");
+}
+
+#[test]
+fn a_random_loss_costs_nothing() {
+    let trace = trace(&spec("bbr"), Demand::Endless);
+    assert!(percent_of_link(&trace, (18, 30)) >= 95);
+}
+
+#[test]
+fn a_queue_that_others_filled_is_forgotten_when_they_leave() {
+    let trace = trace_beside_filler(LINK, &spec("bbr"), (8, 14));
+    assert!(percent_of_link(&trace, (20, 30)) >= 94);
+    assert!(mean_queue(&trace, (20, 30)) < LINK.bdp().as_u64() / 4);
+}

@@ -1,0 +1,3 @@
+mod events;
+mod run;
+mod states;
