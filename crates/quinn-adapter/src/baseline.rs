@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use playrate_cc::{Phase, Reason, Snapshot};
 use playrate_units::Bytes;
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::{
+    BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
+};
 
 use crate::telemetry::{LastAckFrame, Recorder};
 
@@ -20,17 +22,20 @@ pub enum Baseline {
     NewReno,
     /// quinn's `Cubic` (its default; written after RFC 8312).
     Cubic,
+    /// quinn's `Bbr` (BBR, version 1, after Chromium; quinn calls it experimental).
+    Bbr,
 }
 
 impl Baseline {
     /// Every baseline, in the order of the registry.
-    pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
+    pub const ALL: [Self; 3] = [Self::NewReno, Self::Cubic, Self::Bbr];
 
     /// Name in a [`ControllerChoice`](crate::ControllerChoice).
     pub const fn name(self) -> &'static str {
         match self {
             Self::NewReno => "quinn-newreno",
             Self::Cubic => "quinn-cubic",
+            Self::Bbr => "quinn-bbr",
         }
     }
 
@@ -39,7 +44,14 @@ impl Baseline {
         match self {
             Self::NewReno => "quinn's own NewReno, unmodified, as a baseline",
             Self::Cubic => "quinn's own Cubic (its default), unmodified, as a baseline",
+            Self::Bbr => "quinn's own experimental BBR (version 1), unmodified, as a baseline",
         }
+    }
+
+    /// Returns true if the same events give the same windows. quinn's `Bbr` draws where its cycle of gains begins from
+    /// the operating system's randomness.
+    pub const fn is_deterministic(self) -> bool {
+        !matches!(self, Self::Bbr)
     }
 
     /// quinn's factory of this controller, for paths that start with an MTU of `mtu` bytes. The initial window is
@@ -60,6 +72,8 @@ impl Baseline {
                 }
                 Arc::new(config)
             }
+            // Its initial window of 240,000 bytes holds three packets of any MTU.
+            Self::Bbr => Arc::new(BbrConfig::default()),
         }
     }
 }
@@ -82,6 +96,10 @@ pub(crate) struct ObservedBaseline {
     newest_sent: Option<Instant>,
     frame: LastAckFrame,
     reason: Reason,
+    /// Largest pacing rate, bit/s, of a controller that reports one and has not reduced it yet.
+    rising_rate: Option<u64>,
+    /// The pacing rate has fallen, which BBR's never does before its slow start is over.
+    rate_fell: bool,
     recorder: Recorder,
 }
 
@@ -104,8 +122,25 @@ impl ObservedBaseline {
             newest_sent: None,
             frame: LastAckFrame::default(),
             reason: Reason::Began,
+            rising_rate: None,
+            rate_fell: false,
             recorder,
         }
+    }
+
+    /// Notes the end of slow start of a controller that has no threshold but paces.
+    fn watch_pacing_rate(&mut self) {
+        if self.rate_fell {
+            return;
+        }
+        let Some(rate) = self.inner.metrics().pacing_rate else {
+            return;
+        };
+        if self.rising_rate.is_some_and(|before| rate < before) {
+            self.rate_fell = true;
+            self.reason = Reason::CapacityKnown;
+        }
+        self.rising_rate = Some(rate);
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -116,6 +151,7 @@ impl ObservedBaseline {
         snapshot.phase = match ssthresh {
             Some(ssthresh) if metrics.congestion_window >= ssthresh => Phase::Avoidance,
             Some(_) if self.reason == Reason::PersistentCongestion => Phase::AfterPersistentCongestion,
+            None if self.rate_fell => Phase::Avoidance,
             _ => Phase::Startup,
         };
         snapshot.window = Bytes::new(metrics.congestion_window);
@@ -164,6 +200,7 @@ impl Controller for ObservedBaseline {
             .on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
         self.rtt_measured |= self.batch_acked;
         self.batch_acked = false;
+        self.watch_pacing_rate();
         self.frame = LastAckFrame {
             ended: Some(now),
             newest: self
@@ -222,6 +259,8 @@ impl Controller for ObservedBaseline {
             newest_sent: self.newest_sent,
             frame: self.frame,
             reason: self.reason,
+            rising_rate: self.rising_rate,
+            rate_fell: self.rate_fell,
             recorder: self.recorder.clone(),
         })
     }

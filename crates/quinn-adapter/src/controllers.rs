@@ -104,7 +104,14 @@ mod tests {
         let registry = Registry::builtin();
         let ours = registry.controllers().map(Entry::name);
         let names: Vec<_> = ours.chain(Baseline::ALL.map(Baseline::name)).collect();
-        for name in ["reno", "cubic", "quinn-newreno", "quinn-cubic"] {
+        for name in [
+            "reno",
+            "cubic",
+            "bbr",
+            "quinn-newreno",
+            "quinn-cubic",
+            "quinn-bbr",
+        ] {
             assert!(names.contains(&name), "{name} is missing from {names:?}");
         }
         for name in names {
@@ -116,9 +123,9 @@ mod tests {
 
     #[test]
     fn an_unknown_controller_is_named_and_the_baselines_are_among_what_there_is() {
-        let error = "quinn-bbr".parse::<ControllerChoice>().unwrap_err().to_string();
+        let error = "quinn-vegas".parse::<ControllerChoice>().unwrap_err().to_string();
         assert!(
-            error.contains("`quinn-bbr`") && error.contains("quinn-cubic"),
+            error.contains("`quinn-vegas`") && error.contains("quinn-cubic"),
             "{error}"
         );
     }

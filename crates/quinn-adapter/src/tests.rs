@@ -14,6 +14,7 @@ use quinn_proto::congestion::{Controller, ControllerFactory};
 use crate::telemetry::{Monitor, TimeSeries};
 use crate::{ConnectionController, ControllerChoice, QuinnController};
 
+mod baselines;
 mod closing;
 mod switching;
 mod wire;
@@ -398,7 +399,7 @@ fn an_ecn_ce_mark_reaches_the_controller_as_one() {
 
 #[test]
 fn telemetry_counts_what_quinn_counts() {
-    for name in ["cubic", "quinn-cubic", "quinn-newreno"] {
+    for name in ["cubic", "bbr", "quinn-cubic", "quinn-newreno", "quinn-bbr"] {
         let series = Arc::new(TimeSeries::new(4_096));
         let monitor = Monitor::new(Duration::ZERO).with_sink(Arc::clone(&series));
         let control = ConnectionController::new(name.parse().unwrap()).with_monitor(Arc::new(monitor));

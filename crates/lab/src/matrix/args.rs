@@ -145,7 +145,7 @@ mod tests {
             .controllers()
             .map(playrate_cc::registry::Entry::name)
             .chain(COMBINATIONS)
-            .chain(["quinn-cubic", "quinn-newreno", "ccp-lb"]);
+            .chain(["quinn-cubic", "quinn-newreno", "quinn-bbr", "ccp-lb"]);
         for name in wanted {
             let spec = name.parse::<ControllerChoice>().unwrap().to_string();
             assert_eq!(all.iter().filter(|known| **known == spec).count(), 1, "{name}");

@@ -24,11 +24,18 @@ async fn five_megabytes_arrive_byte_for_byte_under_every_controller() {
     let sent = payload(5_000_000);
     let served = sent.clone();
     let rig = rig_with(
-        &["reno", "cubic+start=hystartpp", "quinn-newreno", "quinn-cubic"],
+        &[
+            "reno",
+            "cubic+start=hystartpp",
+            "bbr",
+            "quinn-newreno",
+            "quinn-cubic",
+            "quinn-bbr",
+        ],
         |_| {},
         move |exchange| Box::pin(stream(exchange, served.clone())),
     );
-    for number in 0..4 {
+    for number in 0..6 {
         let connection = rig.connect().await;
         assert!(fetch(&connection, "/title.mp4").await.unwrap() == sent);
         assert!(rig.outcome(number).await.is_ok());
@@ -384,7 +391,7 @@ async fn a_large_mtu_works_under_every_controller() {
         transport.mtu_discovery = None;
     };
     let rig = rig_with(
-        &["cubic", "quinn-newreno", "quinn-cubic"],
+        &["cubic", "bbr", "quinn-newreno", "quinn-cubic", "quinn-bbr"],
         |options| large(&mut options.transport),
         move |exchange| {
             let (served, quinn) = (served.clone(), exchange.quinn().clone());
@@ -395,7 +402,7 @@ async fn a_large_mtu_works_under_every_controller() {
             })
         },
     );
-    for number in 0..3 {
+    for number in 0..5 {
         let client = rig.client(|options| large(&mut options.transport));
         let connection = client.connect(&rig.target()).await.unwrap();
         assert!(fetch(&connection, "/").await.unwrap() == sent);

@@ -74,7 +74,8 @@ impl Sampler {
             self.lost = self.lost.saturating_add(bytes.as_u64());
         }
         // A packet that left before all marks has that of the oldest: the newest is where the ring goes on.
-        let oldest = self.mark.saturating_add(1) % MARKS as usize;
+        let next = self.mark.saturating_add(1);
+        let oldest = if next < usize::from(MARKS) { next } else { 0 };
         let mark = self.rate.mark_of(event.now, event.newest_sent).unwrap_or(oldest);
         Sample {
             app_limited: self.rate.is_limited(mark),
