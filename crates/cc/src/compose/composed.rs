@@ -198,20 +198,20 @@ impl Composed {
     fn publish_bounded(&mut self) {
         let core = &mut self.core;
         let shaper = &self.components.shaper;
-        let shapes = match core.phase {
+        let is_due = match core.phase {
             Phase::Avoidance => true,
             Phase::Recovery => shaper.acts_in_recovery(),
             _ => false,
         };
-        let shaped = if shapes {
+        let wanted = if is_due {
             core.bounded(shaper.shape(core))
         } else {
             core.window()
         };
-        let bounded = self.components.loss.limit(core, shaped);
+        let bounded = self.components.loss.limit(core, wanted);
         let ceiling = self.components.ceiling.ceiling(core);
         let bounded = core.bounded(ceiling.map_or(bounded, |ceiling| bounded.min(ceiling)));
-        core.capped = bounded < shaped;
+        core.capped = bounded < wanted;
         self.published = bounded;
     }
 }

@@ -89,17 +89,24 @@ struct Ceiling {
 }
 
 impl Ceiling {
-    /// The ceiling of `bytes` after a loss at `now`, `prior` bytes having been in flight, with this plateau.
-    fn new(bytes: u64, now: Timestamp, prior: u64, plateau: f64, mtu: u64) -> Self {
-        let segments = (plateau - float(bytes)).max(0.0) / float(mtu);
+    /// The ceiling after a loss at `now`, which reduced `prior` bytes in flight to `bytes`, with a plateau at `prior`.
+    fn new(now: Timestamp, prior: u64, bytes: u64) -> Self {
         Self {
             bytes,
             began: now,
-            plateau: plateau.max(float(bytes)),
-            k: libm::cbrt(segments / C),
+            plateau: float(prior),
+            k: 0.0,
             prior: float(prior),
             reno: float(bytes),
         }
+    }
+
+    /// The same with another plateau, which it reaches after K (RFC 9438 §4.2, figure 2).
+    fn with_plateau(mut self, plateau: f64, mtu: u64) -> Self {
+        let segments = (plateau - float(self.bytes)).max(0.0) / float(mtu);
+        self.plateau = plateau.max(float(self.bytes));
+        self.k = libm::cbrt(segments / C);
+        self
     }
 
     /// The ceiling after a round trip without congestive loss that ended at `now`.
@@ -195,7 +202,8 @@ impl LossGuard {
         } else {
             float(prior)
         };
-        self.ceiling = Some(Ceiling::new(reduced, now, prior, self.plateau, core.mtu()));
+        let ceiling = Ceiling::new(now, prior, reduced);
+        self.ceiling = Some(ceiling.with_plateau(self.plateau, core.mtu()));
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) trait LossPolicy {
 #[derive(Clone, Debug)]
 pub(crate) enum AnyLossPolicy {
     Standard(Standard),
-    Guard(LossGuard),
+    Guard(Box<LossGuard>),
     Ignore(Ignore),
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn components() -> Vec<Component<AnyLossPolicy>> {
         "RFC 8085 §3.1, which RFC 9002 §7 asks for",
     )
     .fits(only_if_it_holds)
-    .made_by(|_| AnyLossPolicy::Guard(LossGuard::default()));
+    .made_by(|_| AnyLossPolicy::Guard(Box::default()));
     let ignore = Description::new(
         "ignore",
         "a loss costs nothing; only persistent congestion does. For experiments: it takes the rate of \

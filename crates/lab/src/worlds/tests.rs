@@ -370,7 +370,7 @@ fn the_controller_of_downloads_changes_with_the_viewers() {
     let settings = other.settings(&bed.unknowns, scenario).unwrap();
     assert_eq!(settings.len(), 1);
     assert_eq!(settings[0].key, "bulk.controller");
-    assert_eq!(settings[0].value, "\"reno(growth=ratelimited)\"");
+    assert_eq!(settings[0].value, "\"reno(growth=ratelimited,max_ssthresh=0)\"");
     assert_eq!(
         World::nominal(&bed.unknowns).settings(&bed.unknowns, scenario),
         Ok(Vec::new())

@@ -209,8 +209,8 @@ mod tests {
         for text in ["none", "2%", "gilbert(1%,25%)", "gilbert(1%,25%,50%,0.1%)"] {
             let loss: Loss = text.parse().unwrap();
             let (mut sampler, mut generator) = (loss.sampler(), Seed::new(5).generator());
-            let lost = (0..1_000_000).filter(|_| sampler.loses(&mut generator)).count();
-            let seen = f64::from(u32::try_from(lost).unwrap()) / 1e6;
+            let count = (0..1_000_000).filter(|_| sampler.loses(&mut generator)).count();
+            let seen = f64::from(u32::try_from(count).unwrap()) / 1e6;
             assert!(
                 (seen - loss.mean()).abs() < 0.002,
                 "{text}: {seen}, {}",

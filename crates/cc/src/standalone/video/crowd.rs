@@ -40,8 +40,8 @@ impl Crowd {
         self.gave_way_at = Some(queue);
     }
 
-    /// The queue is `queue` after the sender gave way, if it did. Returns true if that was in vain twice: alone it would
-    /// have emptied the queue. Half of it may be left, and twice the target.
+    /// The queue is `queue` after the sender gave way, if it did. Returns true if that was in vain twice: alone it
+    /// would have emptied the queue. Half of it may be left, and twice the target.
     pub(super) fn is_proven(&mut self, queue: u64, target: u64) -> bool {
         let Some(before) = self.gave_way_at.take() else {
             return false;

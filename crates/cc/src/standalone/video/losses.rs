@@ -16,6 +16,8 @@ const BOUND_NS: u64 = 2 * SECOND_NS;
 /// A path that loses this many times what it lost is no longer the same; nor is one that loses this share.
 const MARGIN: f64 = 1.5;
 const MOST_TOLERATED: f64 = 0.2;
+/// A cut helped if less than this part of the share lost is left.
+const HELPED: f64 = 0.75;
 /// Time for which the path is trusted to lose what it lost.
 const TRUST_NS: u64 = 20 * SECOND_NS;
 
@@ -30,6 +32,8 @@ pub(super) struct Losses {
     lost: u64,
     /// The last sample lost more than is tolerated.
     exceeded: bool,
+    /// Share lost before the last cut.
+    cut_at: f64,
     /// Window after the last cut, and the time until which it bounds growth.
     bound: Option<(u64, Timestamp)>,
 }
@@ -43,6 +47,7 @@ impl Losses {
             acked: 0,
             lost: 0,
             exceeded: false,
+            cut_at: 0.0,
             bound: None,
         }
     }
@@ -69,12 +74,13 @@ impl Losses {
             return false;
         }
         self.exceeded = false;
-        if self.bound.is_some_and(|(bound, _)| window <= bound) {
+        if self.bound.is_some_and(|(bound, _)| window <= bound) && share >= HELPED * self.cut_at {
             self.tolerated = (MARGIN * share).min(MOST_TOLERATED);
             self.learnt_until = now.plus_nanos(TRUST_NS);
             self.bound = None;
             return false;
         }
+        self.cut_at = share;
         true
     }
 
@@ -108,7 +114,7 @@ mod tests {
     use super::*;
     use crate::tests::at;
 
-    /// Of [`Core::sample`].
+    /// The MTU of [`Core::sample`].
     const MTU: u64 = 1_200;
 
     /// 100 packets of which `lost` were lost.
@@ -159,6 +165,15 @@ mod tests {
             asks(&mut losses, 4, 85_000, 21_100),
             "twenty seconds later it is asked again"
         );
+    }
+
+    #[test]
+    fn a_cut_that_helps_is_followed_by_another() {
+        let mut losses = Losses::new(0.02);
+        assert!(asks(&mut losses, 40, 100_000, 0));
+        losses.note_cut(85_000, at(0));
+        asks(&mut losses, 20, 85_000, 100);
+        assert!(asks(&mut losses, 20, 85_000, 200), "half as much is lost");
     }
 
     #[test]

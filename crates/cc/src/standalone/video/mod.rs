@@ -5,10 +5,10 @@
 //! - *Start*: the window doubles every round trip until the RTT rises, packets are lost, or three rounds bring no more.
 //! - *Alone*: once per round trip the window loses the bytes that stood in the queue beyond a short target, or grows if
 //!   fewer stood there. So random losses cost nothing; losses that a smaller window ends do.
-//! - *Crowded*: giving way was in vain, or a queue overflows that this sender keeps short, so others fill it. The window
-//!   is CUBIC's, but only losses of packets that found a long queue count. From time to time it gives way again.
-//! - *Ceiling*: the video's rate times a factor, which falls while the player's supply grows: no path is probed for what
-//!   nobody needs, and who has plenty leaves the path to others.
+//! - *Crowded*: giving way was in vain, or a queue overflows that this sender keeps short, so others fill it. The
+//!   window is CUBIC's, but only losses of packets that found a long queue count. From time to time it gives way again.
+//! - *Ceiling*: the video's rate times a factor, which falls while the player's supply grows: no path is probed for
+//!   more than its player can use, and a player with plenty leaves the path to others.
 //!
 //! What the player says or the library knows can only lower the window, so false values gain nothing.
 //!
@@ -48,6 +48,8 @@ pub(super) use parameters::entry;
 
 /// With fewer packets the peer would hold back acknowledgements, and quinn keeps one back of a window.
 const LEAST_PACKETS: u64 = 4;
+/// In a crowd it is CUBIC's smallest window (RFC 9002 §7.2).
+const LEAST_IN_A_CROWD: u64 = 2;
 /// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
 const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
 /// Rounds after a change in which it does not show yet.
@@ -67,7 +69,7 @@ const DRAIN_AFTER_NS: u64 = 5_000_000_000;
 /// acknowledgements slow it down.
 const AFTER_PAUSE: f64 = 0.8;
 
-/// What the window follows from.
+/// The law that the window follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Start,
@@ -110,7 +112,7 @@ impl Video {
             knowledge: Facts::AVERAGE_RATE,
             ..Needs::default()
         };
-        let core = Core::new(path, LEAST_PACKETS, needs, known);
+        let core = Core::new(path, LEAST_IN_A_CROWD, needs, known);
         Self {
             published: core.window(),
             core,
@@ -302,7 +304,7 @@ impl Video {
     }
 
     /// Grows by a step, which doubles while the queue stays short. Up to what the path has carried lately that is half
-    /// of the window at most; beyond, where nobody knows what comes, an eighth.
+    /// of the window at most; beyond, where the path is unknown, an eighth.
     fn grow(&mut self, stood: u64, target: u64) {
         let window = self.core.window();
         let grown = window.saturating_add(self.step);
@@ -381,7 +383,11 @@ impl Video {
         let useful = rtt
             .and_then(|rtt| self.ceiling.window(&self.core, rtt))
             .unwrap_or(u64::MAX);
-        let bounded = self.core.bounded(window.min(useful));
+        let least = match self.mode {
+            Mode::Crowded => 0,
+            Mode::Start | Mode::Alone => LEAST_PACKETS.saturating_mul(self.core.mtu()),
+        };
+        let bounded = self.core.bounded(window.min(useful).max(least));
         self.core.capped = self.mode == Mode::Crowded && bounded < window;
         if self.mode != Mode::Crowded {
             self.core.set_window(bounded);

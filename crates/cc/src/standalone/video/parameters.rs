@@ -43,8 +43,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 pub(in crate::standalone) fn entry() -> Entry {
     Entry::custom("video", |path, arguments, known| Box::new(Video::new(path, arguments, known)))
         .about(
-            "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays short \
-             and others get their share",
+            "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays \
+             short and others get their share",
             "docs/controllers/video.md",
         )
         .with_parameters(PARAMETERS)

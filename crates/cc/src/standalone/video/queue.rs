@@ -14,7 +14,7 @@ const RTT_WINDOW_NS: u64 = 40 * SECOND_NS;
 const RATE_WINDOW_NS: u64 = 15 * SECOND_NS;
 /// Time for which the longest queue counts: some cycles of a sender that fills it.
 const QUEUE_WINDOW_NS: u64 = 8 * SECOND_NS;
-/// What was lost counts half after this time.
+/// A loss counts half after this time.
 const LOSS_HALF_LIFE_NS: u64 = 2 * SECOND_NS;
 /// Rounds of which the least noisy one counts.
 const ROUNDS: usize = 8;
@@ -49,7 +49,7 @@ pub(super) struct Queue {
     rtt: Extreme,
     /// Time of the last RTT that was close to the smallest.
     empty_at: Timestamp,
-    /// Bytes per second.
+    /// Largest delivery rate, bytes per second.
     rate: Extreme,
     longest: Extreme,
     latest_rtt: u64,
@@ -87,7 +87,7 @@ impl Queue {
         float(self.rate.get().unwrap_or(0))
     }
 
-    /// What the path held at the largest delivery rate without a queue, bytes.
+    /// Bytes that the path held at the largest delivery rate without a queue.
     pub(super) fn known_pipe(&self) -> u64 {
         floor_bytes(self.largest_rate() * seconds(self.min_rtt().unwrap_or(0)))
     }

@@ -284,7 +284,7 @@ fn representations_from_memory_know_the_best_rate_among_them() {
     };
     let all = [
         ("low.mp4", source("fragmented.mp4")),
-        ("high.mp4", source("film.mp4")),
+        ("high.mp4", source("progressive-moov-first.mp4")),
     ];
     let best = all.iter().map(|(_, source)| source.title().average_rate()).max();
     let named = all.into_iter().map(|(name, source)| (name.to_owned(), source));
