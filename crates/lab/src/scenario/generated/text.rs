@@ -201,7 +201,7 @@ fn about(drawn: &Drawn) -> String {
     }
     let title = if drawn.ladder { "ladder up to" } else { "title of" };
     words.push(format!(
-        "{title} {}, {:.2} times which is the fair share",
+        "{title} {}; fair share {:.2} λ",
         mbps(drawn.title),
         drawn.ratio
     ));
