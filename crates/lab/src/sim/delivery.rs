@@ -33,9 +33,9 @@ const LATENCIES: [u64; 11] = [
 /// Shares of a title's playback that are impaired by the time at which its bytes arrived, as they stand in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeliveryScore {
-    /// Waiting time beyond [`STARTUP`], over that and the playing time of what arrived.
+    /// Waiting time beyond 2 s, over that and the playing time of what arrived.
     pub waiting_share: f64,
-    /// Share of frames that came too late or never, mean over [`LATENCIES`].
+    /// Share of frames that came too late or never, mean over eleven latencies from 1 to 32 s.
     pub skipping_share: f64,
 }
 
