@@ -163,16 +163,18 @@ impl Matrix {
 
 /// The cell of a controller's rows, not ranked yet.
 fn measure(scenario: &Scenario, rows: &[&Row]) -> Option<MatrixCell> {
-    // The directory may hold more trials of some controllers than of others.
-    let fits = |row: &&Row| {
-        row.key.scenario_hash == scenario.hash && row.key.trial <= scenario.trials && row.role == VIEWER
+    // The directory may hold more trials of some controllers than of others, and rows of other seeds.
+    let of = |role: &str| -> Vec<&Row> {
+        let fits = |row: &&Row| {
+            let key = &row.key;
+            key.scenario_hash == scenario.hash
+                && key.trial <= scenario.trials
+                && key.seed == scenario.seed_of(key.trial)
+                && row.role == role
+        };
+        rows.iter().copied().filter(fits).collect()
     };
-    let viewers: Vec<&Row> = rows.iter().copied().filter(fits).collect();
-    let others = rows.iter().copied().filter(|row| {
-        let same = row.key.scenario_hash == scenario.hash && row.key.trial <= scenario.trials;
-        same && row.role == BULK
-    });
-    let others: Vec<&Row> = others.collect();
+    let (viewers, others) = (of(VIEWER), of(BULK));
     let adaptive = viewers.iter().any(|row| row.adaptive.is_some());
     let pooled = |metric: &str| Metric::find(metric)?.pooled(viewers.iter().copied());
     Some(MatrixCell {

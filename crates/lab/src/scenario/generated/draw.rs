@@ -13,6 +13,8 @@ const LEAST_TITLE_MBPS: f64 = 0.06;
 /// Values of a generated path. Rates are in Mbit/s, times in milliseconds unless said otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn {
+    /// Seed of its first trial, so that no two paths share their random losses, or the beginning of their title.
+    pub(super) seed: u64,
     /// Mean rate of the link.
     pub(super) rate: f64,
     /// Rate λ of the title, or of a ladder's highest representation.
@@ -139,6 +141,7 @@ impl Drawn {
         let competitors = competitors(point);
         let title = rate * fair_share(viewers, competitors) / ratio;
         Self {
+            seed: point.seed("run"),
             rate,
             title: title.max(LEAST_TITLE_MBPS),
             ratio,

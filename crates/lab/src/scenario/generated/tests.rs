@@ -51,6 +51,14 @@ fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
 }
 
 #[test]
+fn no_two_paths_share_a_seed() {
+    let mut seeds: Vec<u64> = paths("generated:7:96").iter().map(|path| path.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 96);
+}
+
+#[test]
 fn the_halves_of_a_set_are_the_odd_and_the_even_numbers() {
     let set = PathSet::parse("generated:7:5").unwrap();
     assert_eq!(

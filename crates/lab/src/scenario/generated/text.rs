@@ -32,8 +32,9 @@ pub(super) fn name(number: u32, drawn: &Drawn) -> String {
 /// The scenario file of the path called `name`.
 pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     let mut text = format!(
-        "about = \"{}\"\nsource = \"{name}\"\ncontrollers = [\"cubic\"]\nideal = false\n\n[title]\n",
-        about(drawn)
+        "about = \"{}\"\nsource = \"{name}\"\ncontrollers = [\"cubic\"]\nseed = {}\nideal = false\n\n[title]\n",
+        about(drawn),
+        drawn.seed
     );
     let title = mbps(drawn.title);
     // Writing to a String cannot fail, here and below.
