@@ -156,8 +156,8 @@ impl VideoKnowledge {
         self.average_rate.set(rate.filter(|&rate| rate > 0));
     }
 
-    /// Rate of the best representations that the player may choose: the [average rate](Self::average_rate) that it may
-    /// come to. Unknown counts as the average rate.
+    /// Rate of the best representations that the player may choose, as a manifest declares it (a peak, as a rule) or as
+    /// measured, whichever is higher. Unknown counts as the [average rate](Self::average_rate).
     pub fn highest_rate(&self) -> Option<Bitrate> {
         let highest = self.highest_rate.get().map(Bitrate::from_bits_per_second);
         highest.max(self.average_rate())

@@ -57,6 +57,12 @@ impl Losses {
     /// tolerated.
     pub(super) fn ask_for_less(&mut self, round: &Round, core: &Core, now: Timestamp) -> bool {
         let (window, mtu) = (core.window(), core.mtu());
+        if self
+            .bound
+            .is_some_and(|(bound, until)| now >= until && window > bound)
+        {
+            self.bound = None;
+        }
         if now > self.learnt_until {
             self.tolerated = self.configured;
         }

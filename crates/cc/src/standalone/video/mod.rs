@@ -97,6 +97,10 @@ struct Video {
     step: u64,
     /// Rounds to come in which the last change does not show yet.
     settling: u8,
+    /// Losses while it settles are those of before.
+    explains_losses: bool,
+    /// The ceiling, not the window, was the bound as of the last event.
+    at_ceiling: bool,
     /// Queue of the last round, if the window has not been reduced since.
     queue_before: Option<u64>,
     /// Window to return to after the queue has been emptied.
@@ -127,6 +131,8 @@ impl Video {
             may_double: true,
             step: 0,
             settling: 0,
+            explains_losses: false,
+            at_ceiling: false,
             queue_before: None,
             drained_from: None,
             paused_until: None,
@@ -200,9 +206,11 @@ impl Video {
         if self.losses.ask_for_less(round, &self.core, self.now()) {
             self.may_double = false;
             self.leave_start(Reason::Loss);
+        } else if !round.window_limited || self.at_ceiling {
+            // Neither its RTT, which may be a delayed acknowledgement's, nor its rate says anything of the path.
         } else if self.has_risen(round.rtt_min) {
             self.leave_start(Reason::RttRose);
-        } else if round.window_limited && self.start.brings_no_more(round) {
+        } else if self.start.brings_no_more(round) {
             self.leave_start(Reason::CapacityKnown);
         }
     }
@@ -211,10 +219,13 @@ impl Video {
     fn leave_start(&mut self, reason: Reason) {
         let rate = self.round.rate(self.now()).max(self.queue.largest_rate());
         let rtt = self.queue.min_rtt().unwrap_or(0).saturating_add(self.target());
-        let window = Self::bytes_in(rate, rtt).min(self.core.window());
-        self.core.set_window(window);
+        if rate > 0.0 {
+            let window = Self::bytes_in(rate, rtt).min(self.core.window());
+            self.core.set_window(window);
+        }
         self.be_alone(reason);
         self.settling = SETTLING_AFTER_LOSS;
+        self.explains_losses = true;
         self.step = self.least_step().max(self.core.window() / MOST_STEP_BEYOND);
     }
 
@@ -224,6 +235,7 @@ impl Video {
         self.core.reason = reason;
         self.settling = 0;
         self.queue_before = None;
+        self.drained_from = None;
         self.crowd.end();
         self.queue.forget_losses();
         self.losses.begin_anew();
@@ -234,6 +246,10 @@ impl Video {
     fn judge_alone(&mut self, round: &Round) {
         if self.settling > 0 {
             self.settling = self.settling.saturating_sub(1);
+            if self.explains_losses {
+                self.queue.forget_losses();
+                self.explains_losses = self.settling > 0;
+            }
             return;
         }
         if let Some(window) = self.drained_from.take() {
@@ -253,7 +269,11 @@ impl Video {
             self.crowd.note_window(window);
             self.be_crowded();
         } else if self.losses.ask_for_less(round, &self.core, self.now()) {
-            self.cut(Self::bytes_in(round.rate, round.rtt_mean), Reason::Loss);
+            let delivered = Self::bytes_in(round.rate, round.rtt_mean);
+            self.cut(
+                if round.window_limited { delivered } else { window },
+                Reason::Loss,
+            );
         } else {
             let stood = if is_long {
                 latest
@@ -271,9 +291,14 @@ impl Video {
         let part = floor_bytes(AFTER_LOSS * float(window));
         self.core.set_window(part.min(delivered));
         self.core.reason = reason;
-        self.losses.note_cut(self.core.window(), self.now());
+        if reason == Reason::Loss {
+            self.losses.note_cut(self.core.window(), self.now());
+        }
         self.step = self.least_step();
         self.settling = SETTLING_AFTER_LOSS;
+        self.explains_losses = true;
+        self.queue_before = None;
+        self.drained_from = None;
     }
 
     /// A queue of `stood` stood on the path throughout the round.
@@ -282,7 +307,9 @@ impl Video {
         if self.crowd.is_proven(stood, target) {
             self.be_crowded();
         } else if stood > target {
-            self.crowd.gives_way(window, stood);
+            if round.window_limited {
+                self.crowd.gives_way(window, stood);
+            }
             let excess = Self::bytes_in(round.rate, stood.saturating_sub(target));
             self.core.set_window(window.saturating_sub(excess));
             self.step = self.least_step();
@@ -294,6 +321,7 @@ impl Video {
             if stood > 0 && self.queue.since_empty(self.now()) > DRAIN_AFTER_NS {
                 let excess = Self::bytes_in(2.0 * round.rate, stood);
                 self.drained_from = Some(window);
+                self.queue_before = None;
                 self.core
                     .set_window(window.saturating_sub(excess).max(window / 2));
                 self.settling = SETTLING;
@@ -349,7 +377,9 @@ impl Video {
     /// The first congestion event of a round trip while others fill the queue.
     fn reduce(&mut self, event: &Congestion, reason: Reason) {
         self.may_double = false;
-        self.core.set_window(self.published.min(self.core.window()));
+        if self.core.capped {
+            self.core.set_window(self.published.min(self.core.window()));
+        }
         if let Some(reduction) = self.cubic.on_congestion(&mut self.core, event) {
             self.core.set_window(reduction.window);
             self.core.recovery_start = Some(event.now);
@@ -361,6 +391,8 @@ impl Video {
     /// Persistent congestion (RFC 9002 §7.6): slow start from the smallest window.
     fn collapse(&mut self) {
         self.be_alone(Reason::PersistentCongestion);
+        self.round = OpenRound::default();
+        self.paused_until = None;
         self.mode = Mode::Start;
         self.start = Start::default();
         self.may_double = true;
@@ -376,7 +408,10 @@ impl Video {
             Mode::Crowded => self.core.rtt.smoothed_ns(),
             Mode::Start | Mode::Alone => {
                 let target = self.target();
-                self.queue.min_rtt().map(|rtt| rtt.saturating_add(target))
+                // Where noise is longer than the path, an ACK takes what it takes on average.
+                let half = self.core.rtt.smoothed_ns().unwrap_or(0) / 2;
+                let aimed_at = self.queue.min_rtt().map(|rtt| rtt.saturating_add(target));
+                aimed_at.map(|rtt| rtt.max(half))
             }
         };
         let window = self.core.window();
@@ -387,13 +422,15 @@ impl Video {
             Mode::Crowded => 0,
             Mode::Start | Mode::Alone => LEAST_PACKETS.saturating_mul(self.core.mtu()),
         };
+        self.at_ceiling = useful < window;
         let bounded = self.core.bounded(window.min(useful).max(least));
         self.core.capped = self.mode == Mode::Crowded && bounded < window;
         if self.mode != Mode::Crowded {
             self.core.set_window(bounded);
         }
         self.published = if self.paused_until.is_some() {
-            self.core.bounded(floor_bytes(AFTER_PAUSE * float(bounded)))
+            let part = floor_bytes(AFTER_PAUSE * float(bounded));
+            self.core.bounded(part.max(least))
         } else {
             bounded
         };
@@ -409,7 +446,7 @@ impl Video {
 
 impl CongestionController for Video {
     fn on_sent(&mut self, event: &Sent) {
-        if self.core.in_flight == 0 && self.mode != Mode::Start {
+        if self.core.in_flight == 0 && self.mode != Mode::Start && self.paused_until.is_none() {
             self.paused_until = Some(event.now);
             self.publish();
         }
