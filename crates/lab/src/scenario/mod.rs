@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_netsim::{PathConfig, Rate, Seed};
+use playrate_netsim::{Loss, PathConfig, Rate, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
@@ -206,7 +206,7 @@ impl Scenario {
             vary,
             ideal: file.ideal.unwrap_or(title.representations().is_none()),
             text: Arc::from(&*document.source.text),
-            hash: hash(&hashed, &title, &path.forward.rate, vary),
+            hash: hash(&hashed, &title, &path, vary),
             title,
             variability: file.title.get_ref().variability.as_ref().map(number),
             path,
@@ -317,7 +317,7 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
 
 /// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
 /// Trials that do not vary have the hash of programs in which none did.
-fn hash(table: &Table, title: &ServedTitle, rate: &Rate, vary: Vary) -> String {
+fn hash(table: &Table, title: &ServedTitle, path: &PathConfig, vary: Vary) -> String {
     let mut hash = Sha256::new();
     if vary == Vary::Trials {
         hash.update("vary = \"trials\"\n");
@@ -326,8 +326,16 @@ fn hash(table: &Table, title: &ServedTitle, rate: &Rate, vary: Vary) -> String {
     for (_, source) in title.resources() {
         hash.update(source.identity());
     }
+    // Bursts of earlier builds of this version did not end by time.
+    let links = [&path.forward, &path.backward];
+    if links
+        .iter()
+        .any(|link| matches!(link.loss, Loss::GilbertElliott(_)))
+    {
+        hash.update("bursts = \"time\"\n");
+    }
     // Of a recorded link the table has only the file's name.
-    if let Rate::Trace(trace) = rate {
+    if let Rate::Trace(trace) = &path.forward.rate {
         for at in trace.opportunities() {
             hash.update(at.to_le_bytes());
         }

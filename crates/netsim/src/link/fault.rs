@@ -96,13 +96,14 @@ pub(super) struct FaultState {
 }
 
 impl FaultState {
-    pub(super) fn new(faults: &[LinkFault], seed: Seed) -> Self {
+    /// The state of a link that takes `packet_time` for a full packet.
+    pub(super) fn new(faults: &[LinkFault], packet_time: Duration, seed: Seed) -> Self {
         let sampled = faults.iter().map(|fault| {
             let loss = match fault.kind {
                 LinkFaultKind::Loss(loss) => loss,
                 _ => Loss::None,
             };
-            (*fault, loss.sampler())
+            (*fault, loss.sampler(packet_time))
         });
         Self {
             faults: sampled.collect(),
@@ -119,13 +120,13 @@ impl FaultState {
         })
     }
 
-    /// Returns true if a packet that leaves the queue at `now` is lost.
-    pub(super) fn loses(&mut self, now: Time) -> bool {
+    /// Returns true if a packet that is next from `start` on and leaves the queue at `now` is lost.
+    pub(super) fn loses(&mut self, start: Time, now: Time) -> bool {
         let Self { faults, draws } = self;
         let mut lost = false;
         for (fault, loss) in faults.iter_mut().filter(|(fault, _)| fault.applies(now)) {
             // Every channel sees every packet, so no short circuit.
-            lost |= fault.kind == LinkFaultKind::Outage || loss.loses(draws);
+            lost |= fault.kind == LinkFaultKind::Outage || loss.loses(start, now, draws);
         }
         lost
     }

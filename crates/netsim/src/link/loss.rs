@@ -2,13 +2,14 @@
 
 use core::fmt;
 use core::str::FromStr;
+use core::time::Duration;
 
 use playrate_units::Probability;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
 use super::parts_of;
-use crate::ConfigError;
+use crate::{ConfigError, Time};
 
 /// Random loss on the wire. A lost packet has taken its place in the queue and its time on the link.
 ///
@@ -27,14 +28,16 @@ pub enum Loss {
 }
 
 /// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963).
-/// Its mean loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time `1 /
-/// to_good` packets long.
+/// Its mean loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time on a busy link
+/// `1 / to_good` packets long. While the link carries none of its packets the channel may change once more for each
+/// full packet that it could have carried at its mean rate, so a burst also ends by time; without a rate only packets
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GilbertElliott {
-    /// Probability that a good channel turns bad before a packet.
+    /// Probability that a good channel turns bad before a packet, or in the time of one.
     pub to_bad: Probability,
-    /// Probability that a bad channel turns good before a packet.
+    /// Probability that a bad channel turns good before a packet, or in the time of one.
     pub to_good: Probability,
     /// Loss probability while the channel is bad.
     pub loss_bad: Probability,
@@ -93,11 +96,30 @@ impl Loss {
         }
     }
 
-    pub(crate) fn sampler(self) -> LossSampler {
+    /// Draws losses on a link that takes `packet_time` for a full packet at its mean rate; zero if it has no rate.
+    pub(crate) fn sampler(self, packet_time: Duration) -> LossSampler {
         LossSampler {
             loss: self,
+            packet_time,
             bad: false,
+            last_departure: None,
         }
+    }
+}
+
+impl GilbertElliott {
+    /// Probability that a channel which is `bad` or not is the other after this number of steps: the state after k
+    /// steps of a chain of two states with probabilities a and b to change is `π + (s − π)(1 − a − b)^k`, where
+    /// `π = a/(a + b)` is the stationary probability of a bad channel and s is 1 if it is bad before and 0 if not.
+    fn turns(&self, bad: bool, steps: u64) -> Probability {
+        let turn = if bad { self.to_good } else { self.to_bad };
+        let either = self.to_bad.as_f64() + self.to_good.as_f64();
+        if steps <= 1 || either == 0.0 {
+            return turn;
+        }
+        let mixed = 1.0 - libm::pow(1.0 - either, steps as f64);
+        let parts = f64::from(turn.as_parts_per_billion()) * mixed / either;
+        Probability::from_parts_per_billion(rounded(parts))
     }
 }
 
@@ -177,17 +199,22 @@ impl fmt::Display for Loss {
 #[derive(Clone, Debug)]
 pub(crate) struct LossSampler {
     loss: Loss,
+    /// Time of a full packet at the link's mean rate; zero without a rate.
+    packet_time: Duration,
     bad: bool,
+    last_departure: Option<Time>,
 }
 
 impl LossSampler {
-    pub(crate) fn loses(&mut self, generator: &mut Pcg32) -> bool {
+    /// Returns true if the packet is lost that is next on the link from `start` on and departs at `departs`.
+    pub(crate) fn loses(&mut self, start: Time, departs: Time, generator: &mut Pcg32) -> bool {
         match &self.loss {
             Loss::None => false,
             Loss::Bernoulli(probability) => probability.accepts(generator.next_u32()),
             Loss::GilbertElliott(channel) => {
-                let turn = if self.bad { channel.to_good } else { channel.to_bad };
-                self.bad ^= turn.accepts(generator.next_u32());
+                let steps = self.idle_packets(start).saturating_add(1);
+                self.bad ^= channel.turns(self.bad, steps).accepts(generator.next_u32());
+                self.last_departure = Some(departs);
                 let loss = if self.bad {
                     channel.loss_bad
                 } else {
@@ -197,6 +224,14 @@ impl LossSampler {
             }
         }
     }
+
+    /// Number of full packets that the link could have carried at its mean rate from the last packet to `start`.
+    fn idle_packets(&self, start: Time) -> u64 {
+        let last = self.last_departure.unwrap_or(start);
+        let idle = start.since(last).as_nanos();
+        let packets = idle.checked_div(self.packet_time.as_nanos()).unwrap_or(0);
+        u64::try_from(packets).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]
@@ -204,18 +239,35 @@ mod tests {
     use super::*;
     use crate::Seed;
 
+    /// Time of a full packet in these tests.
+    const PACKET: Duration = Duration::from_millis(1);
+
+    /// Fates of `count` packets that each begin `idle` after the departure of the one before.
+    fn fates(loss: Loss, seed: u64, idle: Duration, count: usize) -> Vec<bool> {
+        let (mut sampler, mut generator) = (loss.sampler(PACKET), Seed::new(seed).generator());
+        let mut start = Time::ZERO;
+        let fates = (0..count).map(|_| {
+            let departs = start + PACKET;
+            let lost = sampler.loses(start, departs, &mut generator);
+            start = departs + idle;
+            lost
+        });
+        fates.collect()
+    }
+
+    fn count(fates: &[bool]) -> f64 {
+        fates.iter().filter(|lost| **lost).count() as f64
+    }
+
     #[test]
     fn the_mean_loss_is_what_packets_see_in_the_long_run() {
         for text in ["none", "2%", "gilbert(1%,25%)", "gilbert(1%,25%,50%,0.1%)"] {
             let loss: Loss = text.parse().unwrap();
-            let (mut sampler, mut generator) = (loss.sampler(), Seed::new(5).generator());
-            let count = (0..1_000_000).filter(|_| sampler.loses(&mut generator)).count();
-            let seen = f64::from(u32::try_from(count).unwrap()) / 1e6;
-            assert!(
-                (seen - loss.mean()).abs() < 0.002,
-                "{text}: {seen}, {}",
-                loss.mean()
-            );
+            for idle in [Duration::ZERO, PACKET * 5 / 2, Duration::from_secs(1)] {
+                let seen = count(&fates(loss, 5, idle, 1_000_000)) / 1e6;
+                let mean = loss.mean();
+                assert!((seen - mean).abs() < 0.002, "{text}, {idle:?}: {seen}, {mean}");
+            }
         }
     }
 
@@ -269,9 +321,8 @@ mod tests {
     #[test]
     fn a_gilbert_channel_loses_in_bursts_of_its_mean_length() {
         let channel: Loss = "gilbert(1%,25%)".parse().unwrap();
-        let (mut sampler, mut generator) = (channel.sampler(), Seed::new(1).generator());
-        let fates: Vec<bool> = (0..400_000).map(|_| sampler.loses(&mut generator)).collect();
-        let lost = fates.iter().filter(|lost| **lost).count() as f64;
+        let fates = fates(channel, 1, Duration::ZERO, 400_000);
+        let lost = count(&fates);
         let bursts = fates.windows(2).filter(|pair| pair == &[false, true]).count() as f64;
         // Mean loss 1/26 = 3.85 %, mean burst 4 packets.
         assert!((0.0365..0.0405).contains(&(lost / 400_000.0)), "{lost} lost");
@@ -280,5 +331,82 @@ mod tests {
             "bursts of {}",
             lost / bursts
         );
+    }
+
+    fn channel(text: &str) -> GilbertElliott {
+        match text.parse() {
+            Ok(Loss::GilbertElliott(channel)) => channel,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn on_a_busy_link_the_channel_takes_one_step_for_each_packet() {
+        // A step for each packet, written out; an idle time shorter than a packet is none.
+        let channel = channel("gilbert(3%,10%,80%,1%)");
+        let mut generator = Seed::new(9).generator();
+        let mut bad = false;
+        let mut expected = Vec::new();
+        for _ in 0..10_000 {
+            let turn = if bad { channel.to_good } else { channel.to_bad };
+            bad ^= turn.accepts(generator.next_u32());
+            let loss = if bad { channel.loss_bad } else { channel.loss_good };
+            expected.push(loss.accepts(generator.next_u32()));
+        }
+        for idle in [Duration::ZERO, PACKET - Duration::from_nanos(1)] {
+            assert_eq!(fates(channel.into(), 9, idle, 10_000), expected, "{idle:?}");
+        }
+        assert_ne!(fates(channel.into(), 9, PACKET, 10_000), expected);
+    }
+
+    #[test]
+    fn many_steps_at_once_are_as_many_single_steps() {
+        for text in ["gilbert(1%,25%)", "gilbert(0.1%,0.2%)", "gilbert(90%,80%)"] {
+            let channel = channel(text);
+            let (to_bad, to_good) = (channel.to_bad.as_f64(), channel.to_good.as_f64());
+            for begins_bad in [false, true] {
+                let mut bad = f64::from(u8::from(begins_bad));
+                for steps in 1..=40 {
+                    bad = bad * (1.0 - to_good) + (1.0 - bad) * to_bad;
+                    let turned = if begins_bad { 1.0 - bad } else { bad };
+                    let turns = channel.turns(begins_bad, steps).as_f64();
+                    assert!(
+                        (turns - turned).abs() < 2e-9,
+                        "{text}, {steps}: {turns}, {turned}"
+                    );
+                }
+                let stationary = if begins_bad { to_good } else { to_bad } / (to_bad + to_good);
+                let turns = channel.turns(begins_bad, u64::MAX).as_f64();
+                assert!((turns - stationary).abs() < 2e-9, "{text}: {turns}, {stationary}");
+            }
+        }
+        assert_eq!(channel("gilbert(0%,0%)").turns(true, 1_000), Probability::ZERO);
+    }
+
+    #[test]
+    fn a_probe_each_second_is_soon_out_of_a_burst_that_packets_alone_would_hardly_leave() {
+        // Bursts of 100 packets, 100 ms of a busy link.
+        let channel: Loss = "gilbert(0.01%,1%)".parse().unwrap();
+        for seed in 0..200 {
+            let mut sampler = channel.sampler(PACKET);
+            sampler.bad = true;
+            let mut generator = Seed::new(seed).generator();
+            let mut lost =
+                |sampler: &mut LossSampler, start| sampler.loses(start, start + PACKET, &mut generator);
+            lost(&mut sampler, Time::ZERO);
+            let probes = [1, 2].map(|second| lost(&mut sampler, Time::from_secs(second)));
+            assert_ne!(probes, [true; 2], "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn without_a_rate_only_packets_count() {
+        let channel: Loss = "gilbert(1%,25%)".parse().unwrap();
+        let fates_of = |gap: Duration| -> Vec<bool> {
+            let (mut sampler, mut generator) = (channel.sampler(Duration::ZERO), Seed::new(1).generator());
+            let at = (0..10_000).map(|n| Time::ZERO + gap * n);
+            at.map(|at| sampler.loses(at, at, &mut generator)).collect()
+        };
+        assert_eq!(fates_of(Duration::ZERO), fates_of(Duration::from_secs(1)));
     }
 }

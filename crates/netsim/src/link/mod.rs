@@ -141,14 +141,14 @@ impl Link {
             transmitter,
             queue_bytes,
             queue_packets,
-            loss: config.loss.sampler(),
+            loss: config.loss.sampler(packet_time),
             codel: match config.aqm {
                 Aqm::None => None,
                 Aqm::Codel(codel) => Some(CodelState::new(codel, packet_time)),
             },
             policer: None,
             sources: Vec::new(),
-            faults: FaultState::new(&config.faults, seed),
+            faults: FaultState::new(&config.faults, packet_time, seed),
             loss_draws: seed.child("loss").generator(),
             delay_draws: seed.child("delay").generator(),
             now: Time::ZERO,
@@ -219,7 +219,8 @@ impl Link {
         if self.backlog.saturating_add(bytes) > self.queue_bytes || packets >= self.queue_packets {
             return Err(DropReason::QueueFull);
         }
-        let start = self.transmitter.begin(self.free_at.max(now));
+        let next = self.free_at.max(now);
+        let start = self.transmitter.begin(next);
         let decision = match &mut self.codel {
             Some(codel) => codel.decide(start, start.since(now), markable),
             None => AqmAction::Pass,
@@ -238,8 +239,8 @@ impl Link {
         self.free_at = departs;
         self.count_wait(start.since(now));
         // Each sees every packet, so no short circuit between them.
-        let lost = !cross && self.loss.loses(&mut self.loss_draws);
-        let lost_to_fault = !cross && self.faults.loses(departs);
+        let lost = !cross && self.loss.loses(next, departs, &mut self.loss_draws);
+        let lost_to_fault = !cross && self.faults.loses(next, departs);
         let lost = lost || lost_to_fault;
         let fate = match (cross, lost || gave_up) {
             (true, _) => Fate::Cross,
