@@ -244,7 +244,7 @@ fn competitors(point: Point) -> Option<Competitors> {
     let count = choice(point.at("competitors"), &counts).filter(|count| *count > 0)?;
     let controller = choice(
         point.at("competitors' controller"),
-        &[(16.0, "cubic"), (8.0, "reno")],
+        &[(12.0, "cubic"), (6.0, "reno"), (6.0, "bbr")],
     )?;
     let throughout = point.at("competitors' stay") < 0.5;
     let stay = if throughout {

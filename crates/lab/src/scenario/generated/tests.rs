@@ -45,6 +45,12 @@ fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
     assert_eq!(count(|path| path.text.contains("\npolicer =")), 8);
     assert_eq!(count(|path| path.text.contains("\nreordering =")), 8);
     assert_eq!(count(|path| path.bulk.is_some()), 48);
+    let under = |spec: &str| {
+        let named = format!("[bulk]\ncontroller = \"{spec}\"");
+        all.iter().filter(|path| path.text.contains(&named)).count()
+    };
+    // Of all 96 it is 48, 24 and 24; which of them have competitors is another dimension.
+    assert_eq!(["cubic", "reno", "bbr"].map(under), [25, 11, 12]);
     assert_eq!(count(|path| path.viewers.count == 2), 12);
     let ladders = count(|path| path.title.representations().is_some());
     assert!((16..=20).contains(&ladders), "{ladders}");
