@@ -175,7 +175,7 @@ pub(crate) fn make_jobs(
             directory: args.out.clone(),
         });
     }
-    let text = summary::tables(&jobs, |job| store.rows(&job.key, job.rows()));
+    let text = summary::tables(&jobs, |job| job.stored(&store));
     out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
     if !failed.is_empty() {
         return Err(CommandError::Runs {
@@ -215,7 +215,7 @@ pub(crate) fn make_missing(
     let lacks_series = |job: &Job| job.series && job.controller.is_some() && !store.has_series(&job.key);
     let missing = jobs
         .iter()
-        .filter(|job| store.rows(&job.key, job.rows()).is_none() || lacks_series(job));
+        .filter(|job| job.stored(store).is_none() || lacks_series(job));
     let missing: Vec<&Job> = missing.copied().collect();
     let (mut made, mut failed, mut unstored) = (0, Vec::new(), None);
     work(&missing, threads, stop, |index, result| match result {

@@ -215,7 +215,7 @@ impl Runner<'_> {
     pub(super) fn results<'s>(&'s self, runs: &'s [WorldRun]) -> ResultSet<'s> {
         let mut results = ResultSet::default();
         for WorldRun { label, job } in runs {
-            for row in self.store.rows(&job.key, job.rows()).unwrap_or_default() {
+            for row in job.stored(&self.store).unwrap_or_default() {
                 results.add(label, row);
             }
         }
