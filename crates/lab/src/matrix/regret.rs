@@ -25,6 +25,8 @@ pub(super) struct Regret {
     name: String,
     /// Number of paths that count.
     paths: usize,
+    /// Number of paths that do not because some controller has no result there.
+    left_out: usize,
     /// Mean of score less the oracle's.
     mean: f64,
     /// The largest, and its path.
@@ -60,14 +62,22 @@ fn worst(values: &[(f64, String)], worse: fn(f64, f64) -> bool) -> Option<(f64, 
     found.cloned()
 }
 
-/// Places that count: those on which the title fits, or all if there are none.
-fn counted(matrix: &Matrix) -> Vec<usize> {
+/// Places that count, and the number of those left out: of the places on which the title fits, or of all if there are
+/// none, those where every controller has a result. A controller that has none anywhere leaves nothing out.
+fn counted(matrix: &Matrix) -> (Vec<usize>, usize) {
+    let all: Vec<usize> = (0..matrix.places.len()).collect();
     let fits = |&index: &usize| matrix.places[index].path.fits;
-    let fitting: Vec<usize> = (0..matrix.places.len()).filter(fits).collect();
-    if fitting.is_empty() {
-        return (0..matrix.places.len()).collect();
+    let mut places: Vec<usize> = all.iter().copied().filter(fits).collect();
+    if places.is_empty() {
+        places = all;
     }
-    fitting
+    let before = places.len();
+    let compared = matrix.standings.iter();
+    for one in compared.filter(|one| one.cells.iter().any(Option::is_some)) {
+        places.retain(|&place| one.cells[place].is_some());
+    }
+    let left_out = before - places.len();
+    (places, left_out)
 }
 
 /// The cell of the best controller at a place.
@@ -88,19 +98,15 @@ fn excess(matrix: &Matrix, place: usize, cell: MatrixCell) -> Option<f64> {
 
 /// The regret of every controller, least first.
 pub(super) fn of(matrix: &Matrix) -> Vec<Regret> {
-    let places = counted(matrix);
+    let (places, left_out) = counted(matrix);
     let reference = |spec: &str| matrix.standings.iter().find(|one| one.spec == spec);
     let mut all: Vec<Regret> = matrix
         .standings
         .iter()
         .filter_map(|standing| {
-            one(
-                matrix,
-                &places,
-                standing,
-                reference(SHORT_QUEUES),
-                reference(USUAL),
-            )
+            let others = (reference(SHORT_QUEUES), reference(USUAL));
+            let regret = one(matrix, &places, standing, others)?;
+            Some(Regret { left_out, ..regret })
         })
         .collect();
     all.sort_by(|one, other| one.mean.total_cmp(&other.mean));
@@ -111,8 +117,7 @@ fn one(
     matrix: &Matrix,
     places: &[usize],
     standing: &Standing,
-    vegas: Option<&Standing>,
-    usual: Option<&Standing>,
+    (vegas, usual): (Option<&Standing>, Option<&Standing>),
 ) -> Option<Regret> {
     let (mut excesses, mut bitrates, mut lost, mut lost_unimpaired) = (vec![], vec![], vec![], vec![]);
     let (mut queueing, mut ours, mut theirs, mut others) = (vec![], 0.0, 0.0, vec![]);
@@ -148,6 +153,7 @@ fn one(
         controller: standing.spec.clone(),
         name: standing.name.clone(),
         paths: values.len(),
+        left_out: 0,
         mean: mean(&values)?,
         worst: worst(&excesses, |one, other| one > other),
         first: values.iter().filter(|value| **value <= SCORE_STEP).count() as f64 / values.len() as f64,
@@ -202,7 +208,12 @@ pub(super) fn text(regrets: &[Regret]) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let paths = regrets.iter().map(|one| one.paths).max().unwrap_or(0);
-    format!("Regret over {paths} paths on which the title fits\n{table}")
+    let left_out = regrets.iter().map(|one| one.left_out).max().unwrap_or(0);
+    let left_out = match left_out {
+        0 => String::new(),
+        left_out => format!("; left out for want of some controller's results: {left_out}"),
+    };
+    format!("Regret over {paths} paths on which the title fits{left_out}\n{table}")
 }
 
 /// The regrets as JSON.
@@ -218,6 +229,7 @@ pub(super) fn json(regrets: &[Regret]) -> Vec<Value> {
             json!({
                 "controller": one.controller,
                 "paths": one.paths,
+                "paths_left_out": one.left_out,
                 "mean": one.mean,
                 "worst": place(&one.worst),
                 "first_share": one.first,
@@ -235,7 +247,7 @@ pub(super) fn json(regrets: &[Regret]) -> Vec<Value> {
 
 /// Mean regret of each controller on each kind of path.
 pub(super) fn map(matrix: &Matrix) -> HeatMap {
-    let places = counted(matrix);
+    let (places, _) = counted(matrix);
     let of_class = |class: Option<&str>| -> Vec<usize> {
         let belongs =
             |&&place: &&usize| class.is_none_or(|class| matrix.places[place].path.classes.contains(&class));
@@ -346,6 +358,29 @@ mod tests {
         assert!((worst.0 - 0.2).abs() < 1e-12 && worst.1 == "a");
         // 0.0005 is within a step of the best.
         assert!((vegas.first - 1.0).abs() < 1e-12 && (cubic.first - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn means_are_over_the_paths_where_every_controller_has_a_result() {
+        let mut partial = matrix();
+        // Alone on `a`, cubic would regret nothing there.
+        partial.standings[1].cells[0] = None;
+        partial.standings.push(Standing {
+            spec: "reno".into(),
+            cells: vec![None; 3],
+            ..partial.standings[1].clone()
+        });
+        let all = of(&partial);
+        assert_eq!(all.len(), 2, "reno has no result anywhere");
+        for one in &all {
+            assert_eq!((one.paths, one.left_out), (1, 1), "{}", one.name);
+        }
+        let expected = "Regret over 1 paths on which the title fits; left out for want of some controller's results: 1\n";
+        assert!(text(&all).starts_with(expected));
+        assert_eq!(json(&all)[0]["paths_left_out"], 1);
+        assert_eq!(map(&partial).columns, ["all (1)", "competitors (1)"]);
+        let whole = of(&matrix());
+        assert!(whole[0].left_out == 0 && !text(&whole).contains("left out"));
     }
 
     #[test]
