@@ -1,4 +1,4 @@
-//! A heat map with its numbers in the cells.
+//! A heat map with its numbers in the cells, unless there are too many columns.
 
 use super::WIDTH_PX;
 use crate::svg::{Anchor, Colour, FAINT, INK, Label, PAPER, Point, Stroke, SvgWriter, text_width, widest};
@@ -91,6 +91,14 @@ fn luminance(colour: Colour) -> f64 {
 
 const ROW: f64 = 24.0;
 const GAP: f64 = 10.0;
+/// Widest map with numbers. A wider one, shrunk to a page, has text that nobody can read.
+const MOST_WIDE: f64 = 1.6 * WIDTH_PX;
+/// Narrowest column of a map without numbers.
+const NARROW: f64 = 3.0;
+/// Smallest distance between the names of two columns.
+const NAME_DISTANCE: f64 = 15.0;
+/// A font of the browser's own may be this much wider than [`text_width`] estimates; DejaVu Sans is, with `+` and `=`.
+const WIDER_FONT: f64 = 1.15;
 
 /// Positions of rows and columns.
 struct Layout {
@@ -98,13 +106,17 @@ struct Layout {
     top: f64,
     /// Width of a column.
     wide: f64,
+    /// True if there is room for numbers in the cells.
+    numbers: bool,
+    /// Of so many columns one has its name.
+    named: usize,
     size: Point,
     gap_after: usize,
 }
 
 impl Layout {
     fn of(map: &HeatMap) -> Self {
-        let names = |names: &[String]| widest(names.iter().map(String::as_str), 11.5, 40.0) * 1.06;
+        let names = |names: &[String]| widest(names.iter().map(String::as_str), 11.5, 40.0) * WIDER_FONT;
         let left = names(&map.rows) + 16.0;
         let head = names(&map.columns) * 0.72 + 14.0;
         let columns = map.columns.len().max(1) as f64;
@@ -117,16 +129,31 @@ impl Layout {
         let need = widest(texts, 11.0, 24.0) * 1.05 + 10.0;
         // The rotated name of the last column sticks out at the right.
         let right = head * 0.8;
-        let wide = ((WIDTH_PX - left - right) / columns).clamp(need, 80.0_f64.max(need));
+        let even = (WIDTH_PX - left - right - GAP) / columns;
+        let numbers = left + need * columns + GAP + right <= MOST_WIDE;
+        let wide = if numbers {
+            even.clamp(need, 80.0_f64.max(need))
+        } else {
+            even.max(NARROW)
+        };
         let top = 36.0 + head;
         let width = (left + wide * columns + GAP + right).max(WIDTH_PX * 0.6);
         Self {
             left,
             top,
             wide,
+            numbers,
+            named: (1_usize..)
+                .find(|&named| wide * named as f64 >= NAME_DISTANCE)
+                .unwrap_or(1),
             size: (width, top + ROW * map.rows.len() as f64 + 52.0),
             gap_after: map.gap_after,
         }
+    }
+
+    /// Returns true if the column has its name: those before the gap, and behind it every nth.
+    fn has_name(&self, column: usize) -> bool {
+        column < self.gap_after || (column - self.gap_after).is_multiple_of(self.named)
     }
 
     fn x(&self, column: usize) -> f64 {
@@ -140,14 +167,16 @@ impl Layout {
 }
 
 impl HeatMap {
-    /// Draws the figure, as wide as its columns need.
+    /// Draws the figure, as wide as its columns need; with very many of them without numbers, and with some of their
+    /// names only.
     pub(crate) fn svg(&self) -> String {
         let layout = Layout::of(self);
         let (rows, columns) = (self.rows.len(), self.columns.len());
         let label = format!("{}: {rows} rows by {columns} columns", self.title);
         let mut svg = SvgWriter::new(layout.size, &label);
         svg.heading(&self.title, &self.unit);
-        for (column, name) in self.columns.iter().enumerate() {
+        let named = self.columns.iter().enumerate();
+        for (column, name) in named.filter(|(column, _)| layout.has_name(*column)) {
             let at = (layout.x(column) + layout.wide / 2.0, layout.top - 8.0);
             svg.text(at, Label::new(11.5, INK, Anchor::Start).rotated(-42.0), name);
         }
@@ -161,9 +190,12 @@ impl HeatMap {
                 match cell {
                     Some(cell) => {
                         let ground = heat_colour(cell.shade);
-                        svg.rect((x + 0.5, y + 0.5), (layout.wide - 1.0, ROW - 1.0), ground);
-                        let label = Label::new(11.0, text_on(ground), Anchor::Middle);
-                        svg.text(middle, label, &cell.text);
+                        let gap = if layout.numbers { 0.5 } else { 0.2 };
+                        svg.rect((x + gap, y + 0.5), (layout.wide - 2.0 * gap, ROW - 1.0), ground);
+                        if layout.numbers {
+                            let label = Label::new(11.0, text_on(ground), Anchor::Middle);
+                            svg.text(middle, label, &cell.text);
+                        }
                     }
                     None => svg.text(middle, Label::new(11.0, FAINT, Anchor::Middle), "–"),
                 }
@@ -223,6 +255,28 @@ mod tests {
         assert_has(&svg, "Rank|1 is best|cubic|reno|overall|p13-9|>1.0<|–|best|worst");
         assert!(svg.contains("fill=\"#FEE838\"") && svg.contains("fill=\"#00224E\""));
         assert_eq!(svg, map().svg());
+    }
+
+    #[test]
+    fn a_map_of_very_many_columns_keeps_to_the_width_of_a_page_with_some_names_and_no_numbers() {
+        let of = |columns: usize| {
+            let mut map = map();
+            let paths = (1..columns).map(|path| format!("g{path:03}-20M-100ms"));
+            map.columns = ["overall".to_owned()].into_iter().chain(paths).collect();
+            let cell = HeatCell {
+                shade: 0.5,
+                text: "37".into(),
+            };
+            map.cells = vec![vec![Some(cell); columns]; 2];
+            map
+        };
+        let (few, many) = (of(30), of(97));
+        assert!(few.svg().contains(">37<") && few.svg().contains("g029-"));
+        assert!(Layout::of(&many).size.0 <= WIDTH_PX + 1.0);
+        let svg = many.svg();
+        assert!(svg.contains("overall") && svg.contains("g001-") && !svg.contains(">37<"));
+        let names = svg.matches("-20M-").count();
+        assert!((30..60).contains(&names), "{names} names");
     }
 
     #[test]

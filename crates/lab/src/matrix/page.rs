@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use super::regret;
-use super::score::{Matrix, MatrixCell, Place, Standing};
+use super::score::{Matrix, MatrixCell, Standing};
 use crate::figure::{HeatCell, HeatMap};
 use crate::report::begin_page;
 use crate::scenario::generated::{Half, number};
@@ -154,11 +154,44 @@ pub(super) fn json(matrix: &Matrix) -> String {
     format!("{whole:#}\n")
 }
 
+/// Places in the order of a map's columns: as they are, or by their worst score, then by the mean score, if they are
+/// generated paths, whose numbers mean nothing.
+fn column_order(matrix: &Matrix) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..matrix.places.len()).collect();
+    if !is_generated(matrix) {
+        return order;
+    }
+    let key = |place: &usize| {
+        let cells = matrix.standings.iter().filter_map(|one| one.cells[*place]);
+        let scores = cells.map(|cell| cell.score);
+        (scores.clone().fold(0.0, f64::max), scores.sum::<f64>())
+    };
+    order.sort_by(|one, other| {
+        let (one, other) = (key(one), key(other));
+        other.0.total_cmp(&one.0).then(other.1.total_cmp(&one.1))
+    });
+    order
+}
+
+fn is_generated(matrix: &Matrix) -> bool {
+    matrix
+        .places
+        .iter()
+        .all(|place| number(&place.scenario).is_some())
+}
+
+/// A map with a column for each place, without cells.
 fn map(matrix: &Matrix, title: &str, unit: &str, ends: (&str, &str)) -> HeatMap {
-    let places = matrix.places.iter().map(Place::name);
+    let order = column_order(matrix);
+    let places = order.iter().map(|&place| matrix.places[place].name());
+    let sorted = if is_generated(matrix) {
+        "; paths in the order of their worst score"
+    } else {
+        ""
+    };
     HeatMap {
         title: title.to_owned(),
-        unit: unit.to_owned(),
+        unit: format!("{unit}{sorted}"),
         rows: matrix
             .standings
             .iter()
@@ -173,13 +206,14 @@ fn map(matrix: &Matrix, title: &str, unit: &str, ends: (&str, &str)) -> HeatMap 
 
 pub(super) fn ranks(matrix: &Matrix) -> HeatMap {
     let most = matrix.standings.len().saturating_sub(1).max(1) as f64;
+    let order = column_order(matrix);
     let cells = matrix.standings.iter().map(|standing| {
         let overall = standing.mean_rank.map(|rank| HeatCell {
             shade: (rank - 1.0) / most,
             text: format!("{rank:.1}"),
         });
-        let places = standing.cells.iter().map(|cell| {
-            cell.map(|cell| HeatCell {
+        let places = order.iter().map(|&place| {
+            standing.cells[place].map(|cell| HeatCell {
                 shade: (cell.rank - 1.0) / (cell.of.max(2) - 1) as f64,
                 text: rank_text(cell.rank),
             })
@@ -208,12 +242,11 @@ pub(super) fn share_cell(share: f64) -> HeatCell {
 }
 
 pub(super) fn scores(matrix: &Matrix) -> HeatMap {
+    let order = column_order(matrix);
     let cells = matrix.standings.iter().map(|standing| {
         let overall = mean(standing, |cell| cell.score).map(share_cell);
-        let places = standing
-            .cells
-            .iter()
-            .map(|found| found.map(|found| share_cell(found.score)));
+        let found = order.iter().map(|&place| standing.cells[place]);
+        let places = found.map(|found| found.map(|found| share_cell(found.score)));
         [overall].into_iter().chain(places).collect()
     });
     HeatMap {
@@ -264,6 +297,7 @@ pub(super) fn html(matrix: &Matrix) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::score::Place;
     use super::*;
 
     fn matrix() -> Matrix {
@@ -321,6 +355,21 @@ mod tests {
         }
         assert_eq!(page.matches("<svg").count(), 3);
         assert!(!page.contains("<mine>") && page == html(&matrix()));
+    }
+
+    #[test]
+    fn generated_paths_are_columns_in_the_order_of_their_worst_score_and_others_as_they_are() {
+        let mut paths = matrix();
+        assert_eq!(scores(&paths).columns, ["overall", "p13-4", "<mine>"]);
+        assert_eq!(ranks(&paths).unit, "1 is best");
+        paths.places[0].scenario = "g001-20M-100ms".into();
+        paths.places[1].scenario = "g002-5.0M-20ms".into();
+        paths.standings[0].cells[1].as_mut().unwrap().score = 0.9;
+        let map = scores(&paths);
+        assert_eq!(map.columns, ["overall", "g002-5.0M-20ms", "g001-20M-100ms"]);
+        let texts = map.cells[0].iter().flatten().map(|cell| cell.text.as_str());
+        assert_eq!(texts.collect::<Vec<_>>(), ["62", "90", "34"]);
+        assert!(ranks(&paths).unit.contains("worst score"));
     }
 
     #[test]
