@@ -211,7 +211,7 @@ pub(super) fn text(regrets: &[Regret]) -> String {
     let left_out = regrets.iter().map(|one| one.left_out).max().unwrap_or(0);
     let left_out = match left_out {
         0 => String::new(),
-        left_out => format!("; left out for want of some controller's results: {left_out}"),
+        left_out => format!("\nLeft out, as some controller has no results: {left_out} more"),
     };
     format!("Regret over {paths} paths on which the title fits{left_out}\n{table}")
 }
@@ -375,12 +375,16 @@ mod tests {
         for one in &all {
             assert_eq!((one.paths, one.left_out), (1, 1), "{}", one.name);
         }
-        let expected = "Regret over 1 paths on which the title fits; left out for want of some controller's results: 1\n";
-        assert!(text(&all).starts_with(expected));
+        let lines = text(&all);
+        assert!(lines.contains("Regret over 1 paths"), "{lines}");
+        assert!(
+            lines.contains("\nLeft out, as some controller has no results: 1 more\n"),
+            "{lines}"
+        );
         assert_eq!(json(&all)[0]["paths_left_out"], 1);
         assert_eq!(map(&partial).columns, ["all (1)", "competitors (1)"]);
         let whole = of(&matrix());
-        assert!(whole[0].left_out == 0 && !text(&whole).contains("left out"));
+        assert!(whole[0].left_out == 0 && !text(&whole).contains("Left out"));
     }
 
     #[test]

@@ -273,14 +273,14 @@ mod tests {
         let jobs = plan(&[Arc::new(scenario)]);
         let job = jobs.iter().find(|job| job.controller.is_some()).unwrap();
         let whole = samples::row("reno", 1);
-        let score = DeliveryScore {
+        let delivery = DeliveryScore {
             waiting_share: 0.1,
             skipping_share: 0.2,
         };
         let row = Row {
             key: job.key.clone(),
             program: env!("CARGO_PKG_VERSION").to_owned(),
-            delivery: scored.then_some(score),
+            delivery: scored.then_some(delivery),
             ..whole
         };
         let directory = tempfile::tempdir().unwrap();

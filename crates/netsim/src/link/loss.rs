@@ -248,9 +248,9 @@ mod tests {
         let mut start = Time::ZERO;
         let fates = (0..count).map(|_| {
             let departs = start + PACKET;
-            let lost = sampler.loses(start, departs, &mut generator);
+            let is_lost = sampler.loses(start, departs, &mut generator);
             start = departs + idle;
-            lost
+            is_lost
         });
         fates.collect()
     }
@@ -353,7 +353,7 @@ mod tests {
             let loss = if bad { channel.loss_bad } else { channel.loss_good };
             expected.push(loss.accepts(generator.next_u32()));
         }
-        for idle in [Duration::ZERO, PACKET - Duration::from_nanos(1)] {
+        for idle in [Duration::ZERO, PACKET.saturating_sub(Duration::from_nanos(1))] {
             assert_eq!(fates(channel.into(), 9, idle, 10_000), expected, "{idle:?}");
         }
         assert_ne!(fates(channel.into(), 9, PACKET, 10_000), expected);
