@@ -184,7 +184,7 @@ fn measure(scenario: &Scenario, rows: &[&Row]) -> Option<MatrixCell> {
         loss: pooled("loss_ratio").unwrap_or(0.0),
         own_loss: mean(viewers.iter().filter_map(|row| own_loss(row))).unwrap_or(0.0),
         queueing_s: mean(viewers.iter().filter_map(|row| queueing(scenario, row))),
-        others_bps: throughput(&others),
+        others_bps: throughput(scenario, &others),
         ..MatrixCell::default()
     })
 }
@@ -212,10 +212,27 @@ fn queueing(scenario: &Scenario, row: &Row) -> Option<f64> {
     Some((row.control.as_ref()?.rtt_mean_s - propagation).max(0.0))
 }
 
-/// Bits per second of downloads over the time that each was there; `None` if there were none.
-fn throughput(rows: &[&Row]) -> Option<f64> {
-    let bytes: u64 = rows.iter().map(|row| row.received_bytes).sum();
-    let time: f64 = rows.iter().map(|row| row.download_s).sum();
+/// Bits per second of downloads over the time that each was there; `None` if there were none. If the scenario says how
+/// long the run lasts for them, only that time counts, and one that failed counts to the end of its stay, so that the
+/// time does not depend on the viewers' controller.
+fn throughput(scenario: &Scenario, rows: &[&Row]) -> Option<f64> {
+    let bulk = scenario.bulk.as_ref()?;
+    let window = bulk.window().map(|window| window.to_string());
+    let (mut bytes, mut time) = (0, 0.0);
+    for row in rows {
+        let Some(name) = &window else {
+            bytes += row.received_bytes;
+            time += row.download_s;
+            continue;
+        };
+        let counts = row.windows.iter().find(|counts| counts.window == *name)?;
+        let stay = bulk
+            .flows
+            .leaves_after
+            .map_or(f64::INFINITY, |stay| stay.as_secs_f64());
+        bytes += counts.received_bytes;
+        time += (counts.to_s - row.joined_s).clamp(0.0, stay);
+    }
     (time > 0.0).then(|| bytes as f64 * 8.0 / time)
 }
 
@@ -277,6 +294,8 @@ fn worst(places: &[Place], cells: &[Option<MatrixCell>], best: &[f64]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::{Changes, open};
+    use crate::sim::WindowCounts;
 
     fn cell(score: f64, bitrate: Option<f64>, loss: f64) -> MatrixCell {
         MatrixCell {
@@ -314,6 +333,42 @@ mod tests {
             Some(cell(0.02, Some(5e6), 0.0)),
         ];
         assert_eq!(ranks(cells), [Some(1.0), Some(2.0), Some(3.0)]);
+    }
+
+    #[test]
+    fn downloads_count_over_their_stay_in_the_time_that_does_not_depend_on_the_viewer() {
+        let paths = crate::scenario::named("generated:1:96").into_iter();
+        let mut paths = paths.map(|path| open(&path, &Changes::default()).unwrap().remove(0));
+        let for_a_time = |path: &Scenario| {
+            let bulk = path.bulk.as_ref();
+            bulk.and_then(|bulk| bulk.flows.leaves_after)
+                .map(|stay| stay.as_secs_f64())
+        };
+        let (path, stay) = paths
+            .find_map(|path| for_a_time(&path).map(|stay| (path, stay)))
+            .unwrap();
+        let row = |joined_s: f64, received_bytes: u64| Row {
+            joined_s,
+            // It broke off after a second, or went on beyond the window: neither counts.
+            download_s: 1.0,
+            received_bytes: 1 << 40,
+            windows: vec![WindowCounts {
+                window: "0s..120s".into(),
+                from_s: 0.0,
+                to_s: 120.0,
+                received_bytes,
+                goodput_bps: None,
+                sent_bytes: 0,
+                lost_bytes: 0,
+                sent_packets: 0,
+                lost_packets: 0,
+            }],
+            ..Row::default()
+        };
+        // The second is there for the last 10 s of the window only.
+        let (first, second) = (row(0.0, 3_000_000), row(110.0, 1_000_000));
+        let mean = throughput(&path, &[&first, &second]).unwrap();
+        assert!((mean - 32e6 / (stay + 10.0)).abs() < 1.0, "{mean}");
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl Job {
         // Bulk flows fill the link until the last viewer has finished, at least for the title's duration.
         let stay = title.title().duration();
         let stay = viewers.leaves_after.map_or(stay, |after| after.min(stay));
+        let least = scenario.bulk.as_ref().and_then(|bulk| bulk.stays);
         let length = viewers.last_joins().saturating_add(stay);
+        let length = length.max(least.unwrap_or_default());
         let link = scenario
             .path
             .forward

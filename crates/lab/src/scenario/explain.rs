@@ -100,7 +100,10 @@ impl Scenario {
                 || "the controller of the viewers".to_owned(),
                 |controller| format!("{controller}, whatever controller the viewers have"),
             );
-            let when = flows_words(&bulk.flows);
+            let mut when = flows_words(&bulk.flows);
+            if let Some(stays) = bulk.stays {
+                let _ = write!(when, "; the run lasts {} or longer", time(stays));
+            }
             let words = format!(
                 "{}, each under {controller}; {when}",
                 count(bulk.flows.count.into(), "endless download", "endless downloads")

@@ -142,6 +142,7 @@ pub(super) struct BulkTable {
     pub(super) joins: Option<Text<TimeRange>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
+    pub(super) stays: Option<Text<Time>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

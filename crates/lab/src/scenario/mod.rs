@@ -121,6 +121,18 @@ pub(crate) struct BulkFlows {
     pub(crate) flows: Flows,
     /// Controller of these flows; `None` for that of the viewers.
     controller: Option<ControllerChoice>,
+    /// Time for which the run lasts at least, and over which these flows are compared.
+    pub(crate) stays: Option<Duration>,
+}
+
+impl BulkFlows {
+    /// The window from the beginning of the run to [`Self::stays`].
+    pub(crate) fn window(&self) -> Option<Window> {
+        self.stays.map(|to| Window {
+            from: Duration::ZERO,
+            to: Some(to),
+        })
+    }
 }
 
 /// Changes to a scenario that a command asks for.
@@ -263,6 +275,8 @@ impl Scenario {
             setup.viewers.push(viewer);
         }
         if let Some(bulk) = &self.bulk {
+            setup.least_length = bulk.stays.unwrap_or_default();
+            setup.windows.extend(bulk.window());
             for number in 0..bulk.flows.count {
                 let seed = seed.child(&format!("bulk {number}"));
                 let joins = bulk.flows.joins(number, seed);
@@ -393,7 +407,11 @@ impl BulkFlows {
             BulkController::Same => None,
             BulkController::Own(controller) => Some(controller.clone()),
         };
-        Ok(Self { flows, controller })
+        Ok(Self {
+            flows,
+            controller,
+            stays: time(table.stays.as_ref()).filter(|stays| !stays.is_zero()),
+        })
     }
 }
 

@@ -214,10 +214,16 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         simulation.runtime().spawn(Box::pin(run));
         downloads.push(download);
     }
+    // Without it a run ends as it did before there was a least length, to the bit.
+    let least_length =
+        (!setup.least_length.is_zero()).then(|| simulation.runtime().sleep(setup.least_length));
     let sessions = async {
         let mut all = Vec::new();
         while let Some((index, played)) = finished.recv().await {
             all.push((index, played?));
+        }
+        if let Some(least_length) = least_length {
+            least_length.await;
         }
         Ok::<_, SimError>(in_order(all))
     };

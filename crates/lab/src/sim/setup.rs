@@ -23,10 +23,12 @@ const LEAST_RECEIVE_WINDOW: Bytes = Bytes::from_mib(4);
 pub struct Setup {
     /// The bottleneck that all viewers share.
     pub path: PathConfig,
-    /// The viewers. The run ends with the last of them.
+    /// The viewers. The run ends with the last of them, but not before `least_length`.
     pub viewers: Vec<Viewer>,
     /// Bulk flows beside the viewers. The run does not wait for them.
     pub bulk: Vec<Bulk>,
+    /// Time for which the run lasts at least.
+    pub least_length: Duration,
     /// Measurement windows in which each flow is counted.
     pub windows: Vec<Window>,
     /// Seed of all random choices.
@@ -42,6 +44,7 @@ impl Setup {
             path,
             viewers: Vec::new(),
             bulk: Vec::new(),
+            least_length: Duration::ZERO,
             windows: Vec::new(),
             seed,
             taps: true,
@@ -75,7 +78,8 @@ impl Setup {
             .iter()
             .map(Viewer::patience)
             .max()
-            .unwrap_or_default();
+            .unwrap_or_default()
+            .max(self.least_length);
         longest.saturating_add(Duration::from_secs(600))
     }
 

@@ -86,6 +86,20 @@ fn bulk_flows_take_the_rate_that_viewers_leave_and_end_on_time() {
 }
 
 #[test]
+fn a_run_with_a_least_length_goes_on_for_its_downloads_when_the_viewer_has_left() {
+    let mut longer = setup();
+    longer.least_length = seconds(30);
+    longer.windows.push("20s..30s".parse().unwrap());
+    let run = sim::run(&longer).unwrap();
+    assert_eq!((run.length, run.bulk[0].lasted), (seconds(30), seconds(28)));
+    // Alone it has all that 10 Mbit/s leave after headers.
+    let received = run.bulk[0].windows[3].received_bytes;
+    assert!((11_500_000..12_500_000).contains(&received), "{received}");
+    let short = sim::run(&setup()).unwrap();
+    assert_eq!(run.viewers[0].windows[..2], short.viewers[0].windows[..2]);
+}
+
+#[test]
 fn a_flow_is_as_far_away_as_its_access_links_say() {
     let run = sim::run(&setup()).unwrap();
     let rtt = |totals: Option<playrate_transport::telemetry::Totals>| totals.unwrap().min_rtt;

@@ -81,7 +81,7 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     if let Some(competitors) = drawn.competitors {
         let _ = write!(
             text,
-            "\n[bulk]\ncontroller = \"{}\"\ncount = {}\n",
+            "\n[bulk]\ncontroller = \"{}\"\ncount = {}\nstays = \"{TITLE_S}s\"\n",
             competitors.controller, competitors.count
         );
         if let Stay::Some { joins_s, lasts_s } = competitors.stay {
