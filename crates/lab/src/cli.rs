@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use crate::claims::{self, ClaimsArgs};
 use crate::demo::{self, DemoArgs};
 use crate::error::CommandError;
+use crate::fairness::{self, FairnessArgs};
 use crate::faults::{self, FaultsArgs};
 use crate::live::{self, LiveArgs};
 use crate::matrix::{self, MatrixArgs};
@@ -57,6 +58,8 @@ enum Command {
     Report(ReportCommand),
     /// Run all controllers in all scenarios of the papers and rank them by what viewers see
     Matrix(MatrixArgs),
+    /// Run every controller beside every other on a shared bottleneck and show who takes what from whom
+    Fairness(FairnessArgs),
     /// Search what the papers leave open for values under which their claims hold, and count in how many they do
     Worlds(WorldsArgs),
     /// Play many sessions under random faults in virtual time and check what must hold of server and client
@@ -129,6 +132,9 @@ pub async fn main() -> ExitCode {
                 return failure(&error, true);
             }
             in_background(move |stop| matrix::run(&args, stop, &mut std::io::stdout())).await
+        }
+        Command::Fairness(args) => {
+            in_background(move |stop| fairness::run(&args, stop, &mut std::io::stdout())).await
         }
         Command::Worlds(args) => {
             in_background(move |stop| worlds::run(&args, stop, &mut std::io::stdout())).await

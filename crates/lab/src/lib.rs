@@ -18,6 +18,7 @@ mod claims;
 mod cli;
 pub mod demo;
 mod error;
+mod fairness;
 mod faults;
 mod figure;
 pub mod live;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::classes::classes;
 use crate::metric::Metric;
-use crate::result::{BULK, ResultSet, Row, VIEWER};
+use crate::result::{BULK, ResultSet, Row, VIEWER, throughput_bps};
 use crate::scenario::{Scenario, full_name};
 
 /// Step of scores: differences below it do not decide.
@@ -136,7 +136,7 @@ impl Matrix {
                 case: scenario.case.clone(),
                 path: PathFacts::of(scenario),
             });
-            let measured = controllers.iter().map(|spec| measure(scenario, rows(spec)));
+            let measured = controllers.iter().map(|spec| measure(results, scenario, spec));
             let cells = ranked(measured.collect());
             for (standing, cell) in matrix.standings.iter_mut().zip(cells) {
                 standing.cells.push(cell);
@@ -161,19 +161,9 @@ impl Matrix {
     }
 }
 
-/// The cell of a controller's rows, not ranked yet.
-fn measure(scenario: &Scenario, rows: &[&Row]) -> Option<MatrixCell> {
-    // The directory may hold more trials of some controllers than of others, and rows of other seeds.
-    let of = |role: &str| -> Vec<&Row> {
-        let fits = |row: &&Row| {
-            let key = &row.key;
-            key.scenario_hash == scenario.hash
-                && key.trial <= scenario.trials
-                && key.seed == scenario.seed_of(key.trial)
-                && row.role == role
-        };
-        rows.iter().copied().filter(fits).collect()
-    };
+/// The cell of a controller, not ranked yet.
+fn measure(results: &ResultSet<'_>, scenario: &Scenario, controller: &str) -> Option<MatrixCell> {
+    let of = |role: &str| results.flows(scenario, controller, role);
     let (viewers, others) = (of(VIEWER), of(BULK));
     let adaptive = viewers.iter().any(|row| row.adaptive.is_some());
     let pooled = |metric: &str| Metric::find(metric)?.pooled(viewers.iter().copied());
@@ -217,19 +207,14 @@ fn queueing(scenario: &Scenario, row: &Row) -> Option<f64> {
 /// time does not depend on the viewers' controller.
 fn throughput(scenario: &Scenario, rows: &[&Row]) -> Option<f64> {
     let bulk = scenario.bulk.as_ref()?;
-    let window = bulk.window().map(|window| window.to_string());
+    let Some(window) = bulk.window().map(|window| window.to_string()) else {
+        return throughput_bps(rows);
+    };
+    let stay = bulk.flows.leaves_after;
+    let stay = stay.map_or(f64::INFINITY, |stay| stay.as_secs_f64());
     let (mut bytes, mut time) = (0, 0.0);
     for row in rows {
-        let Some(name) = &window else {
-            bytes += row.received_bytes;
-            time += row.download_s;
-            continue;
-        };
-        let counts = row.windows.iter().find(|counts| counts.window == *name)?;
-        let stay = bulk
-            .flows
-            .leaves_after
-            .map_or(f64::INFINITY, |stay| stay.as_secs_f64());
+        let counts = row.windows.iter().find(|counts| counts.window == window)?;
         bytes += counts.received_bytes;
         time += (counts.to_s - row.joined_s).clamp(0.0, stay);
     }

@@ -102,6 +102,13 @@ pub struct Row {
     pub(crate) wire_hash: Option<String>,
 }
 
+/// Throughput of flows in bit/s, each over the time that it was there; `None` if there are none.
+pub(crate) fn throughput_bps(rows: &[&Row]) -> Option<f64> {
+    let bytes: u64 = rows.iter().map(|row| row.received_bytes).sum();
+    let time: f64 = rows.iter().map(|row| row.download_s).sum();
+    (time > 0.0).then(|| bytes as f64 * 8.0 / time)
+}
+
 /// The way in which a session ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -337,6 +337,20 @@ impl<'a> ResultSet<'a> {
             .map_or(&[], Vec::as_slice)
     }
 
+    /// The flows with `role` of the trials that `scenario` asks for: the directory may hold more trials of some
+    /// controllers than of others, and rows of other seeds and versions of the scenario.
+    pub(crate) fn flows(&self, scenario: &Scenario, controller: &str, role: &str) -> Vec<&'a Row> {
+        let asked = |row: &&Row| {
+            let key = &row.key;
+            key.scenario_hash == scenario.hash
+                && key.trial <= scenario.trials
+                && key.seed == scenario.seed_of(key.trial)
+                && row.has_role(role)
+        };
+        let rows = self.rows(&scenario.name, &scenario.case, controller);
+        rows.iter().copied().filter(asked).collect()
+    }
+
     /// Rows of the ideal sender, if it was run: one for each trial, or one for all if they do not vary.
     pub(crate) fn ideal(&self, scenario: &str, case: &str) -> &[&'a Row] {
         self.rows(scenario, case, IDEAL)

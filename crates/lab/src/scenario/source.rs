@@ -15,6 +15,8 @@ macro_rules! built_in {
 /// Name and text of the built-in scenarios, in the order of listings. A test compares the list with the directory.
 pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
     "three-controllers",
+    "fairness-needy",
+    "fairness-calm",
     "p12-3",
     "p12-5",
     "p13-4",

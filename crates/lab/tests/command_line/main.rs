@@ -1,6 +1,7 @@
 //! The `lab` binary as a user has it: messages, exit status, files.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
+mod fairness;
 mod faults;
 mod matrix;
 mod papers;
