@@ -7,9 +7,10 @@ use clap::Args;
 use playrate_cc::Registry;
 use playrate_transport::{Baseline, ControllerChoice};
 
+use super::candidates::SearchSpace;
 use crate::error::CommandError;
 use crate::scenario::PAPERS;
-use crate::scenario::generated::{FORM, Half, PathSet};
+use crate::scenario::generated::{BLOCK, FORM, Half, PathSet};
 
 /// Arguments of `lab matrix`.
 #[derive(Args, Clone, Debug)]
@@ -30,6 +31,20 @@ pub(crate) struct MatrixArgs {
     /// Run only one half of the paths: parameters are fitted on one and judged on the other
     #[arg(long, value_name = "HALF", value_enum, requires = "paths")]
     pub(super) half: Option<Half>,
+
+    /// Rank candidates for the parameters of a controller, such as `video(fastest=2..6,queue=2ms..10ms)`: drawn
+    /// log-uniformly from the ranges, beside the controller itself and the list of --controllers
+    #[arg(long, value_name = "SPEC", value_parser = SearchSpace::parse)]
+    pub(super) search: Option<SearchSpace>,
+
+    /// Number of candidates that are drawn
+    #[arg(long, value_name = "N", default_value_t = BLOCK, requires = "search",
+        value_parser = clap::value_parser!(u32).range(1..=999))]
+    pub(super) candidates: u32,
+
+    /// Seed of the candidates
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
+    pub(super) seed: u64,
 
     /// Run one trial instead of three; of generated paths it is one
     #[arg(long)]
@@ -101,8 +116,17 @@ impl MatrixArgs {
     }
 
     pub(super) fn controllers(&self) -> Result<Vec<ControllerChoice>, CommandError> {
+        let candidates = match &self.search {
+            Some(space) => space
+                .candidates(self.seed, self.candidates)
+                .map_err(|error| CommandError::BadInput(format!("invalid candidate: {error}")))?,
+            None => Vec::new(),
+        };
         let Some(list) = &self.controllers else {
-            return Ok(default_controllers());
+            return Ok(match self.search {
+                Some(_) => unique(candidates),
+                None => default_controllers(),
+            });
         };
         let (others, names) = match list.strip_prefix('+') {
             Some(names) => (default_controllers(), names),
@@ -111,7 +135,7 @@ impl MatrixArgs {
         let added = ControllerChoice::list(names).map_err(|error| {
             CommandError::BadInput(format!("invalid list of controllers `{list}`: {error}"))
         })?;
-        Ok(unique(others.into_iter().chain(added)))
+        Ok(unique(others.into_iter().chain(added).chain(candidates)))
     }
 }
 
@@ -125,6 +149,9 @@ mod tests {
             scenarios: Vec::new(),
             paths: None,
             half: None,
+            search: None,
+            candidates: BLOCK,
+            seed: 1,
             quick: true,
             trials: None,
             jobs: None,
@@ -161,5 +188,21 @@ mod tests {
         assert_eq!(names(Some("+cubic")), names(None));
         let error = args(Some("renoo")).controllers().unwrap_err().to_string();
         assert!(error.contains("invalid list of controllers `renoo`"), "{error}");
+    }
+
+    #[test]
+    fn candidates_stand_alone_or_beside_a_list_of_controllers() {
+        let mut args = args(None);
+        args.search = Some(SearchSpace::parse("video(fastest=2..6)").unwrap());
+        args.candidates = 4;
+        let names = |args: &MatrixArgs| -> Vec<String> {
+            let controllers = args.controllers().unwrap();
+            controllers.iter().map(ToString::to_string).collect()
+        };
+        let alone = names(&args);
+        assert_eq!((alone[0].as_str(), alone.len()), ("video", 5));
+        args.controllers = Some("vegas,cubic".to_owned());
+        assert_eq!(names(&args)[..2], ["vegas", "cubic"]);
+        assert_eq!(names(&args)[2..], alone);
     }
 }

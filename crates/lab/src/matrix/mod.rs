@@ -3,6 +3,7 @@
 //! Runs are those of `lab run`, fewer and with shorter titles; [`score`] has the rules of the ranking.
 
 mod args;
+mod candidates;
 mod classes;
 mod page;
 mod regret;
@@ -62,8 +63,11 @@ pub(crate) fn run(
     let rows = read_directory(&args.out).map_err(|error| CommandError::read(&args.out, error))?;
     let matrix = Matrix::of(&ResultSet::of(&rows), &wanted, &scenarios);
     let file = write(&args.out, &matrix)?;
-    out.write_all(page::text(&matrix).as_bytes())
-        .map_err(CommandError::Print)?;
+    let text = match &args.search {
+        Some(space) => space.text(&matrix),
+        None => page::text(&matrix),
+    };
+    out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
     writeln!(out, "Matrix with figures: {}", file.display()).map_err(CommandError::Print)?;
     failed.map_or(Ok(file), Err)
 }

@@ -21,26 +21,26 @@ const USUAL: &str = "cubic";
 /// A controller over all paths on which the title fits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Regret {
-    controller: String,
+    pub(super) controller: String,
     name: String,
     /// Number of paths that count.
     paths: usize,
     /// Number of paths that do not because some controller has no result there.
     left_out: usize,
     /// Mean of score less the oracle's.
-    mean: f64,
+    pub(super) mean: f64,
     /// The largest, and its path.
-    worst: Option<(f64, String)>,
+    pub(super) worst: Option<(f64, String)>,
     /// Share of the paths on which no score is better by more than [`SCORE_STEP`].
     first: f64,
     /// Mean over ladders of mean bitrate ÷ the oracle's.
     bitrate: Option<f64>,
     /// Mean share of packets lost, less what the path loses at random.
-    lost: f64,
+    pub(super) lost: f64,
     /// The same over the paths on which its viewers are not impaired.
     lost_unimpaired: Option<f64>,
     /// Mean queueing delay in seconds.
-    queueing_s: Option<f64>,
+    pub(super) queueing_s: Option<f64>,
     /// Sum of queueing delays ÷ that of `vegas` on the same paths.
     queueing_of_vegas: Option<f64>,
     /// Mean over paths with competitors of their throughput ÷ that beside a `cubic` viewer.

@@ -58,3 +58,38 @@ fn a_controller_that_is_none_exits_2_and_is_named() {
     let said = Lab::with(SCENARIO).is_refused(&format!("{MATRIX} reno,qubic"));
     assert!(said.contains("qubic"), "{said}");
 }
+
+#[test]
+fn a_search_ranks_its_candidates_and_grows_without_running_them_again() {
+    let lab = Lab::with(SCENARIO);
+    let search =
+        "matrix --quick --scenarios ./few.toml --out out --search cubic(initial_window=2..40) --candidates";
+    let printed = lab.succeeds(&format!("{search} 2"));
+    for words in ["regret", "delay", "default", "Best: cubic"] {
+        assert!(printed.contains(words), "{words} is missing in: {printed}");
+    }
+    let first = lab.read("out/runs.jsonl");
+    assert_eq!(first.lines().count(), 3);
+    let marked = first.replace("\"frames_shown\":120", "\"frames_shown\":119");
+    lab.write("out/runs.jsonl", &marked);
+    lab.succeeds(&format!("{search} 3 --controllers vegas"));
+    let second = lab.read("out/runs.jsonl");
+    assert_eq!(second.lines().count(), 5);
+    assert!(marked.lines().all(|line| second.contains(line)), "{second}");
+}
+
+#[test]
+fn a_search_outside_of_a_parameters_range_exits_2_and_names_both() {
+    let lab = Lab::new();
+    for (search, words) in [
+        ("video(fastest=0.5..6)", "fastest"),
+        ("video(fastest=6..2)", "LOW must be above 0 and below HIGH"),
+        ("video", "has no range"),
+        ("video(fastest=2..6) --candidates 0", "1..=999"),
+    ] {
+        let said = lab.is_refused(&format!("matrix --search {search}"));
+        assert!(said.contains(words), "{said}");
+    }
+    let said = lab.is_refused("matrix --candidates 3");
+    assert!(said.contains("--search"), "{said}");
+}

@@ -8,11 +8,11 @@
 use playrate_netsim::Seed;
 
 /// Points of one Latin hypercube. Twenty-four, so that shares of a half, a third, a quarter and an eighth are exact.
-pub(super) const BLOCK: u32 = 24;
+pub(crate) const BLOCK: u32 = 24;
 
 /// A point of the sample with a coordinate for each name of a dimension.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+pub(crate) struct Point {
     /// Seed of what is drawn for this point alone.
     own: Seed,
     /// Seed of the block of points that have strata together.
@@ -23,7 +23,7 @@ pub(super) struct Point {
 
 impl Point {
     /// The point `number`, from 1, of the sample with this seed.
-    pub(super) fn new(seed: Seed, number: u32) -> Self {
+    pub(crate) fn new(seed: Seed, number: u32) -> Self {
         let index = number.saturating_sub(1);
         let half = if index.is_multiple_of(2) { "odd" } else { "even" };
         let within = index / 2;
@@ -35,7 +35,7 @@ impl Point {
     }
 
     /// Coordinate in the dimension called `name`, at least 0 and below 1.
-    pub(super) fn at(self, name: &str) -> f64 {
+    pub(crate) fn at(self, name: &str) -> f64 {
         let order = self.block.child(name);
         let key = |place: u32| (order.child(&place.to_string()).number(), place);
         // The rank among the block's random keys is a random permutation.

@@ -12,7 +12,7 @@ use std::path::Path;
 use playrate_netsim::Seed;
 
 use super::ScenarioSource;
-use cube::Point;
+pub(crate) use cube::{BLOCK, Point};
 use draw::Drawn;
 
 /// Beginning of the names of generated sets and paths.
