@@ -7,6 +7,9 @@ use crate::{Timestamp, VideoKnowledge};
 
 use super::supply::Supply;
 
+/// No more than this many full supplies are believed to be ahead of a player.
+const MOST_FULL: f64 = 2.0;
+
 /// A multiple of the video's rate, which falls as the player's supply grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ceiling {
@@ -16,6 +19,9 @@ pub(super) struct Ceiling {
     /// Seconds of playing time that are a full supply.
     full: f64,
     supply: Supply,
+    uses_rate: bool,
+    uses_ladder: bool,
+    believes_player: bool,
 }
 
 impl Ceiling {
@@ -26,20 +32,30 @@ impl Ceiling {
             slowest: arguments.number("slowest").min(fastest),
             full: arguments.time("full").as_secs_f64(),
             supply: Supply::default(),
+            uses_rate: arguments.is_on("rate"),
+            uses_ladder: arguments.is_on("ladder"),
+            believes_player: arguments.is_on("player"),
         }
     }
 
     /// `acked` more bytes have arrived.
     pub(super) fn on_acked(&mut self, known: &VideoKnowledge, acked: u64, now: Timestamp) {
-        self.supply.on_acked(known, acked, now);
+        self.supply.on_acked(known, acked, now, MOST_FULL * self.full);
     }
 
     /// The window that carries all that the player can use over an RTT of `rtt` ns, bytes; `None` while the rate is
     /// unknown. The best representation counts, so that a player that measures throughput finds it.
     pub(super) fn window(&self, core: &Core, rtt: u64) -> Option<u64> {
         let known = &core.known;
-        let rate = known.on_the_wire(known.highest_rate()?).as_bytes_per_second() as f64;
-        let filled = (self.supply.ahead(known) / self.full).min(1.0);
+        let rate = if self.uses_ladder {
+            known.highest_rate()
+        } else {
+            known.average_rate()
+        };
+        let rate = rate.filter(|_| self.uses_rate)?;
+        let rate = known.on_the_wire(rate).as_bytes_per_second() as f64;
+        let playback = known.playback().filter(|_| self.believes_player);
+        let filled = (self.supply.ahead(playback) / self.full).min(1.0);
         let factor = (self.slowest - self.fastest).mul_add(filled, self.fastest);
         Some(floor_bytes(factor * rate * seconds(rtt)).saturating_add(core.headroom()))
     }

@@ -38,6 +38,21 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         0.0..=0.5,
         "share of packets whose loss costs nothing",
     ),
+    Parameter::switch(
+        "rate",
+        true,
+        "use the rate of the video; off: no ceiling, as for any other data",
+    ),
+    Parameter::switch(
+        "ladder",
+        true,
+        "use the highest rate that the player may choose; off: the rate it watches",
+    ),
+    Parameter::switch(
+        "player",
+        true,
+        "believe a player that says it starts up or has run empty",
+    ),
 ];
 
 pub(in crate::standalone) fn entry() -> Entry {

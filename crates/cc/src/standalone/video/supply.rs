@@ -3,9 +3,6 @@
 use crate::timestamp::seconds;
 use crate::{Playback, Timestamp, VideoKnowledge};
 
-/// No more than this is believed, seconds: a player that pauses makes the estimate stale.
-const MOST: f64 = 120.0;
-
 /// Playing time that the player has been sent beyond what it can have shown, seconds.
 ///
 /// Every acknowledged byte adds its playing time at the average rate, and time takes away as much as it lasts. So it is
@@ -18,20 +15,20 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// `acked` more bytes have arrived.
-    pub(super) fn on_acked(&mut self, known: &VideoKnowledge, acked: u64, now: Timestamp) {
+    /// `acked` more bytes have arrived. More than `most` seconds are not believed: a player that seeks discards them.
+    pub(super) fn on_acked(&mut self, known: &VideoKnowledge, acked: u64, now: Timestamp, most: f64) {
         let passed = self
             .at
             .replace(now)
             .map_or(0.0, |at| seconds(now.nanos_since(at)));
         let Some(rate) = known.wire_rate() else { return };
         let arrived = acked as f64 / rate.as_bytes_per_second().max(1) as f64;
-        self.ahead = ((self.ahead - passed).max(0.0) + arrived).min(MOST);
+        self.ahead = ((self.ahead - passed).max(0.0) + arrived).min(most);
     }
 
-    /// The playing time ahead, seconds; none while the player says that it starts up or has run empty.
-    pub(super) fn ahead(&self, known: &VideoKnowledge) -> f64 {
-        match known.playback() {
+    /// The playing time ahead, seconds; none in the player's state `playback` if it starts up or has run empty.
+    pub(super) const fn ahead(&self, playback: Option<Playback>) -> f64 {
+        match playback {
             Some(Playback::Starting | Playback::Starved) => 0.0,
             _ => self.ahead,
         }
@@ -44,6 +41,8 @@ mod tests {
     use crate::Bitrate;
     use crate::tests::at;
 
+    const MOST: f64 = 40.0;
+
     /// A player of 8 Mbit/s, which is 1 MB a second.
     fn known() -> VideoKnowledge {
         let known = VideoKnowledge::new();
@@ -54,12 +53,12 @@ mod tests {
     #[test]
     fn bytes_add_their_playing_time_and_time_takes_it_away() {
         let (mut supply, known) = (Supply::default(), known());
-        supply.on_acked(&known, 3_000_000, at(0));
-        supply.on_acked(&known, 500_000, at(2_000));
-        assert!((supply.ahead(&known) - 1.5).abs() < 1e-9);
-        supply.on_acked(&known, 1_000, at(60_000));
+        supply.on_acked(&known, 3_000_000, at(0), MOST);
+        supply.on_acked(&known, 500_000, at(2_000), MOST);
+        assert!((supply.ahead(known.playback()) - 1.5).abs() < 1e-9);
+        supply.on_acked(&known, 1_000, at(60_000), MOST);
         assert!(
-            (supply.ahead(&known) - 0.001).abs() < 1e-9,
+            (supply.ahead(known.playback()) - 0.001).abs() < 1e-9,
             "never less than nothing"
         );
     }
@@ -67,17 +66,17 @@ mod tests {
     #[test]
     fn a_player_that_starts_or_has_run_empty_has_nothing() {
         let (mut supply, known) = (Supply::default(), known());
-        supply.on_acked(&known, 3_000_000, at(0));
+        supply.on_acked(&known, 3_000_000, at(0), MOST);
         known.set_playback(Some(Playback::Starved));
-        assert_eq!(supply.ahead(&known).to_bits(), 0.0_f64.to_bits());
+        assert_eq!(supply.ahead(known.playback()).to_bits(), 0.0_f64.to_bits());
         known.set_playback(Some(Playback::Playing));
-        assert!((supply.ahead(&known) - 3.0).abs() < 1e-9);
+        assert!((supply.ahead(known.playback()) - 3.0).abs() < 1e-9);
     }
 
     #[test]
     fn the_estimate_is_bounded() {
         let (mut supply, known) = (Supply::default(), known());
-        supply.on_acked(&known, u64::MAX, at(0));
-        assert!((supply.ahead(&known) - MOST).abs() < 1e-9);
+        supply.on_acked(&known, u64::MAX, at(0), MOST);
+        assert!((supply.ahead(known.playback()) - MOST).abs() < 1e-9);
     }
 }

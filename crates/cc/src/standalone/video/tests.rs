@@ -1,6 +1,7 @@
 use super::parameters::PARAMETERS;
 use super::*;
 use crate::Playback;
+use crate::parameter::Value;
 use crate::testing::Demand;
 use crate::tests::trace::{LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_losing};
 use crate::tests::{MTU, at, spec};
@@ -20,7 +21,16 @@ fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
 
 /// A controller of a player whose rate is unknown, after nothing.
 fn video() -> Video {
-    Video::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
+    without("")
+}
+
+/// The same without this one of the things that it knows.
+fn without(fact: &str) -> Video {
+    let mut arguments = Arguments::defaults(PARAMETERS);
+    if !fact.is_empty() {
+        arguments.set(fact, Value::Word("off"));
+    }
+    Video::new(&Path::default(), &arguments, Arc::default())
 }
 
 /// A round trip of `rtt_ms` that uses the whole window. Returns its end.
@@ -114,6 +124,47 @@ fn the_best_representation_counts_for_the_ceiling() {
     video.core.known.set_highest_rate(None);
     assert_eq!(video.ceiling.window(&video.core, 100_000_000), None);
     rounds(&mut video, at(0), &[100; 3]);
+}
+
+#[test]
+fn each_fact_can_be_left_out_of_the_ceiling() {
+    let useful = |fact: &str| {
+        let video = without(fact);
+        let known = &video.core.known;
+        known.set_average_rate(Some(Bitrate::from_mbps(1)));
+        known.set_highest_rate(Some(Bitrate::from_mbps(3)));
+        video.ceiling.window(&video.core, 100_000_000)
+    };
+    assert_eq!(useful(""), Some(4 * 37_500));
+    assert_eq!(useful("ladder"), Some(4 * 12_500));
+    assert_eq!(useful("rate"), None);
+
+    let factor = |fact: &str| {
+        let mut video = without(fact);
+        let known = Arc::clone(&video.core.known);
+        known.set_average_rate(Some(Bitrate::from_mbps(1)));
+        // Twenty seconds, which are a full supply.
+        video.ceiling.on_acked(&known, 2_500_000, at(0));
+        known.set_playback(Some(Playback::Starved));
+        video
+            .ceiling
+            .window(&video.core, 80_000_000)
+            .map(|window| window / 10_000)
+    };
+    assert_eq!(factor(""), Some(4));
+    assert_eq!(factor("player"), Some(1), "1.5 times");
+}
+
+#[test]
+fn a_player_that_seeks_is_short_again_after_two_full_supplies() {
+    let mut video = video();
+    let known = Arc::clone(&video.core.known);
+    known.set_average_rate(Some(Bitrate::from_mbps(1)));
+    video.ceiling.on_acked(&known, u64::MAX, at(0));
+    video.ceiling.on_acked(&known, 0, at(20_000));
+    assert_eq!(video.ceiling.window(&video.core, 80_000_000), Some(15_000));
+    video.ceiling.on_acked(&known, 0, at(40_000));
+    assert_eq!(video.ceiling.window(&video.core, 80_000_000), Some(40_000));
 }
 
 // The filler keeps half of the queue, 125 kB or 50 ms, occupied from 12 to 17 s.
