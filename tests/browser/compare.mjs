@@ -1,7 +1,7 @@
-// Compares controllers under dash.js: viewers in Chromium, one after the other and each in a browser started for it, watch the same film over
+// Compares controllers under dash.js, or hls.js: viewers in Chromium, one after the other and each in a browser started for it, watch the same film over
 // the same path, from one server that has an arm for each controller.
 //
-//     node tests/browser/compare.mjs VIDEO-SERVER RELAY NAME ROUNDS 'rate=5Mbit/s rtt=80ms loss=1%' cubic=cubic 'ccp=ccp+start=video-ssthresh'
+//     node tests/browser/compare.mjs [--player hls] VIDEO-SERVER RELAY NAME ROUNDS 'rate=5Mbit/s rtt=80ms loss=1%' cubic=cubic 'ccp=ccp+start=video-ssthresh'
 //
 // The path is as the example `relay` of playrate-netsim takes it; round I has seed I. What viewers saw is added to target/browser/NAME-viewings.jsonl
 // and the server's log to NAME-server.jsonl, and what of the rounds is there is not made again; the table is over all that are there.
@@ -11,9 +11,12 @@ import path from 'node:path';
 import { kept, needTools, play, quartiles, relay, site, videoServer } from './support.mjs';
 
 const SECONDS = 60;
-const [program, relayProgram, name, rounds, through, ...specs] = process.argv.slice(2);
-if (specs.length === 0 || !specs.every((spec) => spec.includes('=')) || !(Number(rounds) >= 0)) {
-  console.error("usage: node tests/browser/compare.mjs VIDEO-SERVER RELAY NAME ROUNDS 'KEY=VALUE …' ARM=SPEC…");
+const args = process.argv.slice(2);
+const player = args[0] === '--player' ? args.splice(0, 2)[1] : 'dash';
+const manifest = { dash: 'manifest.mpd', hls: 'master.m3u8' }[player];
+const [program, relayProgram, name, rounds, through, ...specs] = args;
+if (!manifest || specs.length === 0 || !specs.every((spec) => spec.includes('=')) || !(Number(rounds) >= 0)) {
+  console.error("usage: node tests/browser/compare.mjs [--player dash|hls] VIDEO-SERVER RELAY NAME ROUNDS 'KEY=VALUE …' ARM=SPEC…");
   process.exit(2);
 }
 needTools(['ffmpeg', '-version'], [process.env.CHROMIUM || 'chromium', '--version']);
@@ -35,7 +38,7 @@ async function view(server, arm, seed) {
   // The page comes past the path: a viewer's connection for the film begins with the manifest.
   const { facts, requests, browser } = play({
     origin: `https://localhost:${server.port}`, quicOrigins: [media], pin: server.pin, seconds: 4 * SECONDS,
-    query: { player: 'dash', manifest: `${media}/${arm}/film/manifest.mpd`, cmcd: 'query' },
+    query: { player, manifest: `${media}/${arm}/film/${manifest}`, cmcd: 'query' },
     screenshots: path.join(kept, 'screenshots'), name: `${name}-${arm}-${seed}`,
   });
   const path_ = await between.stop();
