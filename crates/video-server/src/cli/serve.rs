@@ -65,7 +65,7 @@ pub(super) struct ServeOptions {
     cors: Option<Cors>,
 
     /// Congestion controller of HTTP/3 connections; `video-server controllers` lists them
-    #[arg(long, value_name = "SPEC", default_value = "cubic")]
+    #[arg(long, value_name = "SPEC", default_value = "video")]
     pub(super) controller: ControllerChoice,
 
     /// Named controller that requests can choose instead; may be repeated

@@ -85,7 +85,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
             break seen;
         }
     };
-    assert_eq!(seen["controller"], "cubic");
+    assert_eq!(seen["controller"], "video");
     let arm = &seen["arms"][0];
     assert_eq!(
         (&arm["arm"], &arm["sessions"], &arm["rtt_ms"]),
