@@ -14,6 +14,7 @@
 //!
 //! docs/controllers/video.md has the equations, docs/controllers/video-design.md what was tried.
 
+mod ack_delay;
 mod ceiling;
 mod crowd;
 mod losses;
@@ -37,6 +38,7 @@ use crate::{
     Bitrate, Bytes, CongestionController, Facts, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge,
 };
 
+use ack_delay::AckDelay;
 use ceiling::Ceiling;
 use crowd::Crowd;
 use losses::Losses;
@@ -86,6 +88,7 @@ struct Video {
     published: u64,
     mode: Mode,
     start: Start,
+    ack_delay: AckDelay,
     round: OpenRound,
     queue: Queue,
     losses: Losses,
@@ -123,6 +126,7 @@ impl Video {
             ceiling: Ceiling::from_arguments(arguments),
             mode: Mode::Start,
             start: Start::default(),
+            ack_delay: AckDelay::default(),
             round: OpenRound::default(),
             queue: Queue::new(nanos(arguments.time("queue"))),
             losses: Losses::new(arguments.number("loss")),
@@ -137,6 +141,12 @@ impl Video {
             drained_from: None,
             paused_until: None,
         }
+    }
+
+    /// Time from a packet's departure to its acknowledgement without a queue, ns.
+    fn base_rtt(&self) -> Option<u64> {
+        let least = self.queue.min_rtt();
+        least.map(|least| least.saturating_add(self.ack_delay.mean_ns()))
     }
 
     fn target(&self) -> u64 {
@@ -218,7 +228,7 @@ impl Video {
     /// Slow start is over: the window is what the path carries with the queue that is aimed at.
     fn leave_start(&mut self, reason: Reason) {
         let rate = self.round.rate(self.now()).max(self.queue.largest_rate());
-        let rtt = self.queue.min_rtt().unwrap_or(0).saturating_add(self.target());
+        let rtt = self.base_rtt().unwrap_or(0).saturating_add(self.target());
         if rate > 0.0 {
             let window = Self::bytes_in(rate, rtt).min(self.core.window());
             self.core.set_window(window);
@@ -340,7 +350,7 @@ impl Video {
             self.core.set_window(grown.min(bound.max(window)));
             return;
         }
-        let known = self.queue.known_pipe();
+        let known = self.queue.carried_in(self.base_rtt().unwrap_or(0));
         let longer = if stood <= target / 2 {
             self.step.saturating_mul(2)
         } else {
@@ -405,12 +415,15 @@ impl Video {
     fn publish(&mut self) {
         // In a crowd the queue is not this sender's, and it needs its rate in spite of it.
         let rtt = match self.mode {
-            Mode::Crowded => self.core.rtt.smoothed_ns(),
+            Mode::Crowded => {
+                let smoothed = self.core.rtt.smoothed_ns();
+                smoothed.map(|rtt| rtt.saturating_add(self.ack_delay.mean_ns()))
+            }
             Mode::Start | Mode::Alone => {
                 let target = self.target();
                 // Where noise is longer than the path, an ACK takes what it takes on average.
                 let half = self.core.rtt.smoothed_ns().unwrap_or(0) / 2;
-                let aimed_at = self.queue.min_rtt().map(|rtt| rtt.saturating_add(target));
+                let aimed_at = self.base_rtt().map(|rtt| rtt.saturating_add(target));
                 aimed_at.map(|rtt| rtt.max(half))
             }
         };
@@ -436,9 +449,11 @@ impl Video {
         };
     }
 
-    fn end_frame(&mut self, batch: Option<Batch>) {
+    /// Takes the end of an ACK frame, with the transport's smoothed RTT.
+    fn end_frame(&mut self, batch: Option<Batch>, smoothed_rtt: Option<Duration>) {
         if let Some(batch) = batch {
-            self.on_frame(&batch);
+            let rtt_ns = self.ack_delay.without(batch.rtt_ns, smoothed_rtt.map(nanos));
+            self.on_frame(&Batch { rtt_ns, ..batch });
             self.publish();
         }
     }
@@ -459,12 +474,12 @@ impl CongestionController for Video {
 
     fn on_ack_batch(&mut self, event: &AckBatch) {
         let batch = self.core.close_batch(None, event);
-        self.end_frame(batch);
+        self.end_frame(batch, event.smoothed_rtt);
     }
 
     fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
-        let batch = self.core.close_batch(Some(acked), batch);
-        self.end_frame(batch);
+        let closed = self.core.close_batch(Some(acked), batch);
+        self.end_frame(closed, batch.smoothed_rtt);
         self.window()
     }
 

@@ -87,9 +87,9 @@ impl Queue {
         float(self.rate.get().unwrap_or(0))
     }
 
-    /// Bytes that the path held at the largest delivery rate without a queue.
-    pub(super) fn known_pipe(&self) -> u64 {
-        floor_bytes(self.largest_rate() * seconds(self.min_rtt().unwrap_or(0)))
+    /// Bytes that the path has carried in `ns` nanoseconds, at the largest delivery rate.
+    pub(super) fn carried_in(&self, ns: u64) -> u64 {
+        floor_bytes(self.largest_rate() * seconds(ns))
     }
 
     /// Queueing delay in an RTT, ns.
@@ -244,7 +244,7 @@ mod tests {
             queue.on_round(&round(100, 108, 100_000.0), at(0));
         }
         assert_eq!(queue.target(MTU), 13 * MS);
-        assert_eq!(queue.known_pipe(), 20_000);
+        assert_eq!(queue.carried_in(100 * MS), 20_000);
     }
 
     #[test]

@@ -3,7 +3,7 @@ use super::*;
 use crate::Playback;
 use crate::parameter::Value;
 use crate::testing::Demand;
-use crate::tests::trace::{LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_losing};
+use crate::tests::trace::{LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_losing, trace_to_browser};
 use crate::tests::{MTU, at, spec};
 
 /// Without a ceiling: the player can use all there is.
@@ -124,6 +124,22 @@ fn the_best_representation_counts_for_the_ceiling() {
     video.core.known.set_highest_rate(None);
     assert_eq!(video.ceiling.window(&video.core, 100_000_000), None);
     rounds(&mut video, at(0), &[100; 3]);
+}
+
+#[test]
+fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
+    let trace = trace_to_browser(&spec(GREEDY), Demand::Endless);
+    assert!(
+        percent_of_link(&trace, 5, 30) >= 98,
+        "{}",
+        percent_of_link(&trace, 5, 30)
+    );
+    let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
+    assert!(queue <= 40_000, "{queue}");
+    // With the delays in the RTT it was 4.3 Mbit/s, of segments that need 5.24.
+    let trace = trace_to_browser(&spec("video"), Demand::Segments);
+    let rate = trace.rate(5, 30);
+    assert!(rate >= Bitrate::from_kbps(5_000), "{rate}");
 }
 
 #[test]

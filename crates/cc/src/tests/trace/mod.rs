@@ -10,7 +10,7 @@ use crate::testing::Demand;
 use crate::{Bitrate, Bytes, ControllerSpec, Phase, Timestamp};
 
 pub(crate) use network::Link;
-use network::Network;
+use network::{Habit, Network};
 use sender::Sender;
 
 /// The path of every golden trace: 20 Mbit/s, 100 ms, a queue of one bandwidth-delay product.
@@ -89,7 +89,7 @@ pub(crate) fn trace_losing(
     demand: Demand,
     lose_after: Option<u64>,
 ) -> Trace {
-    run(Network::new(link, lose_after), spec, demand, None)
+    run(Network::new(link, Habit::STANDARD, lose_after), spec, demand, None)
 }
 
 /// [`trace_over`], without random loss, beside traffic that keeps the queue at half of what it holds from `from` to
@@ -103,7 +103,21 @@ pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to):
         to: to * 1_000_000_000,
         level: link.queue.as_u64() / 2,
     };
-    run(Network::new(link, None), spec, Demand::Endless, Some(filler))
+    run(
+        Network::new(link, Habit::STANDARD, None),
+        spec,
+        Demand::Endless,
+        Some(filler),
+    )
+}
+
+/// [`trace`] to a receiver that acknowledges as browsers do.
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub(crate) fn trace_to_browser(spec: &ControllerSpec, demand: Demand) -> Trace {
+    let network = Network::new(LINK, Habit::BROWSER, Some(random_loss_ns(demand)));
+    run(network, spec, demand, None)
 }
 
 /// Traffic that keeps the queue at `level` bytes from `from` to `to` (ns).

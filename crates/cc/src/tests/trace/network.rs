@@ -1,4 +1,4 @@
-//! [`Network`]: one narrow link with a drop-tail queue, and a receiver that acknowledges every second packet.
+//! [`Network`]: one narrow link with a drop-tail queue, and a receiver with its [`Habit`] of acknowledging.
 
 use std::collections::VecDeque;
 
@@ -7,6 +7,28 @@ use crate::{Bitrate, Bytes};
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// `max_ack_delay` (RFC 9000 §18.2), ns.
 pub(super) const ACK_DELAY_NS: u64 = 25_000_000;
+
+/// When a receiver acknowledges packets that arrive in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Habit {
+    /// With the one that completes so many packets,
+    pub(super) packets: usize,
+    /// or when the first of them has waited this long, ns.
+    pub(super) longest_ns: u64,
+}
+
+impl Habit {
+    /// RFC 9000 §13.2.2, and quinn.
+    pub(crate) const STANDARD: Self = Self {
+        packets: 2,
+        longest_ns: ACK_DELAY_NS,
+    };
+    /// Chromium after its first hundred packets, where the RTT is 100 ms: it waits for a quarter of that.
+    pub(crate) const BROWSER: Self = Self {
+        packets: 10,
+        longest_ns: ACK_DELAY_NS,
+    };
+}
 
 /// A path with one narrow link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +58,10 @@ pub(super) struct Network {
     busy_until: u64,
     /// The next packet after this moment is lost behind the link.
     lose_after: Option<u64>,
-    /// A packet that waits for a second one, and when it arrived.
-    waiting: Option<(u64, u64)>,
+    habit: Habit,
+    /// Packets that wait to be acknowledged, and when the first of them arrived.
+    waiting: Vec<u64>,
+    waiting_since: u64,
     /// The packet that comes next if none is lost.
     expected: u64,
     /// On their way back, oldest first.
@@ -57,14 +81,16 @@ pub(super) struct Ack {
 
 impl Network {
     /// `lose_after`: the first packet sent after this moment (ns) is lost though there is room for it.
-    pub(super) fn new(link: Link, lose_after: Option<u64>) -> Self {
+    pub(super) fn new(link: Link, habit: Habit, lose_after: Option<u64>) -> Self {
         Self {
             bytes_per_second: link.rate.as_bytes_per_second(),
             one_way_ns: u64::try_from(link.rtt.as_nanos() / 2).expect("round trips are short"),
             queue: link.queue.as_u64(),
             busy_until: 0,
             lose_after,
-            waiting: None,
+            habit,
+            waiting: Vec::new(),
+            waiting_since: 0,
             expected: 0,
             acks: VecDeque::new(),
         }
@@ -93,17 +119,32 @@ impl Network {
     }
 
     fn receive(&mut self, now: u64, number: u64) {
-        let overdue = self.waiting.take_if(|(_, arrived)| *arrived + ACK_DELAY_NS < now);
-        if let Some((first, arrived)) = overdue {
-            self.acknowledge(arrived + ACK_DELAY_NS, vec![first], ACK_DELAY_NS);
+        if self.held_until().is_some_and(|until| until < now) {
+            self.acknowledge_held();
         }
         // RFC 9000 §13.2.1: out of order is acknowledged at once.
         let in_order = number == self.expected;
         self.expected = number + 1;
-        match self.waiting.take() {
-            Some((first, _)) => self.acknowledge(now, vec![first, number], 0),
-            None if in_order => self.waiting = Some((number, now)),
-            None => self.acknowledge(now, vec![number], 0),
+        if self.waiting.is_empty() {
+            self.waiting_since = now;
+        }
+        self.waiting.push(number);
+        if !in_order || self.waiting.len() >= self.habit.packets {
+            let numbers = std::mem::take(&mut self.waiting);
+            self.acknowledge(now, numbers, 0);
+        }
+    }
+
+    /// Time at which those that wait are acknowledged at the latest.
+    fn held_until(&self) -> Option<u64> {
+        (!self.waiting.is_empty()).then_some(self.waiting_since + self.habit.longest_ns)
+    }
+
+    /// The receiver's timer expires.
+    fn acknowledge_held(&mut self) {
+        if let Some(until) = self.held_until() {
+            let numbers = std::mem::take(&mut self.waiting);
+            self.acknowledge(until, numbers, self.habit.longest_ns);
         }
     }
 
@@ -117,19 +158,14 @@ impl Network {
 
     /// Time at which the next ACK frame reaches the sender.
     pub(super) fn next_ack(&self) -> Option<u64> {
-        let held = self
-            .waiting
-            .map(|(_, arrived)| arrived + ACK_DELAY_NS + self.one_way_ns);
+        let held = self.held_until().map(|until| until + self.one_way_ns);
         self.acks.front().map(|ack| ack.at).or(held)
     }
 
     /// The ACK frame that has reached the sender by now.
     pub(super) fn pop_ack(&mut self, now: u64) -> Option<Ack> {
-        if self.acks.is_empty()
-            && self.next_ack().is_some_and(|at| at <= now)
-            && let Some((first, arrived)) = self.waiting.take()
-        {
-            self.acknowledge(arrived + ACK_DELAY_NS, vec![first], ACK_DELAY_NS);
+        if self.acks.is_empty() && self.next_ack().is_some_and(|at| at <= now) {
+            self.acknowledge_held();
         }
         let arrived = self.acks.front().is_some_and(|ack| ack.at <= now);
         if arrived { self.acks.pop_front() } else { None }
