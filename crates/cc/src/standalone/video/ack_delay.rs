@@ -64,16 +64,32 @@ mod tests {
     fn the_delay_of_every_frame_is_taken_out_one_frame_later() {
         let (left, found) = left_over(80, &[0, 20, 3, 0, 25, 20, 20, 20, 20]);
         assert_eq!(left[1..], [0; 9]);
-        assert!((10 * MS..20 * MS).contains(&found.mean_ns()), "{}", found.mean_ns());
+        assert!(
+            (10 * MS..20 * MS).contains(&found.mean_ns()),
+            "{}",
+            found.mean_ns()
+        );
     }
 
     #[test]
     fn a_sample_that_the_transport_has_not_taken_stays_as_it_is() {
         let mut found = AckDelay::default();
-        assert_eq!(found.without(Some(90 * MS), None), Some(90 * MS), "it measures none");
+        assert_eq!(
+            found.without(Some(90 * MS), None),
+            Some(90 * MS),
+            "it measures none"
+        );
         assert_eq!(found.without(Some(95 * MS), Some(300 * MS)), Some(90 * MS));
-        assert_eq!(found.without(Some(80 * MS), Some(300 * MS)), Some(95 * MS), "300 ms is no RTT of it");
-        assert_eq!(found.without(None, Some(280 * MS)), Some(80 * MS), "140 ms neither");
+        assert_eq!(
+            found.without(Some(80 * MS), Some(300 * MS)),
+            Some(95 * MS),
+            "300 ms is no RTT of it"
+        );
+        assert_eq!(
+            found.without(None, Some(280 * MS)),
+            Some(80 * MS),
+            "140 ms neither"
+        );
         assert_eq!(found.without(Some(80 * MS), Some(270 * MS)), None);
     }
 }

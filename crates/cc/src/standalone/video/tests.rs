@@ -3,7 +3,9 @@ use super::*;
 use crate::Playback;
 use crate::parameter::Value;
 use crate::testing::Demand;
-use crate::tests::trace::{LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_losing, trace_to_browser};
+use crate::tests::trace::{
+    LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_losing, trace_to_browser,
+};
 use crate::tests::{MTU, at, spec};
 
 /// Without a ceiling: the player can use all there is.
@@ -136,7 +138,7 @@ fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
     );
     let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
     assert!(queue <= 40_000, "{queue}");
-    // With the delays in the RTT it was 4.3 Mbit/s, of segments that need 5.24.
+    // Of segments that need 5.24 Mbit/s.
     let trace = trace_to_browser(&spec("video"), Demand::Segments);
     let rate = trace.rate(5, 30);
     assert!(rate >= Bitrate::from_kbps(5_000), "{rate}");

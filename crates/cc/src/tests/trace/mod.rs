@@ -89,7 +89,12 @@ pub(crate) fn trace_losing(
     demand: Demand,
     lose_after: Option<u64>,
 ) -> Trace {
-    run(Network::new(link, Habit::STANDARD, lose_after), spec, demand, None)
+    run(
+        Network::new(link, Habit::STANDARD, lose_after),
+        spec,
+        demand,
+        None,
+    )
 }
 
 /// [`trace_over`], without random loss, beside traffic that keeps the queue at half of what it holds from `from` to
