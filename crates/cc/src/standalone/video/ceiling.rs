@@ -27,11 +27,12 @@ pub(super) struct Ceiling {
 impl Ceiling {
     pub(super) fn from_arguments(arguments: &Arguments) -> Self {
         let fastest = arguments.number("fastest");
+        let full = arguments.time("full").as_secs_f64();
         Self {
             fastest,
             slowest: arguments.number("slowest").min(fastest),
-            full: arguments.time("full").as_secs_f64(),
-            supply: Supply::default(),
+            full,
+            supply: Supply::at_most(MOST_FULL * full),
             uses_rate: arguments.is_on("rate"),
             uses_ladder: arguments.is_on("ladder"),
             believes_player: arguments.is_on("player"),
@@ -40,7 +41,7 @@ impl Ceiling {
 
     /// `acked` more bytes have arrived.
     pub(super) fn on_acked(&mut self, known: &VideoKnowledge, acked: u64, now: Timestamp) {
-        self.supply.on_acked(known, acked, now, MOST_FULL * self.full);
+        self.supply.on_acked(known, acked, now);
     }
 
     /// The window that carries all that the player can use over an RTT of `rtt` ns, bytes; `None` while the rate is

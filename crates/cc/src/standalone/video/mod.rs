@@ -38,7 +38,7 @@ use crate::{
     Bitrate, Bytes, CongestionController, Facts, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge,
 };
 
-use ack_delay::AckDelay;
+use ack_delay::{AckDelay, Sample};
 use ceiling::Ceiling;
 use crowd::Crowd;
 use losses::Losses;
@@ -163,20 +163,20 @@ impl Video {
         part.max(self.core.mtu())
     }
 
-    fn on_frame(&mut self, batch: &Batch) {
+    fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
         self.ceiling.on_acked(&self.core.known, batch.acked, batch.now);
-        self.queue.on_frame(batch);
+        self.queue.on_frame(batch, sample);
         if self.paused_until.is_some_and(|sent| batch.newest_sent > sent) {
             self.paused_until = None;
         }
-        let ended = self.round.on_batch(batch);
+        let ended = self.round.on_batch(batch, sample);
         if self.core.phase == Phase::Recovery && batch.after_recovery {
             self.core.phase = Phase::Avoidance;
             self.core.reason = Reason::RecoveryEnded;
             self.cubic.begin(&mut self.core, Reason::RecoveryEnded, batch.now);
         }
         match self.mode {
-            Mode::Start => self.double(batch),
+            Mode::Start => self.double(batch, sample),
             Mode::Crowded if self.may_double => self.core.grow(batch.allowance / 2),
             Mode::Crowded if self.core.phase == Phase::Avoidance => {
                 self.cubic.on_batch(&mut self.core, batch);
@@ -194,10 +194,10 @@ impl Video {
     }
 
     /// Slow start at one ACK frame.
-    fn double(&mut self, batch: &Batch) {
+    fn double(&mut self, batch: &Batch, sample: Option<Sample>) {
         self.core.grow(batch.allowance);
-        let Some(rtt) = batch.rtt_ns else { return };
-        if self.start.has_stayed_risen(self.has_risen(rtt)) {
+        let Some(sample) = sample else { return };
+        if self.start.has_stayed_risen(self.has_risen(sample.rtt_ns)) {
             self.leave_start(Reason::RttRose);
         }
     }
@@ -451,11 +451,13 @@ impl Video {
 
     /// Takes the end of an ACK frame, with the transport's smoothed RTT.
     fn end_frame(&mut self, batch: Option<Batch>, smoothed_rtt: Option<Duration>) {
-        if let Some(batch) = batch {
-            let rtt_ns = self.ack_delay.without(batch.rtt_ns, smoothed_rtt.map(nanos));
-            self.on_frame(&Batch { rtt_ns, ..batch });
-            self.publish();
-        }
+        let Some(batch) = batch else {
+            self.ack_delay.lose_track();
+            return;
+        };
+        let sample = self.ack_delay.without(&batch, smoothed_rtt.map(nanos));
+        self.on_frame(&batch, sample);
+        self.publish();
     }
 }
 
@@ -526,7 +528,7 @@ impl CongestionController for Video {
     fn snapshot(&self) -> Snapshot {
         let core = &self.core;
         let rate = self.queue.largest_rate();
-        let latest = core.rtt.latest_ns().map_or(0, |rtt| self.queue.within(rtt));
+        let latest = self.queue.latest();
         Snapshot {
             phase: core.phase(),
             window: self.window(),

@@ -5,6 +5,7 @@ use crate::estimator::Extreme;
 use crate::state::{Batch, float, floor_bytes};
 use crate::timestamp::seconds;
 
+use super::ack_delay::Sample;
 use super::round::Round;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -97,6 +98,11 @@ impl Queue {
         rtt.saturating_sub(self.min_rtt().unwrap_or(rtt))
     }
 
+    /// Queueing delay in the latest RTT, ns.
+    pub(super) fn latest(&self) -> u64 {
+        self.within(self.latest_rtt)
+    }
+
     /// Queueing delay that is aimed at, ns: what a few packets take, and what cannot be told from noise.
     pub(super) fn target(&self, mtu: u64) -> u64 {
         let rate = self.largest_rate();
@@ -120,8 +126,13 @@ impl Queue {
         self.empty_at = now;
     }
 
-    pub(super) fn on_frame(&mut self, batch: &Batch) {
-        let Some(rtt) = batch.rtt_ns else { return };
+    pub(super) fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
+        let Some(Sample {
+            rtt_ns: rtt, packets, ..
+        }) = sample
+        else {
+            return;
+        };
         let close = self
             .min_rtt()
             .map(|least| least.saturating_add(least.min(64_000_000) / 64));
@@ -131,7 +142,7 @@ impl Queue {
         self.rtt.insert(batch.now, rtt, RTT_WINDOW_NS);
         self.latest_rtt = rtt;
         // The acknowledgement of a lone packet may have been held back.
-        if batch.packets >= 2 {
+        if packets >= 2 {
             let queue = self.within(rtt);
             self.longest.insert(batch.now, queue, QUEUE_WINDOW_NS);
         }
@@ -156,7 +167,7 @@ impl Queue {
     /// Returns true if packets now find at least half of the longest queue of the last seconds.
     pub(super) fn is_long(&self) -> bool {
         let longest = self.longest.get().unwrap_or(0);
-        self.within(self.latest_rtt) >= longest / 2
+        self.latest() >= longest / 2
     }
 
     fn fate(&mut self) -> &mut Fate {
@@ -199,6 +210,10 @@ mod tests {
         Queue::new(4 * MS)
     }
 
+    fn take(queue: &mut Queue, batch: &Batch) {
+        queue.on_frame(batch, Sample::of(batch));
+    }
+
     fn frame(ms: u64, rtt_ms: u64) -> Batch {
         Batch {
             now: at(ms),
@@ -223,17 +238,17 @@ mod tests {
     #[test]
     fn the_queueing_delay_is_what_an_rtt_has_beyond_the_smallest_of_forty_seconds() {
         let mut queue = queue();
-        queue.on_frame(&frame(0, 40));
-        queue.on_frame(&frame(39_000, 90));
+        take(&mut queue, &frame(0, 40));
+        take(&mut queue, &frame(39_000, 90));
         assert_eq!((queue.min_rtt(), queue.within(90 * MS)), (Some(40 * MS), 50 * MS));
-        queue.on_frame(&frame(41_000, 90));
+        take(&mut queue, &frame(41_000, 90));
         assert_eq!((queue.min_rtt(), queue.within(90 * MS)), (Some(90 * MS), 0));
     }
 
     #[test]
     fn the_target_has_room_for_two_packets_and_for_the_least_noise_of_eight_rounds() {
         let mut queue = queue();
-        queue.on_frame(&frame(0, 100));
+        take(&mut queue, &frame(0, 100));
         assert_eq!(queue.target(MTU), 4 * MS);
         // 200 kB/s: two packets of 1,000 bytes take 10 ms.
         for noise in [9, 3, 7] {
@@ -251,13 +266,13 @@ mod tests {
     fn a_queue_overflows_if_those_who_find_it_long_are_lost_and_others_are_not() {
         let mut queue = queue();
         for ms in 0..100 {
-            queue.on_frame(&frame(ms, 40));
-            queue.on_frame(&frame(ms, 60));
+            take(&mut queue, &frame(ms, 40));
+            take(&mut queue, &frame(ms, 60));
         }
         assert!(queue.is_long() && !queue.overflows(MTU));
         queue.on_lost(6 * MTU);
         assert!(queue.overflows(MTU));
-        queue.on_frame(&frame(101, 41));
+        take(&mut queue, &frame(101, 41));
         queue.on_lost(6 * MTU);
         assert!(!queue.overflows(MTU), "random loss takes from both");
         queue.forget_losses();
@@ -267,13 +282,16 @@ mod tests {
     #[test]
     fn lone_packets_do_not_make_the_queue_long() {
         let mut queue = queue();
-        queue.on_frame(&frame(0, 40));
-        queue.on_frame(&frame(1, 50));
-        queue.on_frame(&Batch {
-            packets: 1,
-            ..frame(2, 65)
-        });
-        queue.on_frame(&frame(3, 45));
+        take(&mut queue, &frame(0, 40));
+        take(&mut queue, &frame(1, 50));
+        take(
+            &mut queue,
+            &Batch {
+                packets: 1,
+                ..frame(2, 65)
+            },
+        );
+        take(&mut queue, &frame(3, 45));
         assert!(queue.is_long(), "5 ms is half of 10, not of 25");
     }
 }

@@ -4,6 +4,8 @@ use crate::Timestamp;
 use crate::state::{Batch, float};
 use crate::timestamp::seconds;
 
+use super::ack_delay::Sample;
+
 /// Sums over the round trip that goes on. Sizes are bytes, times nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenRound {
@@ -51,8 +53,12 @@ impl OpenRound {
         float(self.acked) / seconds(lasted)
     }
 
-    /// Takes an ACK frame; returns the round that it ends, if that had an RTT sample.
-    pub(super) fn on_batch(&mut self, batch: &Batch) -> Option<Round> {
+    /// Takes an ACK frame and the RTT sample that is known with it; returns the round that the frame ends, if that had
+    /// a sample. A late one is of the frame before, so it belongs to the round that ends.
+    pub(super) fn on_batch(&mut self, batch: &Batch, sample: Option<Sample>) -> Option<Round> {
+        if let Some(sample) = sample.filter(|sample| sample.is_late) {
+            self.take(sample.rtt_ns);
+        }
         self.acked = self.acked.saturating_add(batch.acked);
         if !batch.limited {
             self.window_limited = self.window_limited.saturating_add(batch.acked);
@@ -65,16 +71,20 @@ impl OpenRound {
                 ..Self::default()
             };
         }
-        if let Some(rtt) = batch.rtt_ns {
-            self.rtt_min = if self.samples == 0 {
-                rtt
-            } else {
-                self.rtt_min.min(rtt)
-            };
-            self.rtt_sum = self.rtt_sum.saturating_add(rtt);
-            self.samples = self.samples.saturating_add(1);
+        if let Some(sample) = sample.filter(|sample| !sample.is_late) {
+            self.take(sample.rtt_ns);
         }
         ended
+    }
+
+    fn take(&mut self, rtt: u64) {
+        self.rtt_min = if self.samples == 0 {
+            rtt
+        } else {
+            self.rtt_min.min(rtt)
+        };
+        self.rtt_sum = self.rtt_sum.saturating_add(rtt);
+        self.samples = self.samples.saturating_add(1);
     }
 
     fn end(&self, now: Timestamp) -> Option<Round> {
@@ -95,6 +105,10 @@ mod tests {
     use super::*;
     use crate::tests::{MS_IN_NS as MS, at};
 
+    fn take(open: &mut OpenRound, batch: &Batch) -> Option<Round> {
+        open.on_batch(batch, Sample::of(batch))
+    }
+
     fn frame(ms: u64, rtt_ms: u64, new_round: bool) -> Batch {
         Batch {
             now: at(ms),
@@ -110,13 +124,13 @@ mod tests {
     fn a_round_counts_what_arrived_after_the_frame_that_began_it() {
         let mut open = OpenRound::default();
         assert_eq!(
-            open.on_batch(&frame(100, 100, true)),
+            take(&mut open, &frame(100, 100, true)),
             None,
             "nothing was before it"
         );
-        assert_eq!(open.on_batch(&frame(110, 120, false)), None);
+        assert_eq!(take(&mut open, &frame(110, 120, false)), None);
         open.on_lost(500);
-        let round = open.on_batch(&frame(200, 90, true)).unwrap();
+        let round = take(&mut open, &frame(200, 90, true)).unwrap();
         assert_eq!(
             (round.acked, round.lost, round.window_limited),
             (2_000, 500, true)
@@ -133,18 +147,24 @@ mod tests {
     #[test]
     fn a_round_in_which_the_application_was_the_limit_for_longer_is_not_window_limited() {
         let mut open = OpenRound::default();
-        open.on_batch(&frame(100, 100, true));
+        take(&mut open, &frame(100, 100, true));
         for ms in [110, 120, 130] {
             let limited = ms > 110;
-            open.on_batch(&Batch {
-                limited,
-                ..frame(ms, 100, false)
-            });
+            take(
+                &mut open,
+                &Batch {
+                    limited,
+                    ..frame(ms, 100, false)
+                },
+            );
         }
-        let round = open.on_batch(&Batch {
-            limited: true,
-            ..frame(200, 100, true)
-        });
+        let round = take(
+            &mut open,
+            &Batch {
+                limited: true,
+                ..frame(200, 100, true)
+            },
+        );
         assert!(!round.unwrap().window_limited);
     }
 }

@@ -8,7 +8,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// `max_ack_delay` (RFC 9000 §18.2), ns.
 pub(super) const ACK_DELAY_NS: u64 = 25_000_000;
 
-/// When a receiver acknowledges packets that arrive in order.
+/// Rule by which a receiver acknowledges packets that arrive in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Habit {
     /// With the one that completes so many packets,
