@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use playrate_cc::{Path, VideoKnowledge};
 use playrate_units::Bytes;
@@ -35,8 +35,19 @@ pub struct ConnectionController {
     fits_rates: bool,
     overhead: Arc<WireOverhead>,
     unsent: Arc<UnsentBytes>,
+    /// Acknowledgements that the peer is asked for, in place of those that the controller wants.
+    ack_request: Option<AckRequest>,
     /// `None` if the connection keeps its first controller for life.
     alternatives: Option<Arc<Alternatives>>,
+}
+
+/// The acknowledgements that a peer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckRequest {
+    /// Packets that it acknowledges at once, at least 1.
+    pub packets: u32,
+    /// Longest time for which it waits for so many; `None` leaves its own `max_ack_delay` (RFC 9000 §18.2).
+    pub longest: Option<Duration>,
 }
 
 /// Controllers that may replace the first one.
@@ -56,6 +67,7 @@ impl ConnectionController {
             fits_rates: true,
             overhead: Arc::default(),
             unsent: Arc::default(),
+            ack_request: None,
             alternatives: None,
         }
     }
@@ -91,6 +103,14 @@ impl ConnectionController {
     #[must_use]
     pub fn fitting_rates(mut self, on: bool) -> Self {
         self.fits_rates = on;
+        self
+    }
+
+    /// Asks the peer for these acknowledgements (draft-ietf-quic-ack-frequency), whatever the controller wants. Peers
+    /// without that extension, such as browsers, keep their habit; a quinn peer can be made to behave like them.
+    #[must_use]
+    pub fn with_ack_request(mut self, request: Option<AckRequest>) -> Self {
+        self.ack_request = request;
         self
     }
 
@@ -149,10 +169,17 @@ impl ConnectionController {
         let every_ack = self.choice.wants_every_ack()
             || alternatives.is_some_and(|alternatives| alternatives.any_wants_every_ack);
         transport.congestion_controller_factory(Arc::new(self.clone()));
-        transport.ack_frequency_config(every_ack.then(|| {
+        let every_packet = AckRequest {
+            packets: 1,
+            longest: None,
+        };
+        let request = self.ack_request.or(every_ack.then_some(every_packet));
+        transport.ack_frequency_config(request.map(|request| {
             let mut frequency = quinn::AckFrequencyConfig::default();
-            // Counts the packets that may go unacknowledged: none (draft-ietf-quic-ack-frequency §4).
-            frequency.ack_eliciting_threshold(quinn::VarInt::from_u32(0));
+            // Counts the packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
+            let threshold = quinn::VarInt::from_u32(request.packets.saturating_sub(1));
+            frequency.ack_eliciting_threshold(threshold);
+            frequency.max_ack_delay(request.longest);
             frequency
         }));
     }

@@ -46,7 +46,7 @@ pub mod telemetry;
 mod unsent;
 
 pub use baseline::Baseline;
-pub use connection::ConnectionController;
+pub use connection::{AckRequest, ConnectionController};
 pub use controller::QuinnController;
 pub use controllers::ControllerChoice;
 pub use overhead::WireOverhead;

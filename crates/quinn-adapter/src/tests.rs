@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use crate::telemetry::{Monitor, TimeSeries};
-use crate::{ConnectionController, ControllerChoice, QuinnController};
+use crate::{AckRequest, ConnectionController, ControllerChoice, QuinnController};
 
 mod baselines;
 mod closing;
@@ -493,4 +493,10 @@ fn every_ack_is_requested_only_if_the_controller_wants_it() {
     assert!(format!("{transport:?}").contains("ack_eliciting_threshold: 0"));
     ConnectionController::new("quinn-cubic".parse().unwrap()).install(&mut transport);
     assert!(format!("{transport:?}").contains("ack_frequency_config: None"));
+    let rarely = AckRequest {
+        packets: 10,
+        longest: Some(Duration::from_millis(20)),
+    };
+    control.with_ack_request(Some(rarely)).install(&mut transport);
+    assert!(format!("{transport:?}").contains("ack_eliciting_threshold: 9"));
 }

@@ -27,7 +27,9 @@ pub use endpoint::{BindError, SOCKET_BUFFER, udp_socket};
 pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
 pub use log_limit::LogLimit;
 pub use options::{LossDetection, OptionsError, TransportOptions};
-pub use playrate_quinn::{Baseline, ConnectionController, ControllerChoice, QuinnController, telemetry};
+pub use playrate_quinn::{
+    AckRequest, Baseline, ConnectionController, ControllerChoice, QuinnController, telemetry,
+};
 pub use server::{
     Activity, Arrival, BodyWriter, ClientTotals, CountedExchange, Datagram, DatagramRouter, EndpointKey,
     Exchange, Incoming, PlaceLimits, Places, Refusal, Server, ServerOptions, Session, Succession,

@@ -9,8 +9,8 @@ use playrate_transport::{Baseline, ControllerChoice};
 
 use super::candidates::SearchSpace;
 use crate::error::CommandError;
-use crate::scenario::PAPERS;
 use crate::scenario::generated::{BLOCK, FORM, Half, PathSet};
+use crate::scenario::{PAPERS, Setting};
 
 /// Arguments of `lab matrix`.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +31,10 @@ pub(crate) struct MatrixArgs {
     /// Run only one half of the paths: parameters are fitted on one and judged on the other
     #[arg(long, value_name = "HALF", value_enum, requires = "paths")]
     pub(super) half: Option<Half>,
+
+    /// Value for a key of every scenario, such as `viewer.ack_packets=10`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) settings: Vec<Setting>,
 
     /// Rank candidates for the parameters of a controller, such as `video(fastest=2..6,queue=2ms..10ms)`: drawn
     /// log-uniformly from the ranges, beside the controller itself and the list of --controllers

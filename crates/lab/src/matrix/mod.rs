@@ -46,6 +46,7 @@ pub(crate) fn run(
         // Results that are there are kept: a matrix grows by one row at a time.
         resume: true,
         out: args.out.clone(),
+        settings: args.settings.clone(),
         ..RunArgs::default()
     };
     let mut scenarios = run::scenarios(&runs)?;

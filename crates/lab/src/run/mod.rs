@@ -25,7 +25,7 @@ pub(crate) use shard::{PlannedRun, Shard, ShardPlan};
 
 use crate::error::CommandError;
 use crate::result::Store;
-use crate::scenario::{self, Changes, Scenario, ScenarioError};
+use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting};
 
 /// Command line of `lab run`.
 #[derive(Args, Clone, Debug, Default)]
@@ -70,6 +70,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 
+    /// Value for a key of every scenario, in place of its own, such as `path.queue=0.5bdp`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<Setting>,
+
     /// Directory for the results
     #[arg(long, value_name = "DIR", default_value = "lab-runs")]
     pub(crate) out: PathBuf,
@@ -88,7 +92,7 @@ pub(crate) fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioEr
         quick: args.quick,
         trials: args.trials.map(NonZeroU32::get),
         seed: args.seed,
-        settings: Vec::new(),
+        settings: args.settings.clone(),
     };
     let mut all: Vec<Scenario> = Vec::new();
     for name in args.scenarios.iter().flat_map(|name| scenario::named(name)) {

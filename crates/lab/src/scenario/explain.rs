@@ -91,6 +91,12 @@ impl Scenario {
         if let Some(viewers) = self.viewers_words() {
             lines.push(("Viewers", viewers));
         }
+        if let Some(packets) = self.ack_packets {
+            let words = format!(
+                "acknowledge {packets} packets at once, or after a quarter of the RTT (25 ms at most)"
+            );
+            lines.push(("Clients", words));
+        }
         if self.remembers_ssthresh {
             let words = "begin with the ssthresh that one viewer before them, alone, left behind";
             lines.push(("Servers", words.to_owned()));

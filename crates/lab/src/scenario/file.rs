@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -110,6 +111,7 @@ pub(super) struct ViewerTable {
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
     pub(super) server_knows_buffer: Option<bool>,
+    pub(super) ack_packets: Option<NonZeroU32>,
     pub(super) receive_autotuning: Option<bool>,
     /// True if the servers' hosts keep ssthresh of the connection before.
     pub(super) remembers_ssthresh: Option<Spanned<bool>>,

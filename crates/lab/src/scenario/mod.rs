@@ -18,11 +18,12 @@ mod titles;
 mod variation;
 
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_netsim::{Loss, PathConfig, Rate, Seed};
-use playrate_transport::ControllerChoice;
+use playrate_transport::{AckRequest, ControllerChoice};
 use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
 use toml::{Spanned, Table};
@@ -93,6 +94,8 @@ pub struct Scenario {
     pub(crate) windows: Vec<Window>,
     /// True if the client sends the size of its playout buffer to the server.
     pub(crate) server_knows_buffer: bool,
+    /// Packets that viewers acknowledge at once, in place of what the controller asks for.
+    pub(crate) ack_packets: Option<NonZeroU32>,
     /// True if the player reads no more than its playout buffer holds, and Linux sizes the receive window.
     pub(crate) receive_autotuning: bool,
     /// True if a run begins with the slow start threshold that a connection before it left behind.
@@ -134,6 +137,10 @@ impl BulkFlows {
         })
     }
 }
+
+/// Longest time for which a browser holds an acknowledgement back (RFC 9000 §18.2), or a quarter of the RTT if that is
+/// shorter.
+const LONGEST_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// Changes to a scenario that a command asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -230,6 +237,7 @@ impl Scenario {
             access_delay,
             windows: file.measure.windows.into_iter().map(|window| window.0).collect(),
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
+            ack_packets: viewer.ack_packets,
             receive_autotuning: viewer.receive_autotuning.unwrap_or(false),
         })
     }
@@ -267,6 +275,10 @@ impl Scenario {
             viewer.playout = self.playout.clone();
             viewer.dash = self.dash.clone();
             viewer.server_knows_buffer = self.server_knows_buffer;
+            viewer.ack_request = self.ack_packets.map(|packets| AckRequest {
+                packets: packets.get(),
+                longest: Some(LONGEST_ACK_DELAY.min(self.path.round_trip() / 4)),
+            });
             viewer.receive_autotuning = self.receive_autotuning;
             let joins = self.viewers.joins(number, seed);
             viewer.joins = joins.saturating_add(values.late_start(seed));

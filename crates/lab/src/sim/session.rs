@@ -323,6 +323,7 @@ fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {
         None => viewer.playout.playout_buffer,
     };
     settings.playout_buffer = viewer.server_knows_buffer.then_some(buffer);
+    settings.ack_request = viewer.ack_request;
     settings.observers.push(Arc::clone(recording) as Arc<_>);
     settings
 }

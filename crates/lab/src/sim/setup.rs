@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use playrate_media::{FrameTrace, Ladder, MediaSource, TraceSource};
 use playrate_netsim::{PathConfig, Seed};
-use playrate_transport::{ControllerChoice, TransportOptions};
+use playrate_transport::{AckRequest, ControllerChoice, TransportOptions};
 use playrate_units::Bytes;
 use video_client::FrameSource;
 use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationError, Representation};
@@ -145,6 +145,8 @@ pub struct Viewer {
     pub dash: DashOptions,
     /// Informs the server of the size of the playout buffer.
     pub server_knows_buffer: bool,
+    /// Habit of acknowledging of a client that is not asked for another.
+    pub ack_request: Option<AckRequest>,
     /// Player that reads no more than its playout buffer holds. The rest waits in a receive window that is sized as
     /// Linux sizes TCP's, up to the size of the receive buffer.
     pub receive_autotuning: bool,
@@ -211,6 +213,7 @@ impl Viewer {
             playout,
             dash: DashOptions::default(),
             server_knows_buffer: true,
+            ack_request: None,
             receive_autotuning: false,
             joins: Duration::ZERO,
             leaves_after: None,

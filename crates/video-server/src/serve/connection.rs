@@ -63,6 +63,7 @@ pub(super) async fn serve(
     }
     let mut control = ConnectionController::new(settings.controller.clone())
         .with_monitor(Arc::new(monitor))
+        .with_ack_request(settings.ack_request)
         .with_knowledge(Arc::clone(&knowledge));
     if let Some(arms) = &settings.arms {
         control = control.switchable(&arms.controllers());

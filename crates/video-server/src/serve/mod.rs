@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime};
 
-use playrate_transport::{ClientTotals, ControllerChoice, EndpointError, Identity, Server, time};
+use playrate_transport::{AckRequest, ClientTotals, ControllerChoice, EndpointError, Identity, Server, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
@@ -65,6 +65,8 @@ pub struct Settings {
     pub arms: Option<Arms>,
     /// Size of the players' playout buffers, if the operator knows it.
     pub playout_buffer: Option<Bytes>,
+    /// Acknowledgements that clients are asked for in place of those that the controller wants.
+    pub ack_request: Option<AckRequest>,
     /// Clock for `Date` fields; without it none is sent, as in virtual time.
     pub wall_clock: Option<fn() -> SystemTime>,
     /// Other origins whose pages may read responses.
@@ -87,6 +89,7 @@ impl Settings {
             controller,
             arms: None,
             playout_buffer: None,
+            ack_request: None,
             wall_clock: None,
             cors: None,
             limits: Limits::default(),

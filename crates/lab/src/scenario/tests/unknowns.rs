@@ -139,6 +139,20 @@ fn a_connection_leaves_the_larger_of_ssthresh_and_half_its_window_behind() {
     );
 }
 
+#[test]
+fn clients_may_acknowledge_as_rarely_as_browsers() {
+    let scenario = |packets| parse(&format!("{GOOD}\n[viewer]\nack_packets = {packets}\n"));
+    let setup = scenario(10).setup(&"cubic".parse().unwrap(), 1);
+    let request = setup.viewers[0].ack_request.unwrap();
+    assert_eq!(request.packets, 10);
+    assert!(
+        request.longest.unwrap() <= Duration::from_millis(25),
+        "{request:?}"
+    );
+    let error = problem(&format!("{GOOD}\n[viewer]\nack_packets = 0\n"));
+    assert!(error.contains("nonzero"), "{error}");
+}
+
 #[rstest]
 #[case::scale(with(LOSS, "loss_scale = -1"), "path.loss_scale", "0 or more")]
 #[case::certain(
