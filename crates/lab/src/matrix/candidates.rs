@@ -199,7 +199,12 @@ impl SearchSpace {
             column.set_padding((1, 0));
             column.set_cell_alignment(CellAlignment::Right);
         }
-        let best = matrix.standings.first().map_or("", |best| &best.spec);
+        let is_candidate = |spec: &str| {
+            let spec = spec.parse::<ControllerSpec>();
+            spec.is_ok_and(|spec| spec.algorithm().name() == self.base.algorithm().name())
+        };
+        let best = matrix.standings.iter().find(|one| is_candidate(&one.spec));
+        let best = best.map_or("none", |best| &best.spec);
         let places = matrix.places.len();
         format!(
             "{places} scenarios and cases; where the title fits: regret, worst and lost in %,\n\

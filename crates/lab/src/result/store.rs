@@ -3,6 +3,7 @@
 //! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost; at the end all rows are
 //! written to `runs.jsonl` in the order of the plan, in one step, and the other file is removed.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -202,7 +203,7 @@ fn line(row: &Row) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reads the rows of a directory, of finished and of interrupted runs.
+/// Reads the rows of a directory, of finished and of interrupted runs. A flow that was run again has its last row only.
 ///
 /// # Errors
 /// If there are none ([`io::ErrorKind::NotFound`]), or they cannot be read ([`read`]).
@@ -212,26 +213,34 @@ pub(crate) fn read_directory(directory: &Path) -> io::Result<Vec<Row>> {
         let problem = format!("there is no {ROWS} in {}", directory.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, problem));
     }
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places = BTreeMap::new();
     for file in found {
-        rows.extend(read(&file)?);
+        for row in read(&file)? {
+            match places.entry((row.key.clone(), row.viewer)) {
+                Entry::Occupied(place) => rows[*place.get()] = row,
+                Entry::Vacant(place) => {
+                    place.insert(rows.len());
+                    rows.push(row);
+                }
+            }
+        }
     }
     Ok(rows)
 }
 
-/// Reads the rows of a directory by run, each flow once; none if the directory has no rows.
+/// Reads the rows of a directory by run ([`read_directory`]); none if the directory has no rows.
 ///
 /// # Errors
 /// If they cannot be read ([`read`]).
 pub(crate) fn read_runs(directory: &Path) -> io::Result<BTreeMap<ResultKey, Vec<Row>>> {
+    let rows = match read_directory(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        rows => rows?,
+    };
     let mut runs: BTreeMap<ResultKey, Vec<Row>> = BTreeMap::new();
-    for file in files(directory) {
-        for row in read(&file)? {
-            let rows = runs.entry(row.key.clone()).or_default();
-            if rows.iter().all(|known| known.viewer != row.viewer) {
-                rows.push(row);
-            }
-        }
+    for row in rows {
+        runs.entry(row.key.clone()).or_default().push(row);
     }
     Ok(runs)
 }
@@ -408,6 +417,23 @@ mod tests {
         for row in rows {
             assert_eq!(parse(&line(&row).unwrap()), Ok(Some(row)));
         }
+    }
+
+    #[test]
+    fn a_flow_that_was_run_again_has_its_last_row_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let rows = golden("5-flows");
+        let again = Row {
+            received_bytes: rows[0].received_bytes + 1,
+            ..rows[0].clone()
+        };
+        let text = |rows: &[Row]| rows.iter().map(|row| line(row).unwrap()).collect::<String>();
+        fs::write(directory.path().join(ROWS), text(&rows)).unwrap();
+        fs::write(directory.path().join(PART), text(std::slice::from_ref(&again))).unwrap();
+        assert_eq!(
+            read_directory(directory.path()).unwrap(),
+            [again, rows[1].clone()]
+        );
     }
 
     #[test]
