@@ -134,7 +134,7 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     let refused = |error: &dyn ToString| error.to_string().contains("refused");
     let is_refused = async || old.try_connect().await.is_err_and(|error| refused(&error));
     until("connections are refused", is_refused).await;
-    // A task of its own accepts them, and hears of it on its own.
+    // Another task accepts them, and learns of the shutdown by itself.
     let is_refused = async || std::net::TcpStream::connect(address).is_err();
     until("connections over TCP are refused", is_refused).await;
 
