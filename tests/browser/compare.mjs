@@ -22,7 +22,7 @@ if (!manifest || specs.length === 0 || !specs.every((spec) => spec.includes('=')
 needTools(['ffmpeg', '-version'], [process.env.CHROMIUM || 'chromium', '--version']);
 const viewings = path.join(kept, `${name}-viewings.jsonl`);
 const rows = () => (existsSync(viewings) ? readFileSync(viewings, 'utf8').trim().split('\n').map(JSON.parse) : []);
-const seen = (arm) => rows().filter((row) => row.arm === arm && !row.failed);
+const seen = (arm) => rows().filter((row) => row.arm === arm && (row.player ?? 'dash') === player && !row.failed);
 const arms = specs.map((spec) => spec.slice(0, spec.indexOf('=')));
 
 // Of the pictures, by playing time.
@@ -47,10 +47,10 @@ async function view(server, arm, seed) {
     throw new Error(JSON.stringify(film));
   }
   if (facts.errors.length > 0 || !facts.ended) {
-    return { arm, seed, failed: facts.errors, position: facts.position };
+    return { arm, seed, player, failed: facts.errors, position: facts.position };
   }
   return {
-    arm, seed, browser, start: facts.firstFrame - facts.scriptLoaded, stalls: facts.stalls, representations: facts.representations,
+    arm, seed, player, browser, start: facts.firstFrame - facts.scriptLoaded, stalls: facts.stalls, representations: facts.representations,
     switches: facts.representations.length - 1, kbps: meanRate(facts), requests: film.length, dropped: facts.dropped / facts.frames, path: path_,
   };
 }
