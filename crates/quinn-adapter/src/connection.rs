@@ -43,11 +43,27 @@ pub struct ConnectionController {
 
 /// The acknowledgements that a peer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AckRequest {
     /// Packets that it acknowledges at once, at least 1.
     pub packets: u32,
     /// Longest time for which it waits for so many; `None` leaves its own `max_ack_delay` (RFC 9000 §18.2).
     pub longest: Option<Duration>,
+}
+
+impl AckRequest {
+    /// One for so many packets, or what there is after the peer's own `max_ack_delay`.
+    pub const fn new(packets: u32) -> Self {
+        let longest = None;
+        Self { packets, longest }
+    }
+
+    /// The same with what there is after `longest`.
+    #[must_use]
+    pub const fn within(mut self, longest: Duration) -> Self {
+        self.longest = Some(longest);
+        self
+    }
 }
 
 /// Controllers that may replace the first one.
@@ -169,11 +185,7 @@ impl ConnectionController {
         let every_ack = self.choice.wants_every_ack()
             || alternatives.is_some_and(|alternatives| alternatives.any_wants_every_ack);
         transport.congestion_controller_factory(Arc::new(self.clone()));
-        let every_packet = AckRequest {
-            packets: 1,
-            longest: None,
-        };
-        let request = self.ack_request.or(every_ack.then_some(every_packet));
+        let request = self.ack_request.or(every_ack.then_some(AckRequest::new(1)));
         transport.ack_frequency_config(request.map(|request| {
             let mut frequency = quinn::AckFrequencyConfig::default();
             // Counts the packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).

@@ -493,10 +493,7 @@ fn every_ack_is_requested_only_if_the_controller_wants_it() {
     assert!(format!("{transport:?}").contains("ack_eliciting_threshold: 0"));
     ConnectionController::new("quinn-cubic".parse().unwrap()).install(&mut transport);
     assert!(format!("{transport:?}").contains("ack_frequency_config: None"));
-    let rarely = AckRequest {
-        packets: 10,
-        longest: Some(Duration::from_millis(20)),
-    };
+    let rarely = AckRequest::new(10).within(Duration::from_millis(20));
     control.with_ack_request(Some(rarely)).install(&mut transport);
     assert!(format!("{transport:?}").contains("ack_eliciting_threshold: 9"));
 }

@@ -275,10 +275,9 @@ impl Scenario {
             viewer.playout = self.playout.clone();
             viewer.dash = self.dash.clone();
             viewer.server_knows_buffer = self.server_knows_buffer;
-            viewer.ack_request = self.ack_packets.map(|packets| AckRequest {
-                packets: packets.get(),
-                longest: Some(LONGEST_ACK_DELAY.min(self.path.round_trip() / 4)),
-            });
+            let longest = LONGEST_ACK_DELAY.min(self.path.round_trip() / 4);
+            let request = |packets: NonZeroU32| AckRequest::new(packets.get()).within(longest);
+            viewer.ack_request = self.ack_packets.map(request);
             viewer.receive_autotuning = self.receive_autotuning;
             let joins = self.viewers.joins(number, seed);
             viewer.joins = joins.saturating_add(values.late_start(seed));
