@@ -13,13 +13,13 @@ use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent};
 /// block nor allocate in any `on_…` method, keep bounded state, and never panic.
 pub trait CongestionController: Debug + Send + Sync {
     /// A burst of packets left.
-    fn on_sent(&mut self, event: &Sent);
+    fn on_sent(&mut self, _event: &Sent) {}
 
     /// Packets of one burst were newly acknowledged.
-    fn on_acked(&mut self, event: &Acked);
+    fn on_acked(&mut self, _event: &Acked) {}
 
     /// An ACK frame has been read to its end.
-    fn on_ack_batch(&mut self, event: &AckBatch);
+    fn on_ack_batch(&mut self, _event: &AckBatch) {}
 
     /// An ACK frame whose packets are one run, which is what nearly all are: [`on_acked`](Self::on_acked),
     /// [`on_ack_batch`](Self::on_ack_batch) and [`window`](Self::window) in one call.
@@ -30,19 +30,23 @@ pub trait CongestionController: Debug + Send + Sync {
     }
 
     /// The path said that it is congested.
-    fn on_congestion(&mut self, event: &Congestion);
+    fn on_congestion(&mut self, _event: &Congestion) {}
 
     /// The path's MTU changed. The window stays at least at the controller's minimum for the new MTU.
-    fn on_mtu_change(&mut self, event: &MtuChange);
+    fn on_mtu_change(&mut self, _event: &MtuChange) {}
 
     /// Bytes that may be in flight: never zero, never above `u32::MAX` (above that quinn would stop pacing).
     fn window(&self) -> Bytes;
 
-    /// The window that a connection starts with on this path.
-    fn initial_window(&self) -> Bytes;
+    /// The window that a connection starts with on this path: the present one, unless it changes.
+    fn initial_window(&self) -> Bytes {
+        self.window()
+    }
 
-    /// The controller's state for telemetry. Not called per packet.
-    fn snapshot(&self) -> Snapshot;
+    /// The controller's state for telemetry: its window, unless there is more. Not called per packet.
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of_window(self.window())
+    }
 
     /// Returns true if the estimators of this controller need an acknowledgement for every packet. It must
     /// work, if less well, when the peer does not comply.
