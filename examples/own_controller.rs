@@ -1,0 +1,53 @@
+//! A controller of your own: a fixed window. It joins the specs, and may be named wherever one is read.
+//!
+//! `cargo run --example own_controller`
+
+use std::error::Error;
+use std::sync::Arc;
+
+use playrate::cc::events::{AckBatch, Acked, Sent};
+use playrate::cc::registry::{Entry, Parameter, Registry};
+use playrate::cc::{Bytes, CongestionController, Path, Timestamp, VideoKnowledge};
+use playrate::transport::{ConnectionController, ControllerChoice};
+
+/// As many bytes in flight as it was told, whatever happens.
+#[derive(Clone, Debug)]
+struct Fixed(Bytes);
+
+impl CongestionController for Fixed {
+    fn window(&self) -> Bytes {
+        self.0
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let sizes = Bytes::from_kb(3)..=Bytes::from_kb(10_000);
+    let window = Parameter::size("window", Bytes::from_kb(60), sizes, "bytes in flight");
+    let fixed = Entry::custom("fixed", |_path, arguments, _known| {
+        Box::new(Fixed(arguments.size("window")))
+    })
+    .about("a fixed window", "this example")
+    .with_parameters(&[window]);
+    let mut registry = Registry::builtin();
+    registry.register(fixed)?;
+
+    // For a connection of quinn: install it as examples/quinn_server.rs does.
+    let choice = ControllerChoice::from_registry(&registry, "fixed(100kB)")?;
+    println!("{}", ConnectionController::new(choice).choice());
+
+    // Or without any transport.
+    let mut controller = registry
+        .parse("fixed(100kB)")?
+        .build(&Path::default(), Arc::new(VideoKnowledge::new()));
+    let (sent, acked) = (Timestamp::ZERO, Timestamp::from_millis(50));
+    let packet = Bytes::new(1_200);
+    controller.on_sent(&Sent::new(sent, packet));
+    controller.on_acked(&Acked::new(acked, sent, packet, 1));
+    controller.on_ack_batch(&AckBatch::new(acked, Bytes::ZERO));
+    println!("window {}", controller.window());
+    Ok(())
+}
