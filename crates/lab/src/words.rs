@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle, presets};
 use playrate_units::{Bitrate, Bytes};
 
 /// A duration with three digits: `1.52 s`, `38 ms`.
@@ -99,6 +100,44 @@ pub(crate) fn wrapped(mark: &str, words: &str, width: usize) -> String {
     text
 }
 
+/// Width of lines on stdout: that of the narrowest usual terminal.
+pub(crate) const WIDTH: usize = COLUMNS as usize;
+
+/// [`WIDTH`] as tables take it.
+const COLUMNS: u16 = 80;
+
+/// An empty table for stdout whose cells fold so that it is at most [`WIDTH`] wide.
+pub(crate) fn table(style: TableStyle) -> Table {
+    let mut table = Table::new();
+    table.load_style(style);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(COLUMNS);
+    table
+}
+
+/// Tables below each other, each with the first `names` columns and at most `at_once` of the others: a wide table on a
+/// narrow terminal. Every column but the first is aligned to the right.
+pub(crate) fn stacked_tables(head: &[String], rows: &[Vec<String>], names: usize, at_once: usize) -> String {
+    let mut text = String::new();
+    for from in (names..head.len()).step_by(at_once) {
+        let part = |cells: &[String]| -> Vec<String> {
+            let values = cells.iter().skip(from).take(at_once);
+            cells.iter().take(names).chain(values).cloned().collect()
+        };
+        let mut table = table(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header(part(head));
+        for row in rows {
+            table.add_row(part(row));
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        text.push_str(&table.to_string());
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +167,28 @@ mod tests {
         assert_eq!(count(1, "stall", "stalls"), "1 stall");
         assert_eq!(count(1_234_567, "packet", "packets"), "1,234,567 packets");
         assert_eq!(grouped(999), "999");
+    }
+
+    #[test]
+    fn a_wide_table_becomes_several_narrow_ones() {
+        let row = |values: &[&str]| -> Vec<String> { values.iter().map(ToString::to_string).collect() };
+        let head = row(&["controller", "throughput of everything", "b", "c"]);
+        let text = stacked_tables(&head, &[row(&["reno", &"long ".repeat(40), "2", "3"])], 1, 2);
+        assert_eq!(text.matches("reno").count(), 2, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let (first, second) = text.split_at(text.rfind("controller").unwrap());
+        assert!(first.contains('2') && !first.contains('3') && second.contains('3'), "{text}");
+    }
+
+    #[test]
+    fn long_texts_are_broken_between_words() {
+        assert_eq!(
+            wrapped("- ", "one two three four", 9),
+            "- one two\n  three\n  four\n"
+        );
+        assert_eq!(
+            wrapped("", "incomprehensibilities", 5),
+            "incomprehensibilities\n"
+        );
     }
 }

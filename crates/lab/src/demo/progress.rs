@@ -15,6 +15,9 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Playing time ahead that fills a bar.
 const BAR: Duration = Duration::from_secs(8);
 
+/// Longest spec that is shown in full, so that a line fits a terminal.
+const SPEC: usize = 16;
+
 /// Shows all sessions. The owner calls [`SessionsDisplay::refresh`] several times a second.
 pub(super) struct SessionsDisplay {
     sessions: Vec<ShownSession>,
@@ -44,8 +47,8 @@ impl SessionsDisplay {
         } else {
             Style::Lines { next: LINE_EVERY }
         };
-        let shown = |(spec, status)| ShownSession {
-            spec,
+        let shown = |(spec, status): (String, StatusCell)| ShownSession {
+            spec: shortened(&spec),
             status,
             before: LiveStatus::default(),
             rate: Bitrate::ZERO,
@@ -73,7 +76,7 @@ impl SessionsDisplay {
                     shown.before = now;
                 }
             }
-            let text = describe(&now, shown.rate);
+            let text = describe(&now, shown.rate, matches!(self.style, Style::Lines { .. }));
             match &self.style {
                 Style::Bars(bars) => {
                     if let Some(bar) = bars.get(i) {
@@ -113,11 +116,11 @@ fn bars(sessions: &[(String, StatusCell)]) -> Vec<ProgressBar> {
     let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
     let width = sessions
         .iter()
-        .map(|(spec, _)| spec.chars().count())
+        .map(|(spec, _)| spec.chars().count().min(SPEC))
         .max()
         .unwrap_or(0);
     let full = u64::try_from(BAR.as_millis()).unwrap_or(1);
-    let template = "{prefix} ▕{bar:20.cyan/dim}▏ {msg}";
+    let template = "{prefix} ▕{bar:8.cyan/dim}▏ {msg}";
     let style = ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("█▉▊▋▌▍▎▏ ");
@@ -126,31 +129,33 @@ fn bars(sessions: &[(String, StatusCell)]) -> Vec<ProgressBar> {
         .map(|(spec, _)| {
             let bar = all.add(ProgressBar::new(full));
             bar.set_style(style.clone());
-            bar.set_prefix(format!("{spec:>width$}"));
+            bar.set_prefix(format!("{:>width$}", shortened(spec)));
             bar
         })
         .collect()
 }
 
-/// The status of a session in a line.
-fn describe(status: &LiveStatus, rate_now: Bitrate) -> String {
-    let seen = format!(
-        "{}, {} discarded",
-        count(status.underflows, "underflow", "underflows"),
-        status.discarded
-    );
+/// The status of a session in a line; `ahead` says how much is buffered, which a bar shows.
+fn describe(status: &LiveStatus, rate_now: Bitrate, ahead: bool) -> String {
+    let state = format!("{:<7}", status.state.name());
+    let seen = count(status.underflows, "underflow", "underflows");
     if status.state == ViewerState::Ended {
-        return format!("{:<7} {seen}", status.state.name());
+        return format!("{state} {seen}");
     }
+    let buffered = format!(" {:>4.1} s ahead,", status.ahead.as_secs_f64());
+    let buffered = if ahead { buffered } else { String::new() };
     let window = status
         .window
         .map_or_else(String::new, |window| format!(", cwnd {}", size(window)));
-    format!(
-        "{:<7} {:>4.1} s buffered, {:>11}{window}, {seen}",
-        status.state.name(),
-        status.ahead.as_secs_f64(),
-        rate(rate_now),
-    )
+    format!("{state}{buffered} {:>11}{window}, {seen}", rate(rate_now))
+}
+
+/// The spec, cut to [`SPEC`] characters.
+fn shortened(spec: &str) -> String {
+    if spec.chars().count() <= SPEC {
+        return spec.to_owned();
+    }
+    spec.chars().take(SPEC - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -159,7 +164,7 @@ mod tests {
     use playrate_units::Bytes;
 
     #[test]
-    fn a_line_has_the_viewers_state_and_the_counts_so_far() {
+    fn a_line_has_the_viewers_state_and_the_underflows_so_far() {
         let status = LiveStatus {
             at: Duration::from_secs(12),
             state: ViewerState::Stalled,
@@ -169,9 +174,34 @@ mod tests {
             underflows: 1,
             discarded: 7,
         };
+        let rate = Bitrate::from_kbps(1_250);
         assert_eq!(
-            describe(&status, Bitrate::from_kbps(1_250)),
-            "STALLED  0.0 s buffered, 1.25 Mbit/s, cwnd 42 kB, 1 underflow, 7 discarded"
+            describe(&status, rate, true),
+            "STALLED  0.0 s ahead, 1.25 Mbit/s, cwnd 42 kB, 1 underflow"
         );
+        assert_eq!(
+            describe(&status, rate, false),
+            "STALLED 1.25 Mbit/s, cwnd 42 kB, 1 underflow"
+        );
+    }
+
+    #[test]
+    fn a_line_of_progress_fits_a_terminal() {
+        let status = LiveStatus {
+            at: Duration::from_secs(112),
+            state: ViewerState::Stalled,
+            ahead: Duration::from_secs(42),
+            received: Bytes::from_kb(3_000),
+            window: Some(Bytes::from_kb(142)),
+            underflows: 12,
+            discarded: 700,
+        };
+        let spec = shortened("cubic(fast_convergence=off)+start=hystartpp");
+        assert_eq!(spec, "cubic(fast_conv…");
+        let rate = Bitrate::from_kbps(11_250);
+        let line = format!("112.0 s  {spec}: {}", describe(&status, rate, true));
+        assert!(line.chars().count() <= 90, "{line}");
+        let bar = format!("{spec} ▕12345678▏ {}", describe(&status, rate, false));
+        assert!(bar.chars().count() <= 80, "{bar}");
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, presets};
 use playrate_cc::registry::Key;
 use playrate_cc::{ControllerSpec, SpecError};
 use playrate_netsim::Seed;
@@ -16,6 +16,7 @@ use playrate_units::{Bytes, duration};
 use super::regret;
 use super::score::Matrix;
 use crate::scenario::generated::Point;
+use crate::words;
 
 /// A controller and ranges of its arguments: `video(fastest=2..6,queue=2ms..10ms)`.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,8 +165,7 @@ impl SearchSpace {
     /// The table of a search: all controllers by mean rank, with the values of the searched parameters.
     pub(super) fn text(&self, matrix: &Matrix) -> String {
         let regrets = regret::of(matrix);
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
+        let mut table = words::table(presets::NOTHING);
         let names = self.ranges.iter().map(|range| range.name.as_str());
         table.set_header(
             ["rank", "regret", "worst", "lost", "delay"]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, presets};
 use serde_json::{Value, json};
 
 use super::regret;
@@ -11,7 +11,7 @@ use crate::figure::{HeatCell, HeatMap};
 use crate::report::begin_page;
 use crate::scenario::generated::{Half, number};
 use crate::svg::escape;
-use crate::words::percent;
+use crate::words::{self, percent};
 
 const FORMAT: &str = "lab-matrix";
 /// Version of the format: within one, fields are added, never renamed or removed.
@@ -77,8 +77,7 @@ fn line(standing: &Standing) -> [String; 6] {
 }
 
 pub(super) fn text(matrix: &Matrix) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let mut table = words::table(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["", "controller"].into_iter().chain(HEADS));
     for (place, standing) in (1..).zip(&matrix.standings) {
         let place: u32 = place;

@@ -4,14 +4,13 @@
 //! there; the regret of a controller on the path is its score less the oracle's. Only paths on which the title fits
 //! count, and all of them if there are none: on the others no controller can do well.
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use super::classes::CLASSES;
 use super::page::share_cell;
 use super::score::{Matrix, MatrixCell, SCORE_STEP, Standing};
 use crate::figure::HeatMap;
-use crate::words::percent;
+use crate::words::{percent, stacked_tables};
 
 /// Controller whose queueing others are compared with.
 const SHORT_QUEUES: &str = "vegas";
@@ -169,9 +168,7 @@ fn one(
 
 /// The table of regrets for people.
 pub(super) fn text(regrets: &[Regret]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
+    let head = [
         "controller",
         "regret, mean",
         "worst",
@@ -182,12 +179,12 @@ pub(super) fn text(regrets: &[Regret]) -> String {
         "queueing",
         "÷ vegas",
         "others ÷ beside cubic",
-    ]);
+    ];
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
     let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), percent);
-    for one in regrets {
+    let row = |one: &Regret| {
         let worst = one.worst.as_ref().filter(|worst| worst.0 > 0.0);
-        table.add_row([
+        vec![
             one.name.clone(),
             percent(one.mean.max(0.0)),
             worst.map_or_else(
@@ -202,18 +199,17 @@ pub(super) fn text(regrets: &[Regret]) -> String {
                 .map_or_else(|| "–".to_owned(), |time| format!("{:.0} ms", time * 1e3)),
             number(one.queueing_of_vegas),
             number(one.others),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+        ]
+    };
+    let rows: Vec<_> = regrets.iter().map(row).collect();
+    let tables = stacked_tables(&head.map(str::to_owned), &rows, 1, 5);
     let paths = regrets.iter().map(|one| one.paths).max().unwrap_or(0);
     let left_out = regrets.iter().map(|one| one.left_out).max().unwrap_or(0);
     let left_out = match left_out {
         0 => String::new(),
         left_out => format!("\nLeft out, as some controller has no results: {left_out} more"),
     };
-    format!("Regret over {paths} paths on which the title fits{left_out}\n{table}")
+    format!("Regret over {paths} paths on which the title fits{left_out}\n{}", tables.trim_end())
 }
 
 /// The regrets as JSON.

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::Job;
 use crate::metric::{Metric, Unit};
 use crate::result::{BULK, IDEAL, Row, VIEWER};
 use crate::scenario::full_name;
 use crate::statistics::Spread;
+use crate::words::stacked_tables;
 
 /// The metrics of the table, and true for those that a bulk flow has too.
 const COLUMNS: [(&str, bool); 6] = [
@@ -57,10 +56,15 @@ impl<'a> FlowGroup<'a> {
             let rows = self.rows.iter().filter(|_| of_bulk || self.role == VIEWER);
             let values = rows.filter_map(|row| Some(metric.value(row)? * scale));
             let decimals = if metric.unit == Unit::Count { 0 } else { 2 };
-            Spread::of(values).map_or_else(|| "–".to_owned(), |spread| spread.text(decimals))
+            Spread::of(values).map_or_else(|| "–".to_owned(), |spread| folded(&spread.text(decimals)))
         });
         [self.label(), count].into_iter().chain(cells).collect()
     }
+}
+
+/// The range of a spread in a line of its own.
+fn folded(spread: &str) -> String {
+    spread.replace(" (", "\n(")
 }
 
 /// Tables of mean ± standard deviation (smallest to largest), one for each scenario or case, controllers in the
@@ -96,18 +100,11 @@ pub(super) fn tables<'a>(plan: &'a [Job], rows: impl Fn(&Job) -> Option<&'a [Row
     let mut text = String::new();
     for scenario in groups.chunk_by(|one, other| (one.scenario, one.case) == (other.scenario, other.case)) {
         let Some(first) = scenario.first() else { continue };
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header(&head);
-        for group in scenario {
-            table.add_row(group.line());
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let name = full_name(first.scenario, first.case);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name}\n{table}\n");
+        let _ = writeln!(text, "{}", full_name(first.scenario, first.case));
+        let lines: Vec<_> = scenario.iter().map(FlowGroup::line).collect();
+        text.push_str(&stacked_tables(&head, &lines, 2, 3));
+        text.push('\n');
     }
     text
 }
