@@ -128,11 +128,7 @@ fn through_relay(
     let address = relay.local_addr();
     let done = tokio.block_on(transfer(runtime, (server, client), address, choice.clone(), time))?;
     let report = relay.stop()?;
-    let flaw = report.flaws().first().map(|flaw| {
-        let direction = &report.totals.forward;
-        let late = report.totals.lateness.beyond_limit;
-        format!("{flaw} ({late} of {} datagrams)", direction.forwarded)
-    });
+    let flaw = report.flaws().first().map(ToString::to_string);
     Ok((done, report.totals.forward.link, flaw))
 }
 

@@ -44,7 +44,7 @@ pub use link::*;
 pub use path::{Path, PathConfig};
 #[cfg(unix)]
 pub use relay::{
-    Lateness, MAX_LATENESS, Relay, RelayConfig, RelayDirection, RelayError, RelayFlaw, RelayHandle,
+    Lateness, Relay, RelayConfig, RelayDirection, RelayError, RelayFlaw, RelayHandle,
     RelayReport, RelaySnapshot,
 };
 pub use seed::Seed;

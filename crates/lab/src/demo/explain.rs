@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use playrate_units::Bytes;
 
+use super::reference::SEEDS;
 use super::{DemoReport, DemoRun};
+use crate::live::{ControllerComparison, ReferenceVerdict};
 use crate::metric::Metric;
 use crate::result::{Row, SessionOutcome};
 use crate::words::{count, percent, rate, size, time};
@@ -18,7 +20,9 @@ pub(super) struct Explanation {
     pub(super) headline: String,
     /// Sentences, one reason each.
     pub(super) reasons: Vec<String>,
-    /// Warning that the relay was too late for valid results.
+    /// One sentence: agreement with the virtual reference run.
+    pub(super) verdict: Option<String>,
+    /// Warning that the machine was too busy and the results differ from the virtual reference run, or have none.
     pub(super) warning: Option<String>,
 }
 
@@ -47,24 +51,25 @@ impl Explanation {
         reasons.extend(report.difference());
         let random = |run: &DemoRun| run.row.link.as_ref().is_some_and(|link| link.random_losses > 0);
         if report.runs.len() > 1 && report.runs.iter().any(random) {
-            reasons.push(
-                "One session each is not a comparison: random losses hit every run at other times. Another --seed \
-                 gives other losses."
-                    .to_owned(),
-            );
+            reasons.push(report.other_seeds());
         }
+        let verdict = ReferenceVerdict::of(&report.comparisons);
         Self {
             headline: report.headline(),
             reasons,
-            warning: report.warning(),
+            warning: report.warning(verdict.as_ref()),
+            verdict: verdict.map(|verdict| verdict.sentence),
         }
     }
 
-    /// The explanation as a text file: headline, an empty line, a line `- …` for each reason, and `WARNING: …` if there
-    /// is a warning.
+    /// The explanation as a text file: headline, an empty line, a line `- …` for each reason, the verdict, and
+    /// `WARNING: …` if there is a warning.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![self.headline.clone(), String::new()];
         lines.extend(self.reasons.iter().map(|reason| format!("- {reason}")));
+        if let Some(verdict) = &self.verdict {
+            lines.extend([String::new(), verdict.clone()]);
+        }
         if let Some(warning) = &self.warning {
             lines.extend([String::new(), format!("WARNING: {warning}")]);
         }
@@ -312,9 +317,32 @@ impl DemoReport {
         ))
     }
 
-    fn warning(&self) -> Option<String> {
+    /// The stalled time over many seeds in virtual time: with random losses one session each is not a comparison.
+    fn other_seeds(&self) -> String {
+        let stalled = |compared: &ControllerComparison| {
+            let spread = compared.measured("frozen_s")?.spread();
+            Some(format!("{} {spread}", compared.controller))
+        };
+        let stalled: Vec<String> = self.comparisons.iter().filter_map(stalled).collect();
+        if stalled.is_empty() {
+            return "One session each is not a comparison: random losses hit every run at other times. Another \
+                    --seed gives other losses."
+                .to_owned();
+        }
+        format!(
+            "Random losses hit every run at other times. Stalled time in virtual time, mean of {SEEDS} seeds \
+             (smallest to largest): {}.",
+            stalled.join(", ")
+        )
+    }
+
+    fn warning(&self, verdict: Option<&ReferenceVerdict>) -> Option<String> {
+        if verdict.is_some_and(|verdict| verdict.agrees) {
+            return None;
+        }
         let of_run = |run: &DemoRun| -> Vec<String> {
-            run.flaws
+            run.attempt
+                .flaws
                 .iter()
                 .map(|flaw| format!("{}: {flaw}", run.spec()))
                 .collect()

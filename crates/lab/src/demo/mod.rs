@@ -3,12 +3,13 @@
 //! Every controller has a `video-server`, a relay as its path and a `video-client` of its own; all run in this
 //! process at once and talk over loopback sockets. The results are an ordinary directory of results with one trial
 //! of the scenario `demo`: rows, time series, the scenario's text and the page of `lab report`, with the explanation
-//! beside them.
+//! beside them. The same sessions in virtual time tell whether this machine was too busy for a valid result.
 
 mod args;
 mod explain;
 mod output;
 mod progress;
+mod reference;
 mod scenario;
 
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ use tokio::task::JoinSet;
 pub use args::{Controllers, DemoArgs};
 
 use crate::error::CommandError;
+use crate::live::{Attempt, ControllerComparison};
 use crate::report::{self, EXPLANATION, ReportArgs};
 use crate::result::{Row, SessionOutcome, Store, series_files};
 use crate::run::{Job, plan};
@@ -42,6 +44,8 @@ pub struct DemoReport {
     path: DemoPath,
     /// One run for each controller, in the order of the arguments.
     runs: Vec<DemoRun>,
+    /// Each run beside its virtual runs; empty if these could not be made or the demo was stopped.
+    comparisons: Vec<ControllerComparison>,
 }
 
 /// Results of one controller.
@@ -49,10 +53,8 @@ pub struct DemoReport {
 struct DemoRun {
     row: Row,
     run: Simulated,
-    /// Largest lateness of a packet at the relay.
-    lateness: Duration,
-    /// Reasons why the path was not as requested; empty if it was.
-    flaws: Vec<String>,
+    /// Lateness of the relay, and reasons why the path was not as requested.
+    attempt: Attempt,
 }
 
 impl DemoRun {
@@ -90,9 +92,23 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
         _ => CommandError::cannot_write(&args.out, &error),
     };
     Store::check_replaceable(&args.out, &scenario.name).map_err(save_error)?;
-    let runs = play_all(&scenario, &path, args.json).await?;
+    let (runs, complete) = play_all(&scenario, &path, args.json).await?;
+    let comparisons = if complete {
+        reference::compare(&scenario, &runs).await.unwrap_or_else(|error| {
+            // A closed stderr is no error.
+            let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
+            Vec::new()
+        })
+    } else {
+        Vec::new()
+    };
     let store = Store::replace(&args.out, &scenario.name).map_err(save_error)?;
-    let demo = DemoReport { scenario, path, runs };
+    let demo = DemoReport {
+        scenario,
+        path,
+        runs,
+        comparisons,
+    };
     let explanation = Explanation::of(&demo);
     save(&demo, &explanation, store).map_err(save_error)?;
     let page = report::write(&ReportArgs {
@@ -123,12 +139,12 @@ fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::R
     Ok(())
 }
 
-/// Plays the title under every controller at once; `quiet` shows no progress.
+/// Plays the title under every controller at once; `quiet` shows no progress. The flag is false if Ctrl-C stopped it.
 async fn play_all(
     scenario: &Arc<Scenario>,
     path: &DemoPath,
     quiet: bool,
-) -> Result<Vec<DemoRun>, CommandError> {
+) -> Result<(Vec<DemoRun>, bool), CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let statuses: Vec<StatusCell> = jobs.iter().map(|_| StatusCell::default()).collect();
     let specs: Vec<String> = jobs.iter().map(|job| job.key.controller.clone()).collect();
@@ -142,15 +158,18 @@ async fn play_all(
         output::announce(scenario, path, &specs);
     }
     let mut display = SessionsDisplay::new(specs.into_iter().zip(statuses).collect(), quiet);
-    let interruption = tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            handle.stop();
+    let interruption = tokio::spawn({
+        let handle = Arc::clone(&handle);
+        async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                handle.stop();
+            }
         }
     });
     let runs = sim::join_all(&mut sessions, || display.refresh()).await;
     interruption.abort();
     display.finish();
-    Ok(runs?)
+    Ok((runs?, !handle.is_stopped()))
 }
 
 /// Plays the title under the controller of `job`.
@@ -167,8 +186,7 @@ async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<D
     let row = row.ok_or_else(|| SimError::setup("a session", &"it has no viewer"))?;
     Ok(DemoRun {
         row,
-        lateness: live.relay.totals.lateness.max,
-        flaws: live.flaws(),
+        attempt: Attempt::of(&live.relay.totals.lateness, live.flaws()),
         run: live.run,
     })
 }

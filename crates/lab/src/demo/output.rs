@@ -4,20 +4,18 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use super::explain::{Explanation, text};
 use super::scenario::DemoPath;
 use super::{DemoReport, DemoRun, LONGEST};
+use crate::live::ControllerComparison;
 use crate::metric::{Better, Metric};
 use crate::result::SessionOutcome;
 use crate::scenario::Scenario;
 use crate::sim::Span;
-use crate::words::{percent, rate, size, time};
-
-/// Width of a line of text on stdout.
-const WIDTH: usize = 100;
+use crate::words::{self, WIDTH, percent, rate, size, time, wrapped};
 
 /// The sections of the table with their metrics.
 const TABLE: [(&str, &[&str]); 2] = [
@@ -61,7 +59,7 @@ pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
     // A closed stderr is no error.
     let _ = writeln!(
         io::stderr(),
-        "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a queue of {}, {loss}: {}, about {} to go\n",
+        "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a queue of {}, {loss}:\n{}, about {} to go\n",
         scenario.title.name(),
         format_of(scenario),
         rate(title.average_rate()),
@@ -69,7 +67,7 @@ pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
         rate(path.rate),
         time(path.rtt),
         size(path.queue),
-        specs.join(" and "),
+        specs.join(", "),
         time(expected),
     );
 }
@@ -91,21 +89,22 @@ pub(super) fn print(report: &DemoReport, explanation: &Explanation, out: &mut im
     for line in table(&report.runs).to_string().lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
-    let headline = wrap(&explanation.headline, "", WIDTH);
-    writeln!(out, "\n* the better value, where they differ\n\n{headline}\n")?;
+    let headline = wrapped("", &explanation.headline, WIDTH);
+    writeln!(out, "\n* the better value, where they differ\n\n{headline}")?;
     for reason in &explanation.reasons {
-        writeln!(out, "{}", wrap(reason, "- ", WIDTH))?;
+        write!(out, "{}", wrapped("- ", reason, WIDTH))?;
+    }
+    if let Some(verdict) = &explanation.verdict {
+        write!(out, "\n{}", wrapped("", verdict, WIDTH))?;
     }
     if let Some(warning) = &explanation.warning {
-        writeln!(out, "\n{}", wrap(warning, "WARNING: ", WIDTH))?;
+        write!(out, "\n{}", wrapped("WARNING: ", warning, WIDTH))?;
     }
     Ok(())
 }
 
 fn table(runs: &[DemoRun]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Disabled);
+    let mut table = words::table(presets::NOTHING);
     let specs = runs.iter().map(|run| run.row.key.controller.as_str());
     table.set_header(std::iter::once("").chain(specs));
     for (section, metrics) in TABLE {
@@ -148,27 +147,6 @@ fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
         .collect()
 }
 
-/// Breaks `text` between words into lines of at most `width` characters where words allow it. The first line begins
-/// with `lead`, the others are indented as far.
-fn wrap(text: &str, lead: &str, width: usize) -> String {
-    let indent = " ".repeat(lead.chars().count());
-    let mut lines = vec![lead.to_owned()];
-    let mut is_new = true;
-    for word in text.split_whitespace() {
-        let used = lines.last().map_or(0, |line| line.chars().count());
-        if !is_new && used + 1 + word.chars().count() > width {
-            lines.push(indent.clone());
-            is_new = true;
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(if is_new { "" } else { " " });
-            line.push_str(word);
-        }
-        is_new = false;
-    }
-    lines.join("\n")
-}
-
 /// Prints the results as one JSON object, without time series. Times are seconds, sizes bytes, rates bit/s; the loss
 /// is in parts per billion.
 pub(super) fn print_json(
@@ -179,7 +157,12 @@ pub(super) fn print_json(
 ) -> io::Result<()> {
     let (scenario, path) = (&report.scenario, &report.path);
     let title = scenario.title.source().title();
-    let runs: Vec<Value> = report.runs.iter().map(run_json).collect::<io::Result<_>>()?;
+    let runs: Vec<Value> = report
+        .runs
+        .iter()
+        .enumerate()
+        .map(|(index, run)| run_json(run, report.comparisons.get(index)))
+        .collect::<io::Result<_>>()?;
     let summary = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "title": {
@@ -200,6 +183,7 @@ pub(super) fn print_json(
         "playout_buffer": scenario.playout.playout_buffer,
         "headline": explanation.headline,
         "reasons": explanation.reasons,
+        "verdict": explanation.verdict,
         "warning": explanation.warning,
         "runs": runs,
         "report": page.display().to_string(),
@@ -207,8 +191,8 @@ pub(super) fn print_json(
     writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)
 }
 
-/// One run, under the names of the object's first version, with its row of `runs.jsonl`.
-fn run_json(run: &DemoRun) -> io::Result<Value> {
+/// One run, under the names of the object's first version, with its row of `runs.jsonl` and what its virtual runs gave.
+fn run_json(run: &DemoRun, compared: Option<&ControllerComparison>) -> io::Result<Value> {
     let row = &run.row;
     let viewer = run.run.viewers.first();
     let spans = |spans: &[Span]| -> Vec<Value> {
@@ -228,7 +212,7 @@ fn run_json(run: &DemoRun) -> io::Result<Value> {
     let forward = &run.run.forward;
     Ok(json!({
         "spec": run.row.key.controller,
-        "valid": run.flaws.is_empty(),
+        "valid": run.attempt.flaws.is_empty(),
         "throughput": row.throughput_bps.unwrap_or_default(),
         "viewer": {
             "startup": playback.startup_delay.map(|delay| delay.as_secs_f64()),
@@ -252,9 +236,10 @@ fn run_json(run: &DemoRun) -> io::Result<Value> {
             "forwarded": forward.delivered.packets,
             "overflowed": forward.dropped.queue_full.packets,
             "lost": forward.dropped.loss.packets + forward.dropped.retries.packets,
-            "lateness": run.lateness.as_secs_f64(),
-            "flaws": run.flaws,
+            "lateness": run.attempt.lateness_max_s,
+            "flaws": run.attempt.flaws,
         },
+        "virtual": compared.map(|compared| &compared.measures),
         "row": serde_json::to_value(row)?,
     }))
 }
@@ -273,9 +258,4 @@ mod tests {
         assert!(underflows.contains('2') && underflows.contains("* 0"), "{text}");
     }
 
-    #[test]
-    fn long_texts_are_broken_between_words() {
-        assert_eq!(wrap("one two three four", "- ", 9), "- one two\n  three\n  four");
-        assert_eq!(wrap("incomprehensibilities", "", 5), "incomprehensibilities");
-    }
 }

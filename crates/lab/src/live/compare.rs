@@ -1,5 +1,6 @@
 //! [`ControllerComparison`]: a controller's live run beside its virtual runs.
 
+use playrate_netsim::Lateness;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Unit};
@@ -9,6 +10,10 @@ use crate::statistics::Spread;
 
 /// Largest relative difference of throughput between a live run and its virtual reference run.
 const TOLERANCE: f64 = 0.05;
+
+/// The metrics of the verdict about the reference run, with true for those whose difference is relative. The impaired
+/// share is relative already: to the playing time.
+const VERDICT: [(&str, bool); 2] = [("throughput_bps", true), ("impaired_share", false)];
 
 /// Condition under which a live run agrees with its virtual runs in a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +36,7 @@ pub const COMPARED: &[(&str, Rule)] = &[
     ("frozen_s", Rule::Shown),
     ("lost_packets", Rule::Shown),
     ("mean_queue_delay_s", Rule::Shown),
+    ("impaired_share", Rule::Shown),
 ];
 
 /// One metric of the live run and of the virtual runs, in the units of `docs/runs.md`; of several viewers the mean.
@@ -86,6 +92,33 @@ impl MetricComparison {
         })
     }
 
+    /// Difference between the live and the reference run, `relative` to the reference run's value or absolute;
+    /// infinite if one of them has no value.
+    fn difference(&self, relative: bool) -> f64 {
+        let values = self.live.zip(self.reference);
+        values.map_or(f64::INFINITY, |(live, reference)| {
+            let difference = (live - reference).abs();
+            if relative && difference > 0.0 {
+                difference / reference
+            } else {
+                difference
+            }
+        })
+    }
+
+    /// A value of this metric for people.
+    fn text(&self, value: Option<f64>) -> String {
+        let unit = Metric::find(&self.name).map_or(Unit::Count, |metric| metric.unit);
+        value.map_or_else(|| "none".to_owned(), |value| unit.text(value))
+    }
+
+    /// The mean of the virtual runs with their range: `30.0 s (23.5 s to 45.6 s)`; the mean only if all are equal.
+    pub(crate) fn spread(&self) -> String {
+        let mean = self.text(self.virtual_mean);
+        let (min, max) = (self.text(self.virtual_min), self.text(self.virtual_max));
+        if min == max { mean } else { format!("{mean} ({min} to {max})") }
+    }
+
     /// Heading of the metric for people.
     fn label(&self) -> &'static str {
         Metric::find(&self.name).map_or("", |metric| metric.label)
@@ -93,19 +126,12 @@ impl MetricComparison {
 
     /// Cells of the table: live, virtual reference run, difference, all virtual runs, verdict.
     fn cells(&self) -> [String; 5] {
-        let unit = Metric::find(&self.name).map_or(Unit::Count, |metric| metric.unit);
-        let text = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| unit.text(value));
-        let spread = format!(
-            "{} ({} to {})",
-            text(self.virtual_mean),
-            text(self.virtual_min),
-            text(self.virtual_max)
-        );
+        let text = |value: Option<f64>| self.text(value);
         let difference = match (self.live, self.reference) {
             (Some(live), Some(reference)) if self.rule == Rule::Tolerance && reference > 0.0 => {
                 format!("{:+.1} %", (live / reference - 1.0) * 100.0)
             }
-            (Some(live), Some(reference)) => unit.text(live - reference),
+            (Some(live), Some(reference)) => text(Some(live - reference)),
             _ => "–".to_owned(),
         };
         let verdict = match (self.rule, self.agrees) {
@@ -115,7 +141,13 @@ impl MetricComparison {
             (Rule::Range, true) => "agrees, in the range".to_owned(),
             (Rule::Range, false) => "OUT OF RANGE".to_owned(),
         };
-        [text(self.live), text(self.reference), difference, spread, verdict]
+        [
+            text(self.live),
+            text(self.reference),
+            difference,
+            self.spread(),
+            verdict,
+        ]
     }
 }
 
@@ -128,6 +160,17 @@ pub struct Attempt {
     pub lateness_mean_s: f64,
     /// Reasons why the attempt is invalid; empty if it is valid.
     pub flaws: Vec<String>,
+}
+
+impl Attempt {
+    /// The attempt with this lateness of the relay and these flaws.
+    pub(crate) fn of(lateness: &Lateness, flaws: Vec<String>) -> Self {
+        Self {
+            lateness_max_s: lateness.max.as_secs_f64(),
+            lateness_mean_s: lateness.mean.as_secs_f64(),
+            flaws,
+        }
+    }
 }
 
 /// One controller, live and virtual.
@@ -150,7 +193,7 @@ pub struct ControllerComparison {
 
 impl ControllerComparison {
     /// Compares a controller's last live run with its virtual runs.
-    pub(super) fn new(
+    pub(crate) fn new(
         controller: String,
         attempts: Vec<Attempt>,
         live: Vec<Row>,
@@ -172,6 +215,19 @@ impl ControllerComparison {
         }
     }
 
+    /// The comparison of the metric called `name`.
+    pub(crate) fn measured(&self, name: &str) -> Option<&MetricComparison> {
+        self.measures.iter().find(|measured| measured.name == name)
+    }
+
+    /// The metrics of the verdict, with their differences from the reference run.
+    fn verdict(&self) -> impl Iterator<Item = (&MetricComparison, f64)> {
+        VERDICT.iter().filter_map(|&(name, relative)| {
+            let measured = self.measured(name)?;
+            Some((measured, measured.difference(relative)))
+        })
+    }
+
     /// Label and cells of each line of the table; without verdicts if the live run is invalid.
     pub(super) fn lines(&self) -> impl Iterator<Item = (&'static str, [String; 5])> {
         self.measures.iter().map(|measured| {
@@ -180,6 +236,48 @@ impl ControllerComparison {
                 "invalid run".clone_into(&mut cells[4]);
             }
             (measured.label(), cells)
+        })
+    }
+}
+
+/// Verdict about live runs beside their virtual reference runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReferenceVerdict {
+    /// True if throughput and impaired share of all live runs are within `TOLERANCE` of the reference runs'.
+    pub(crate) agrees: bool,
+    /// One sentence: the largest difference, or what differs.
+    pub(crate) sentence: String,
+}
+
+impl ReferenceVerdict {
+    /// The verdict about `comparisons`; `None` if there are none.
+    pub(crate) fn of<'a>(comparisons: impl IntoIterator<Item = &'a ControllerComparison>) -> Option<Self> {
+        let mut largest: Option<f64> = None;
+        let mut differ = Vec::new();
+        for compared in comparisons {
+            for (measured, difference) in compared.verdict() {
+                largest = Some(largest.unwrap_or_default().max(difference));
+                if difference > TOLERANCE {
+                    differ.push(format!(
+                        "{} had {} of {}, in virtual time {}; with other seeds too: {}",
+                        compared.controller,
+                        measured.label().to_lowercase(),
+                        measured.text(measured.live),
+                        measured.text(measured.reference),
+                        measured.spread()
+                    ));
+                }
+            }
+        }
+        let percent = (largest? * 100.0).ceil().max(1.0);
+        let sentence = if differ.is_empty() {
+            format!("Agrees with the virtual reference run within {percent:.0} %.")
+        } else {
+            format!("Differs from the virtual reference run: {}.", differ.join(". "))
+        };
+        Some(Self {
+            agrees: differ.is_empty(),
+            sentence,
         })
     }
 }
@@ -259,6 +357,25 @@ mod tests {
                     .all(|verdict| !verdict.contains("agrees"))
             );
         }
+    }
+
+    #[test]
+    fn the_verdict_names_the_largest_difference_or_what_differs() {
+        let verdict = |live| ReferenceVerdict::of([&compare(live)]).unwrap();
+        for (bps, percent) in [(1_000_000, 1), (992_000, 1), (1_031_000, 4)] {
+            let verdict = verdict(rows(bps, 3));
+            let said = format!("Agrees with the virtual reference run within {percent} %.");
+            assert_eq!((verdict.agrees, verdict.sentence), (true, said));
+        }
+        let slow = verdict(rows(800_000, 3));
+        let said = "Differs from the virtual reference run: reno had throughput of 800 kbit/s, in virtual time \
+                    1.00 Mbit/s; with other seeds too: 1.15 Mbit/s (1.00 Mbit/s to 1.30 Mbit/s).";
+        assert_eq!((slow.agrees, slow.sentence.as_str()), (false, said));
+        let mut stalled = rows(1_000_000, 3);
+        stalled[0].playback.stalled_time += std::time::Duration::from_secs(20);
+        let stalled = verdict(stalled);
+        assert!(!stalled.agrees && stalled.sentence.contains("reno had impaired share of"), "{stalled:?}");
+        assert_eq!(ReferenceVerdict::of([]), None);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! applies the path's model. A live run agrees if its throughput is within 5 % of the virtual reference run, which
 //! has the same seed, and its discarded frames and underflows are in the range of virtual runs with many seeds.
 //! Throughput is compared with the reference run and not with the mean, because both paths lose the same packets at
-//! random, and other seeds may differ by more than 5 % among themselves. A live run in which the relay was too late
-//! is invalid and repeated; the last is played to its end all the same, to be shown without a verdict.
+//! random, and other seeds may differ by more than 5 % among themselves. A live run whose result the relay's lateness
+//! can have changed is invalid and repeated; the last is shown without a verdict.
 
 mod args;
 mod choice;
@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use playrate_transport::ControllerChoice;
 
 pub use args::LiveArgs;
+pub(crate) use compare::ReferenceVerdict;
 pub use compare::{Attempt, COMPARED, ControllerComparison, MetricComparison, Rule};
 pub use output::LiveReport;
 
@@ -97,7 +98,7 @@ fn announce(scenario: &Scenario) {
 }
 
 /// The virtual runs of each controller, in the scenario's order.
-async fn simulate_all(
+pub(crate) async fn simulate_all(
     scenario: &Arc<Scenario>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Vec<Vec<Row>>>, CommandError> {
@@ -191,18 +192,10 @@ impl LiveRunner<'_> {
         let setup = self.scenario.setup(&begins, seed).without_taps();
         let mut attempts = Vec::new();
         loop {
-            let options = LiveOptions {
-                stop_when_late: attempts.len() + 1 < ATTEMPTS,
-                ..LiveOptions::default()
-            };
-            let Some(live) = self.once(&setup, options).await? else {
+            let Some(live) = self.once(&setup).await? else {
                 return Ok(None);
             };
-            let attempt = Attempt {
-                lateness_max_s: live.relay.totals.lateness.max.as_secs_f64(),
-                lateness_mean_s: live.relay.totals.lateness.mean.as_secs_f64(),
-                flaws: live.flaws(),
-            };
+            let attempt = Attempt::of(&live.relay.totals.lateness, live.flaws());
             let valid = attempt.flaws.is_empty();
             attempts.push(attempt);
             if !valid {
@@ -215,12 +208,12 @@ impl LiveRunner<'_> {
     }
 
     /// One live run; `None` if it was stopped.
-    async fn once(&mut self, setup: &Setup, options: LiveOptions) -> Result<Option<LiveRun>, CommandError> {
+    async fn once(&mut self, setup: &Setup) -> Result<Option<LiveRun>, CommandError> {
         let handle = Arc::new(RunHandle::default());
         let began = Instant::now();
         let before = millis(choice::length(self.scenario)) * self.done as u64;
         let mut tick = tokio::time::interval(REFRESH);
-        let mut run = std::pin::pin!(sim::run_live(setup, options, &handle));
+        let mut run = std::pin::pin!(sim::run_live(setup, LiveOptions::default(), &handle));
         loop {
             tokio::select! {
                 biased;

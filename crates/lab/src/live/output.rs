@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
-use super::compare::ControllerComparison;
+use super::compare::{ControllerComparison, ReferenceVerdict};
 use crate::error::CommandError;
 use crate::scenario::full_name;
+use crate::words::{self, WIDTH, wrapped};
 
 /// Name of the report's format.
 pub(super) const FORMAT: &str = "lab-live";
@@ -58,7 +59,13 @@ impl LiveReport {
                 full_name(&self.scenario, &self.case),
                 compared.controller
             );
-            let _ = writeln!(text, "{}\n{}\n", table(compared), validity(compared));
+            let _ = writeln!(text, "{}\n{}", table(compared), wrapped("", &validity(compared), WIDTH).trim_end());
+            match ReferenceVerdict::of([compared]) {
+                Some(verdict) if compared.agrees.is_some() => {
+                    let _ = writeln!(text, "{}\n", wrapped("", &verdict.sentence, WIDTH));
+                }
+                _ => text.push('\n'),
+            }
         }
         let (differ, unknown) = (self.any(Some(false)), self.any(None));
         text.push_str(match (differ, unknown, self.any(Some(true))) {
@@ -81,14 +88,13 @@ impl LiveReport {
 }
 
 fn table(compared: &ControllerComparison) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let mut table = words::table(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header([
         "",
         "live",
         "virtual reference",
         "difference",
-        "all virtual runs (smallest to largest)",
+        "all virtual runs",
         "",
     ]);
     for (label, cells) in compared.lines() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playrate_netsim::{
-    Aqm, LinkConfig, MAX_LATENESS, NetworkStats, Relay, RelayConfig, RelayFlaw, RelayHandle, RelayReport,
+    Aqm, LinkConfig, NetworkStats, Relay, RelayConfig, RelayFlaw, RelayHandle, RelayReport,
 };
 use playrate_transport::udp_socket;
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 
 use super::session::{Endpoints, Session};
 use super::{Access, RunHandle, Setup, SimError, Simulated, StatusCell, in_order};
-use crate::words;
 
 /// Interval at which sessions that go on are looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -26,8 +25,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct LiveOptions {
     /// Cells for the status of the viewers, in their order; viewers without a cell report none.
     pub statuses: Vec<StatusCell>,
-    /// Ends the run as soon as the relay was later than [`MAX_LATENESS`], because such a run is not used.
-    pub stop_when_late: bool,
 }
 
 /// Results of a live run.
@@ -42,8 +39,7 @@ pub struct LiveRun {
 impl LiveRun {
     /// The reasons why the path was not as modelled, in words; empty if it was.
     pub(crate) fn flaws(&self) -> Vec<String> {
-        let flaws = self.relay.flaws();
-        flaws.iter().map(|flaw| describe(flaw, &self.relay)).collect()
+        self.relay.flaws().iter().map(RelayFlaw::to_string).collect()
     }
 }
 
@@ -107,12 +103,7 @@ pub async fn run_live(
             (index, Box::pin(session.play(&handle)).await)
         });
     }
-    let check = || {
-        if options.stop_when_late && relay.snapshot().lateness.max > MAX_LATENESS {
-            handle.stop();
-        }
-    };
-    let sessions = join_all(&mut sessions, check).await?;
+    let sessions = join_all(&mut sessions, || {}).await?;
     let relay = tokio::task::spawn_blocking(|| relay.stop())
         .await
         .map_err(|error| SimError::setup("the relay", &error))?
@@ -180,19 +171,4 @@ pub(crate) async fn join_all<T: 'static>(
         }
     }
     Ok(in_order(all))
-}
-
-/// A flaw of the relay in words, with its numbers.
-fn describe(flaw: &RelayFlaw, relay: &RelayReport) -> String {
-    let totals = &relay.totals;
-    match flaw {
-        RelayFlaw::Late(by) => format!(
-            "{} late at worst, {} of {} packets more than {}",
-            words::time(*by),
-            words::grouped(totals.lateness.beyond_limit),
-            words::grouped(totals.forward.forwarded + totals.backward.forwarded),
-            words::time(MAX_LATENESS),
-        ),
-        other => other.to_string(),
-    }
 }

@@ -6,7 +6,8 @@
 //!
 //! Limits: it cannot carry ECN codepoints (a sender sees a path that clears them), and it is no more punctual
 //! than the scheduler. Departures follow from logical time, so lateness delays packets and never lowers the
-//! rate. The relay measures its lateness and reports a run as invalid when it exceeds [`MAX_LATENESS`].
+//! rate. The relay measures its lateness and reports a run as invalid when it can have changed the result
+//! ([`Lateness::matters`]).
 //! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine: at
 //! four times as many runnable threads as cores it cut the mean lateness from 0.4 ms to 0.08 ms, where `nice
 //! -20` changed nothing.
@@ -26,7 +27,7 @@ use std::thread::JoinHandle;
 use playrate_units::Bytes;
 use thiserror::Error;
 
-pub use report::{Lateness, MAX_LATENESS, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot};
+pub use report::{Lateness, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot};
 
 use crate::{ConfigError, LinkSeries, PathConfig, Seed};
 use worker::{ServerListener, Worker};

@@ -3,12 +3,22 @@
 use core::fmt;
 use core::time::Duration;
 
-use playrate_units::{Bytes, duration};
+use playrate_units::Bytes;
 
-use crate::{LinkSeries, LinkStats};
+use crate::{LinkSeries, LinkStats, Path, PathConfig};
 
-/// Lateness of a datagram beyond which a run is invalid.
-pub const MAX_LATENESS: Duration = Duration::from_millis(5);
+/// Divisor of the path's own delay, its propagation RTT and its full queue, that gives [`Lateness::limit`]. A tenth is
+/// what jitter of a usual path adds.
+const LIMIT_PART: u32 = 10;
+
+/// Smallest [`Lateness::limit`]: the resolution of a scheduler, which no path can be measured against.
+const LEAST_LIMIT: Duration = Duration::from_millis(1);
+
+/// Divisor of [`Lateness::limit`] that gives the largest valid mean: one hundredth of the path's own delay.
+const MEAN_PART: u32 = 10;
+
+/// Number of datagrams of which at most one may be beyond the limit.
+const LATE_ONE_IN: u64 = 100;
 
 /// Delay of the relay's actions after the times at which they were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +29,44 @@ pub struct Lateness {
     pub max: Duration,
     /// The mean over all datagrams sent.
     pub mean: Duration,
-    /// Datagrams that left more than [`MAX_LATENESS`] late.
+    /// Lateness of a datagram that can change what its receiver does: a tenth of the path's own delay, which is its
+    /// propagation RTT and the delay of its full queue.
+    pub limit: Duration,
+    /// Datagrams sent.
+    pub datagrams: u64,
+    /// Datagrams that left more than `limit` late.
     pub beyond_limit: u64,
+}
+
+impl Lateness {
+    /// Returns true if the lateness can have changed the result: its mean exceeds a hundredth of the path's own delay,
+    /// or more than one datagram in a hundred left beyond the limit. Fewer are like jitter of the path.
+    pub fn matters(&self) -> bool {
+        self.mean > self.limit / MEAN_PART || self.beyond_limit.saturating_mul(LATE_ONE_IN) > self.datagrams
+    }
+
+    /// The limit of a path that `config` describes, built as `path`.
+    pub(super) fn limit(config: &PathConfig, path: &Path) -> Duration {
+        let queueing = config.forward.rate.mean().zip(path.forward.queue_limit());
+        let queueing = queueing.and_then(|(rate, queue)| rate.time_for(queue));
+        let delay = config.round_trip().saturating_add(queueing.unwrap_or_default());
+        (delay / LIMIT_PART).max(LEAST_LIMIT)
+    }
+}
+
+impl fmt::Display for Lateness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        write!(
+            f,
+            "{} of {} datagrams more than {:.1} ms late, {:.2} ms on average, {:.1} ms at most",
+            self.beyond_limit,
+            self.datagrams,
+            ms(self.limit),
+            ms(self.mean),
+            ms(self.max)
+        )
+    }
 }
 
 /// Counters of one direction of the relay.
@@ -77,8 +123,8 @@ pub struct RelaySnapshot {
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum RelayFlaw {
-    /// The relay acted later than [`MAX_LATENESS`]: the machine was too busy.
-    Late(Duration),
+    /// The relay was so late that the result can have changed ([`Lateness::matters`]): the machine was too busy.
+    Late(Lateness),
     /// The kernel dropped so many datagrams before the relay could read them: losses outside the model.
     KernelDrops(u64),
     /// The relay ran out of the memory it may use: losses outside the model.
@@ -88,10 +134,7 @@ pub enum RelayFlaw {
 impl fmt::Display for RelayFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Late(by) => {
-                let (limit, by) = (duration::display(MAX_LATENESS), by.as_secs_f64() * 1e3);
-                write!(f, "{by:.1} ms late, more than {limit}: the machine was too busy")
-            }
+            Self::Late(lateness) => write!(f, "{lateness}"),
             Self::KernelDrops(n) => write!(
                 f,
                 "{n} datagrams lost in the kernel's socket buffers, outside the model"
@@ -123,11 +166,11 @@ pub struct RelayReport {
 impl RelayReport {
     /// Reasons for which this run is invalid.
     pub fn flaws(&self) -> Vec<RelayFlaw> {
-        let late = self.totals.lateness.max;
+        let late = self.totals.lateness;
         let drops = self.kernel_drops.unwrap_or(0);
         let overflow = self.totals.forward.overflowed + self.totals.backward.overflowed;
         let flaws = [
-            (late > MAX_LATENESS).then_some(RelayFlaw::Late(late)),
+            late.matters().then_some(RelayFlaw::Late(late)),
             (drops > 0).then_some(RelayFlaw::KernelDrops(drops)),
             (overflow > 0).then_some(RelayFlaw::Overflow(overflow)),
         ];
@@ -163,14 +206,7 @@ impl fmt::Display for RelayReport {
                 link.max_queue_delay.as_millis(),
             )?;
         }
-        let late = &totals.lateness;
-        let (mean, max) = (late.mean.as_micros(), late.max.as_micros());
-        write!(
-            f,
-            "late by {mean} us on average, {max} us at most; {} datagrams by more than ",
-            late.beyond_limit
-        )?;
-        write!(f, "{}", duration::display(MAX_LATENESS))?;
+        write!(f, "{}", totals.lateness)?;
         for flaw in self.flaws() {
             write!(f, "\nnot valid: {flaw}")?;
         }
@@ -179,8 +215,9 @@ impl fmt::Display for RelayReport {
 }
 
 /// Accumulates the lateness of datagrams and wake-ups.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct LatenessSum {
+    limit: Duration,
     max: Duration,
     sum: Duration,
     count: u32,
@@ -188,12 +225,23 @@ pub(super) struct LatenessSum {
 }
 
 impl LatenessSum {
+    /// Accumulates nothing yet; `limit` is [`Lateness::limit`].
+    pub(super) const fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            max: Duration::ZERO,
+            sum: Duration::ZERO,
+            count: 0,
+            beyond_limit: 0,
+        }
+    }
+
     /// A datagram left this late.
     pub(super) fn datagram(&mut self, by: Duration) {
         self.woke(by);
         self.sum = self.sum.saturating_add(by);
         self.count = self.count.saturating_add(1);
-        self.beyond_limit += u64::from(by > MAX_LATENESS);
+        self.beyond_limit += u64::from(by > self.limit);
     }
 
     /// A wake-up came this late.
@@ -205,6 +253,8 @@ impl LatenessSum {
         Lateness {
             max: self.max,
             mean: self.sum.checked_div(self.count).unwrap_or_default(),
+            limit: self.limit,
+            datagrams: self.count.into(),
             beyond_limit: self.beyond_limit,
         }
     }
@@ -214,15 +264,53 @@ impl LatenessSum {
 mod tests {
     use super::*;
 
+    use playrate_units::Bitrate;
+
+    use crate::{LinkConfig, QueueLimit, Rate, Seed};
+
+    /// A sum with the limit of this many ms, after this many datagrams that were this many ms late.
+    fn lateness(limit: u64, datagrams: &[(u64, u64)]) -> LatenessSum {
+        let mut sum = LatenessSum::new(Duration::from_millis(limit));
+        for &(number, late) in datagrams {
+            for _ in 0..number {
+                sum.datagram(Duration::from_millis(late));
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn lateness_matters_by_its_share_and_its_size_against_the_path() {
+        for (limit, datagrams, matters) in [
+            (22, &[(9_999, 0), (1, 300)][..], false),
+            (22, &[(9_900, 0), (100, 23)], false),
+            (22, &[(9_899, 0), (101, 23)], true),
+            (22, &[(1_000, 2)], false),
+            (22, &[(1_000, 3)], true),
+            (1, &[(1_000, 1)], true),
+            (22, &[], false),
+        ] {
+            assert_eq!(lateness(limit, datagrams).result().matters(), matters, "{datagrams:?}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_a_tenth_of_the_round_trip_with_a_full_queue() {
+        let limit = |config: &PathConfig| Lateness::limit(config, &config.build(Seed::new(1)).unwrap());
+        let (rate, rtt) = (Bitrate::from_mbps(8), Duration::from_millis(100));
+        let queue = QueueLimit::Bytes(Bytes::from_kb(100));
+        let path = PathConfig::bottleneck(rate, rtt, queue, playrate_units::Probability::ZERO);
+        assert_eq!(limit(&path), Duration::from_millis(20));
+        let quick = || LinkConfig::new(Rate::Unlimited, Duration::from_millis(2));
+        assert_eq!(limit(&PathConfig::new(quick(), quick())), LEAST_LIMIT);
+    }
+
     #[test]
     fn a_run_is_invalid_when_it_was_late_or_lost_packets_outside_the_model() {
-        let mut lateness = LatenessSum::default();
-        lateness.datagram(Duration::from_millis(1));
-        lateness.datagram(Duration::from_millis(5));
         let series = LinkSeries::new(Duration::from_millis(10), 2);
         let mut report = RelayReport {
             totals: RelaySnapshot {
-                lateness: lateness.result(),
+                lateness: lateness(20, &[(99, 1), (1, 25)]).result(),
                 ..RelaySnapshot::default()
             },
             forward_series: series.clone(),
@@ -231,23 +319,20 @@ mod tests {
             socket_buffer: Bytes::from_mib(4),
         };
         assert!(report.is_valid(), "{report}");
-        assert_eq!(report.totals.lateness.mean, Duration::from_millis(3));
 
-        lateness.datagram(Duration::from_micros(5_001));
-        report.totals.lateness = lateness.result();
+        let late = lateness(20, &[(98, 1), (2, 25)]).result();
+        report.totals.lateness = late;
         report.kernel_drops = Some(3);
         report.totals.backward.overflowed = 2;
-        let late = RelayFlaw::Late(Duration::from_micros(5_001));
         assert_eq!(
             report.flaws(),
-            [late, RelayFlaw::KernelDrops(3), RelayFlaw::Overflow(2)]
+            [
+                RelayFlaw::Late(late),
+                RelayFlaw::KernelDrops(3),
+                RelayFlaw::Overflow(2)
+            ]
         );
-        assert_eq!(report.totals.lateness.beyond_limit, 1);
-        assert!(
-            report
-                .to_string()
-                .contains("not valid: 5.0 ms late, more than 5ms"),
-            "{report}"
-        );
+        let said = "not valid: 2 of 100 datagrams more than 20.0 ms late, 1.48 ms on average, 25.0 ms at most";
+        assert!(report.to_string().contains(said), "{report}");
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use playrate_units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::report::LatenessSum;
+use super::report::{Lateness, LatenessSum};
 use super::socket::{self, Buffered};
 use super::waiting::{ClientKey, Direction, PendingDatagram, cost};
 use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
@@ -139,13 +139,13 @@ impl Worker {
             listeners,
             clients: BTreeMap::new(),
             stopped,
+            lateness: LatenessSum::new(Lateness::limit(&config.path, &path)),
             forward: DirectionState::new(path.forward),
             backward: DirectionState::new(path.backward),
             inside: BinaryHeap::new(),
             inside_cost: 0,
             order: 0,
             spare: Vec::new(),
-            lateness: LatenessSum::default(),
             turned_away: 0,
             server_unreachable: 0,
             kernel_drops: Some(0),

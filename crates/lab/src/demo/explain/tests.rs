@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use super::super::{DemoPath, DemoReport, DemoRun, scenario};
 use super::Explanation;
+use playrate_netsim::Lateness;
+
+use crate::live::{Attempt, ControllerComparison};
 use crate::result::SessionOutcome;
 use crate::samples;
 use crate::sim::Simulated;
@@ -15,8 +18,7 @@ pub(in crate::demo) fn impaired(controller: &str, kept: f64) -> DemoRun {
     DemoRun {
         row,
         run: Simulated::default(),
-        lateness: Duration::ZERO,
-        flaws: Vec::new(),
+        attempt: Attempt::of(&Lateness::default(), Vec::new()),
     }
 }
 
@@ -37,7 +39,24 @@ fn report(path: &str, runs: Vec<DemoRun>) -> DemoReport {
         scenario: scenario::scenario(&args).unwrap().into(),
         path: DemoPath::of(&args).unwrap(),
         runs,
+        comparisons: Vec::new(),
     }
+}
+
+/// The report with virtual runs that stall for this long in the reference run and the others.
+fn compared(mut report: DemoReport, stalled: &[u64]) -> DemoReport {
+    let compare = |run: &DemoRun| {
+        let virtual_row = |&seconds: &u64| {
+            let mut row = run.row.clone();
+            row.playback.stalled_time += Duration::from_secs(seconds);
+            vec![row]
+        };
+        let virtual_runs = stalled.iter().map(virtual_row).collect();
+        let attempts = vec![run.attempt.clone()];
+        ControllerComparison::new(run.spec().to_owned(), attempts, vec![run.row.clone()], virtual_runs)
+    };
+    report.comparisons = report.runs.iter().map(compare).collect();
+    report
 }
 
 const PATH: &str = "--rate 5Mbit/s --rtt 200ms --queue 0.5bdp";
@@ -141,13 +160,35 @@ fn a_late_relay_and_random_losses_are_warned_of() {
     let mut late = comparison();
     assert!(Explanation::of(&late).warning.is_none());
     assert!(reasons(&late).contains("not a comparison"));
-    late.runs[0].flaws = vec!["9 ms late".into()];
+    late.runs[0].attempt.flaws = vec!["9 ms late".into()];
     let warning = Explanation::of(&late).warning.unwrap();
     assert!(warning.contains("reno: 9 ms late"), "{warning}");
     for run in &mut late.runs {
         run.row.link.as_mut().unwrap().random_losses = 0;
     }
     assert!(!reasons(&late).contains("not a comparison"));
+}
+
+#[test]
+fn a_late_relay_is_no_warning_where_the_virtual_reference_run_gives_the_same() {
+    let mut late = comparison();
+    late.runs[0].attempt.flaws = vec!["9 ms late".into()];
+    let same = Explanation::of(&compared(late, &[0, 20]));
+    assert_eq!(same.warning, None);
+    assert_eq!(
+        same.verdict.as_deref(),
+        Some("Agrees with the virtual reference run within 1 %.")
+    );
+    assert!(same.text().ends_with("reference run within 1 %.\n"), "{}", same.text());
+    let seeds = same.reasons.join("\n");
+    assert!(seeds.contains("cubic 10.0 s (0 s to 20.0 s)"), "{seeds}");
+    assert!(!seeds.contains("not a comparison"));
+
+    let mut late = comparison();
+    late.runs[0].attempt.flaws = vec!["9 ms late".into()];
+    let other = Explanation::of(&compared(late, &[20, 0]));
+    assert!(other.verdict.unwrap().starts_with("Differs from the virtual reference run: reno had impaired"));
+    assert!(other.warning.unwrap().contains("reno: 9 ms late"));
 }
 
 #[test]
