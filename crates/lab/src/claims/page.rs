@@ -120,16 +120,11 @@ impl Page {
         for words in NOTATION {
             self.bullet(0, "- ", words);
         }
+        let was_run = |row: &RowReport| row.verdict != Verdict::NotRun;
         for (paper, title) in PAPERS {
-            let mut rows = report
-                .rows
-                .iter()
-                .filter(|row| row.row.paper() == *paper)
-                .peekable();
-            if rows.peek().is_some() {
-                self.heading(2, &format!("{paper}  {title}"));
-            }
-            rows.for_each(|row| self.row(row, report));
+            let of_paper = |row: &&RowReport| row.row.paper() == *paper && was_run(row);
+            let rows = report.rows.iter().filter(of_paper);
+            self.rows(&format!("{paper}  {title}"), rows, report);
         }
         if !report.others.is_empty() {
             self.heading(2, "Other claims");
@@ -137,6 +132,23 @@ impl Page {
                 self.claim(claim, report);
             }
         }
+        // What has results comes before the rows of scenarios that nobody has run.
+        let rows = report.rows.iter().filter(|row| !was_run(row));
+        self.rows("Not run", rows, report);
+    }
+
+    /// The rows below a heading; nothing if there are none.
+    fn rows<'a>(
+        &mut self,
+        heading: &str,
+        rows: impl Iterator<Item = &'a RowReport>,
+        report: &ClaimsReport,
+    ) {
+        let mut rows = rows.peekable();
+        if rows.peek().is_some() {
+            self.heading(2, heading);
+        }
+        rows.for_each(|row| self.row(row, report));
     }
 
     fn row(&mut self, row: &RowReport, report: &ClaimsReport) {

@@ -9,6 +9,7 @@ use playrate_units::Bytes;
 use super::reference::SEEDS;
 use super::{DemoReport, DemoRun};
 use crate::live::{ControllerComparison, ReferenceVerdict};
+use crate::figure::short_name;
 use crate::metric::Metric;
 use crate::result::{Row, SessionOutcome};
 use crate::words::{count, percent, rate, size, time};
@@ -99,8 +100,9 @@ fn whole_bytes(value: f64) -> Bytes {
 }
 
 impl DemoRun {
-    fn spec(&self) -> &str {
-        &self.row.key.controller
+    /// Name of the controller for people.
+    pub(super) fn spec(&self) -> String {
+        short_name(&self.row.key.controller)
     }
 
     /// The viewer's experience, as the rest of a sentence.
@@ -160,7 +162,7 @@ impl DemoReport {
             (None, []) => "Nothing was run.".to_owned(),
             (None, [only]) => format!("{}.", saw(only)),
             (None, [first, ..]) => {
-                let names: Vec<&str> = self.runs.iter().map(DemoRun::spec).collect();
+                let names: Vec<String> = self.runs.iter().map(DemoRun::spec).collect();
                 format!(
                     "Viewers of {} saw the same, to within a quarter of a second: each {}.",
                     names.join(" and "),
@@ -321,7 +323,7 @@ impl DemoReport {
     fn other_seeds(&self) -> String {
         let stalled = |compared: &ControllerComparison| {
             let spread = compared.measured("frozen_s")?.spread();
-            Some(format!("{} {spread}", compared.controller))
+            Some(format!("{} {spread}", short_name(&compared.controller)))
         };
         let stalled: Vec<String> = self.comparisons.iter().filter_map(stalled).collect();
         if stalled.is_empty() {

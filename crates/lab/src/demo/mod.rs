@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 pub use args::{Controllers, DemoArgs};
 
 use crate::error::CommandError;
+use crate::figure::short_name;
 use crate::live::{Attempt, ControllerComparison};
 use crate::report::{self, EXPLANATION, ReportArgs};
 use crate::result::{Row, SessionOutcome, Store, series_files};
@@ -147,7 +148,7 @@ async fn play_all(
 ) -> Result<(Vec<DemoRun>, bool), CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let statuses: Vec<StatusCell> = jobs.iter().map(|_| StatusCell::default()).collect();
-    let specs: Vec<String> = jobs.iter().map(|job| job.key.controller.clone()).collect();
+    let specs: Vec<String> = jobs.iter().map(|job| short_name(&job.key.controller)).collect();
     let handle = Arc::new(RunHandle::default());
     let mut sessions = JoinSet::new();
     for (index, (job, status)) in jobs.into_iter().zip(&statuses).enumerate() {

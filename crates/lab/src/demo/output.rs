@@ -105,8 +105,8 @@ pub(super) fn print(report: &DemoReport, explanation: &Explanation, out: &mut im
 
 fn table(runs: &[DemoRun]) -> Table {
     let mut table = words::table(presets::NOTHING);
-    let specs = runs.iter().map(|run| run.row.key.controller.as_str());
-    table.set_header(std::iter::once("").chain(specs));
+    let specs = runs.iter().map(DemoRun::spec);
+    table.set_header(std::iter::once(String::new()).chain(specs));
     for (section, metrics) in TABLE {
         table.add_row([""]);
         table.add_row([section]);

@@ -3,6 +3,7 @@
 use playrate_netsim::Lateness;
 use serde::{Deserialize, Serialize};
 
+use crate::figure::short_name;
 use crate::metric::{Metric, Unit};
 use crate::result::Row;
 use crate::rounding::ratio;
@@ -260,7 +261,7 @@ impl ReferenceVerdict {
                 if difference > TOLERANCE {
                     differ.push(format!(
                         "{} had {} of {}, in virtual time {}; with other seeds too: {}",
-                        compared.controller,
+                        short_name(&compared.controller),
                         measured.label().to_lowercase(),
                         measured.text(measured.live),
                         measured.text(measured.reference),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::{ControllerComparison, ReferenceVerdict};
 use crate::error::CommandError;
+use crate::figure::short_name;
 use crate::scenario::full_name;
 use crate::words::{self, WIDTH, wrapped};
 
@@ -57,7 +58,7 @@ impl LiveReport {
                 text,
                 "{}, {}",
                 full_name(&self.scenario, &self.case),
-                compared.controller
+                short_name(&compared.controller)
             );
             let _ = writeln!(text, "{}\n{}", table(compared), wrapped("", &validity(compared), WIDTH).trim_end());
             match ReferenceVerdict::of([compared]) {

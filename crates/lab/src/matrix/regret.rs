@@ -224,6 +224,7 @@ pub(super) fn json(regrets: &[Regret]) -> Vec<Value> {
         .map(|one| {
             json!({
                 "controller": one.controller,
+                "name": one.name,
                 "paths": one.paths,
                 "paths_left_out": one.left_out,
                 "mean": one.mean,

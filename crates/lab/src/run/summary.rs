@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Job;
+use crate::figure::short_name;
 use crate::metric::{Metric, Unit};
 use crate::result::{BULK, IDEAL, Row, VIEWER};
 use crate::scenario::full_name;
@@ -40,10 +41,10 @@ impl<'a> FlowGroup<'a> {
 
     fn label(&self) -> String {
         if self.role == VIEWER {
-            return self.controller.to_owned();
+            return short_name(self.controller);
         }
         let flow = self.rows.first().map_or("", |row| row.flow_controller.as_str());
-        format!("  beside {}: {flow}", self.controller)
+        format!("  beside {}: {}", short_name(self.controller), short_name(flow))
     }
 
     fn line(&self) -> Vec<String> {

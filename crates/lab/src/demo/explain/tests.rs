@@ -53,7 +53,7 @@ fn compared(mut report: DemoReport, stalled: &[u64]) -> DemoReport {
         };
         let virtual_runs = stalled.iter().map(virtual_row).collect();
         let attempts = vec![run.attempt.clone()];
-        ControllerComparison::new(run.spec().to_owned(), attempts, vec![run.row.clone()], virtual_runs)
+        ControllerComparison::new(run.spec(), attempts, vec![run.row.clone()], virtual_runs)
     };
     report.comparisons = report.runs.iter().map(compare).collect();
     report
