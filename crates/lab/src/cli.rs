@@ -17,6 +17,7 @@ use crate::faults::{self, FaultsArgs};
 use crate::live::{self, LiveArgs};
 use crate::matrix::{self, MatrixArgs};
 use crate::merge::{self, MergeArgs};
+use crate::relay::{self, RelayArgs};
 use crate::report::{self, ReportCommand};
 use crate::run::{self, RunArgs};
 use crate::scenario::generated::PathSet;
@@ -64,6 +65,8 @@ enum Command {
     Worlds(WorldsArgs),
     /// Play many sessions under random faults in virtual time and check what must hold of server and client
     Faults(FaultsArgs),
+    /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
+    Relay(RelayArgs),
 }
 
 const FAILED: u8 = 1;
@@ -142,6 +145,10 @@ pub async fn main() -> ExitCode {
         Command::Faults(args) => {
             in_background(move |stop| faults::run(&args, stop, &mut std::io::stdout())).await
         }
+        Command::Relay(args) => match relay::run(&args, std::io::stdin(), &mut std::io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
     }
 }
 

@@ -12,7 +12,8 @@
 //!   `worlds` searches the parameters that the papers leave open.
 //! - `faults` plays the product under random faults and checks what must hold of it.
 //! - [`svg`] writes SVG, `figure` draws, `report` makes a page of results.
-//! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time.
+//! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time,
+//!   `relay` puts a path in front of any UDP server.
 
 mod claims;
 mod cli;
@@ -25,6 +26,7 @@ pub mod live;
 mod matrix;
 mod merge;
 mod metric;
+mod relay;
 mod report;
 mod result;
 mod rounding;

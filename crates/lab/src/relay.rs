@@ -1,0 +1,135 @@
+//! `lab relay`: a path in front of any UDP server, in real time.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+use playrate_netsim::{
+    LinkConfig, Loss, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
+};
+use playrate_units::duration;
+
+use crate::error::CommandError;
+use crate::sim::SimError;
+
+const EXAMPLES: &str = "\
+Examples:
+  A server on port 4433 behind 6 Mbit/s that fall to 1 Mbit/s after 20 s:
+    lab relay 127.0.0.1:4433 --rate 6Mbit/s,1Mbit/s@20s --rtt 80ms
+  The same port each time, bursts of losses, and one packet in twenty 10 ms late:
+    lab relay 127.0.0.1:4433 --listen 127.0.0.1:5544 \\
+      --rate 20Mbit/s --loss 'gilbert(0.1%,20%)' --late 5%,10ms
+
+The first line on stdout is the address where clients now reach the server. When
+stdin ends (Ctrl-D), the relay stops and prints what passed, what was dropped,
+and whether the machine kept up. Ctrl-C ends it without that.";
+
+/// Command line of `lab relay`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RelayArgs {
+    /// Address of the server, such as 127.0.0.1:4433
+    #[arg(value_name = "ADDRESS:PORT")]
+    server: SocketAddr,
+
+    /// Address for clients; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+
+    /// Rate towards the clients, or a schedule such as 6Mbit/s,1Mbit/s@20s [default: unlimited]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<RateSchedule>,
+
+    /// Propagation RTT, without queueing
+    #[arg(long, value_name = "TIME", default_value = "40ms", value_parser = duration::parse)]
+    rtt: Duration,
+
+    /// Size of the queue before the bottleneck: bytes, packets, or a multiple of rate × RTT
+    #[arg(long, value_name = "SIZE", default_value = "1bdp")]
+    queue: QueueLimit,
+
+    /// Random loss towards the clients: a share, or bursts such as gilbert(0.1%,20%)
+    #[arg(long, value_name = "LOSS", default_value = "0%")]
+    loss: Loss,
+
+    /// Packets towards the clients that arrive later than others and are overtaken, such as 5%,10ms
+    #[arg(long, value_name = "SHARE,TIME")]
+    late: Option<Reordering>,
+
+    /// Seed of the random losses and late packets
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+impl RelayArgs {
+    fn path(&self) -> PathConfig {
+        let rate = self.rate.clone().map_or(Rate::Unlimited, Rate::Schedule);
+        let forward = LinkConfig::new(rate, self.rtt.saturating_sub(self.rtt / 2));
+        let mut forward = forward.with_queue(self.queue).with_loss(self.loss);
+        forward.reordering = self.late;
+        PathConfig::new(forward, LinkConfig::new(Rate::Unlimited, self.rtt / 2))
+    }
+}
+
+/// Relays between clients and the server of `args` until `stop` ends. Prints the address for clients, and at the end
+/// what passed.
+///
+/// # Errors
+/// If the path cannot be built, the address is not available, or `out` cannot be written.
+pub(crate) fn run(args: &RelayArgs, mut stop: impl io::Read, out: &mut impl Write) -> Result<(), CommandError> {
+    let config = RelayConfig::new(args.server, args.path());
+    let config = config.with_seed(Seed::new(args.seed)).with_listen(args.listen);
+    let relay = Relay::start(&config).map_err(|error| CommandError::BadInput(error.to_string()))?;
+    writeln!(out, "{}", relay.local_addr())
+        .and_then(|()| out.flush())
+        .map_err(CommandError::Print)?;
+    // A stdin that cannot be read is one that has ended.
+    let _ = stop.read_to_end(&mut Vec::new());
+    let report = relay
+        .stop()
+        .map_err(|error| SimError::setup("the relay", &error))?;
+    writeln!(out, "{report}").map_err(CommandError::Print)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::arguments;
+    use rstest::rstest;
+
+    #[test]
+    fn the_path_is_that_of_the_arguments() {
+        let line = "127.0.0.1:9 --rate 6Mbit/s,1Mbit/s@20s --rtt 81ms --queue 50kB --loss 1% --late 5%,10ms";
+        let path = arguments::<RelayArgs>(line).unwrap().path();
+        assert_eq!(path.round_trip(), Duration::from_millis(81));
+        assert_eq!(path.forward.queue, "50kB".parse().unwrap());
+        assert_eq!(path.forward.reordering, Some("5%,10ms".parse().unwrap()));
+        assert!((path.forward.loss.mean() - 0.01).abs() < 1e-9);
+        assert!(path.forward.rate.mean().is_some() && path.backward.rate.mean().is_none());
+        let free = arguments::<RelayArgs>("127.0.0.1:9").unwrap().path();
+        assert!(free.forward.rate.mean().is_none());
+    }
+
+    #[test]
+    fn it_prints_the_address_for_clients_and_at_the_end_what_passed() {
+        let mut printed = Vec::new();
+        let args = arguments("127.0.0.1:9 --rate 5Mbit/s").unwrap();
+        run(&args, io::empty(), &mut printed).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        let address = printed.lines().next().unwrap().parse::<SocketAddr>().unwrap();
+        assert!(address.ip().is_loopback() && address.port() != 0, "{printed}");
+        assert!(printed.contains("server to clients: 0 of 0 datagrams"), "{printed}");
+    }
+
+    #[rstest]
+    #[case("", "ADDRESS:PORT")]
+    #[case("localhost", "localhost")]
+    #[case("127.0.0.1:9 --rate 20", "20")]
+    #[case("127.0.0.1:9 --late 5%", "5%")]
+    #[case("127.0.0.1:9 --loss 101%", "101%")]
+    fn an_invalid_argument_is_named(#[case] line: &str, #[case] named: &str) {
+        let error = arguments::<RelayArgs>(line).unwrap_err();
+        assert!(error.contains(named), "{error}");
+    }
+}
