@@ -77,7 +77,11 @@ impl RelayArgs {
 ///
 /// # Errors
 /// If the path cannot be built, the address is not available, or `out` cannot be written.
-pub(crate) fn run(args: &RelayArgs, mut stop: impl io::Read, out: &mut impl Write) -> Result<(), CommandError> {
+pub(crate) fn run(
+    args: &RelayArgs,
+    mut stop: impl io::Read,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
     let config = RelayConfig::new(args.server, args.path());
     let config = config.with_seed(Seed::new(args.seed)).with_listen(args.listen);
     let relay = Relay::start(&config).map_err(|error| CommandError::BadInput(error.to_string()))?;
@@ -119,7 +123,10 @@ mod tests {
         let printed = String::from_utf8(printed).unwrap();
         let address = printed.lines().next().unwrap().parse::<SocketAddr>().unwrap();
         assert!(address.ip().is_loopback() && address.port() != 0, "{printed}");
-        assert!(printed.contains("server to clients: 0 of 0 datagrams"), "{printed}");
+        assert!(
+            printed.contains("server to clients: 0 of 0 datagrams"),
+            "{printed}"
+        );
     }
 
     #[rstest]

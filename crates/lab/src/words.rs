@@ -177,7 +177,10 @@ mod tests {
         assert_eq!(text.matches("reno").count(), 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         let (first, second) = text.split_at(text.rfind("controller").unwrap());
-        assert!(first.contains('2') && !first.contains('3') && second.contains('3'), "{text}");
+        assert!(
+            first.contains('2') && !first.contains('3') && second.contains('3'),
+            "{text}"
+        );
     }
 
     #[test]
@@ -186,9 +189,6 @@ mod tests {
             wrapped("- ", "one two three four", 9),
             "- one two\n  three\n  four\n"
         );
-        assert_eq!(
-            wrapped("", "incomprehensibilities", 5),
-            "incomprehensibilities\n"
-        );
+        assert_eq!(wrapped("", "incomprehensibilities", 5), "incomprehensibilities\n");
     }
 }

@@ -138,12 +138,7 @@ impl Page {
     }
 
     /// The rows below a heading; nothing if there are none.
-    fn rows<'a>(
-        &mut self,
-        heading: &str,
-        rows: impl Iterator<Item = &'a RowReport>,
-        report: &ClaimsReport,
-    ) {
+    fn rows<'a>(&mut self, heading: &str, rows: impl Iterator<Item = &'a RowReport>, report: &ClaimsReport) {
         let mut rows = rows.peekable();
         if rows.peek().is_some() {
             self.heading(2, heading);

@@ -8,8 +8,8 @@ use playrate_units::Bytes;
 
 use super::reference::SEEDS;
 use super::{DemoReport, DemoRun};
-use crate::live::{ControllerComparison, ReferenceVerdict};
 use crate::figure::short_name;
+use crate::live::{ControllerComparison, ReferenceVerdict};
 use crate::metric::Metric;
 use crate::result::{Row, SessionOutcome};
 use crate::words::{count, percent, rate, size, time};

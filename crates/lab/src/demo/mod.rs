@@ -95,11 +95,13 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
     Store::check_replaceable(&args.out, &scenario.name).map_err(save_error)?;
     let (runs, complete) = play_all(&scenario, &path, args.json).await?;
     let comparisons = if complete {
-        reference::compare(&scenario, &runs).await.unwrap_or_else(|error| {
-            // A closed stderr is no error.
-            let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
-            Vec::new()
-        })
+        reference::compare(&scenario, &runs)
+            .await
+            .unwrap_or_else(|error| {
+                // A closed stderr is no error.
+                let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
+                Vec::new()
+            })
     } else {
         Vec::new()
     };

@@ -257,5 +257,4 @@ mod tests {
         let underflows = text.lines().find(|line| line.contains("Underflows")).unwrap();
         assert!(underflows.contains('2') && underflows.contains("* 0"), "{text}");
     }
-
 }

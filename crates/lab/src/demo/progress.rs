@@ -16,7 +16,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const BAR: Duration = Duration::from_secs(8);
 
 /// Longest spec that is shown in full, so that a line fits a terminal.
-const SPEC: usize = 16;
+const SPEC: usize = 11;
 
 /// Shows all sessions. The owner calls [`SessionsDisplay::refresh`] several times a second.
 pub(super) struct SessionsDisplay {
@@ -86,12 +86,7 @@ impl SessionsDisplay {
                 }
                 Style::Lines { .. } if due => {
                     // A closed stderr is no error.
-                    let _ = writeln!(
-                        stderr(),
-                        "{:>5.1} s  {}: {text}",
-                        now.at.as_secs_f64(),
-                        shown.spec
-                    );
+                    let _ = writeln!(stderr(), "{:>3.0} s {}: {text}", now.at.as_secs_f64(), shown.spec);
                 }
                 Style::Lines { .. } | Style::Silent => {}
             }
@@ -197,10 +192,10 @@ mod tests {
             discarded: 700,
         };
         let spec = shortened("cubic(fast_convergence=off)+start=hystartpp");
-        assert_eq!(spec, "cubic(fast_conv…");
+        assert_eq!(spec, "cubic(fast…");
         let rate = Bitrate::from_kbps(11_250);
-        let line = format!("112.0 s  {spec}: {}", describe(&status, rate, true));
-        assert!(line.chars().count() <= 90, "{line}");
+        let line = format!("112 s {spec}: {}", describe(&status, rate, true));
+        assert!(line.chars().count() <= 80, "{line}");
         let bar = format!("{spec} ▕12345678▏ {}", describe(&status, rate, false));
         assert!(bar.chars().count() <= 80, "{bar}");
     }

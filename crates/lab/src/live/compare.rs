@@ -117,7 +117,11 @@ impl MetricComparison {
     pub(crate) fn spread(&self) -> String {
         let mean = self.text(self.virtual_mean);
         let (min, max) = (self.text(self.virtual_min), self.text(self.virtual_max));
-        if min == max { mean } else { format!("{mean} ({min} to {max})") }
+        if min == max {
+            mean
+        } else {
+            format!("{mean} ({min} to {max})")
+        }
     }
 
     /// Heading of the metric for people.
@@ -369,13 +373,16 @@ mod tests {
             assert_eq!((verdict.agrees, verdict.sentence), (true, said));
         }
         let slow = verdict(rows(800_000, 3));
-        let said = "Differs from the virtual reference run: reno had throughput of 800 kbit/s, in virtual time \
+        let said = "Differs from the virtual reference run: reno had throughput of 0.80 Mbit/s, in virtual time \
                     1.00 Mbit/s; with other seeds too: 1.15 Mbit/s (1.00 Mbit/s to 1.30 Mbit/s).";
         assert_eq!((slow.agrees, slow.sentence.as_str()), (false, said));
         let mut stalled = rows(1_000_000, 3);
         stalled[0].playback.stalled_time += std::time::Duration::from_secs(20);
         let stalled = verdict(stalled);
-        assert!(!stalled.agrees && stalled.sentence.contains("reno had impaired share of"), "{stalled:?}");
+        assert!(
+            !stalled.agrees && stalled.sentence.contains("reno had impaired share of"),
+            "{stalled:?}"
+        );
         assert_eq!(ReferenceVerdict::of([]), None);
     }
 

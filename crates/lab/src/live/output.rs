@@ -60,7 +60,12 @@ impl LiveReport {
                 full_name(&self.scenario, &self.case),
                 short_name(&compared.controller)
             );
-            let _ = writeln!(text, "{}\n{}", table(compared), wrapped("", &validity(compared), WIDTH).trim_end());
+            let _ = writeln!(
+                text,
+                "{}\n{}",
+                table(compared),
+                wrapped("", &validity(compared), WIDTH).trim_end()
+            );
             match ReferenceVerdict::of([compared]) {
                 Some(verdict) if compared.agrees.is_some() => {
                     let _ = writeln!(text, "{}\n", wrapped("", &verdict.sentence, WIDTH));

@@ -209,7 +209,10 @@ pub(super) fn text(regrets: &[Regret]) -> String {
         0 => String::new(),
         left_out => format!("\nLeft out, as some controller has no results: {left_out} more"),
     };
-    format!("Regret over {paths} paths on which the title fits{left_out}\n{}", tables.trim_end())
+    format!(
+        "Regret over {paths} paths on which the title fits{left_out}\n{}",
+        tables.trim_end()
+    )
 }
 
 /// The regrets as JSON.

@@ -290,7 +290,11 @@ mod tests {
             (1, &[(1_000, 1)], true),
             (22, &[], false),
         ] {
-            assert_eq!(lateness(limit, datagrams).result().matters(), matters, "{datagrams:?}");
+            assert_eq!(
+                lateness(limit, datagrams).result().matters(),
+                matters,
+                "{datagrams:?}"
+            );
         }
     }
 
@@ -332,7 +336,8 @@ mod tests {
                 RelayFlaw::Overflow(2)
             ]
         );
-        let said = "not valid: 2 of 100 datagrams more than 20.0 ms late, 1.48 ms on average, 25.0 ms at most";
+        let said =
+            "not valid: 2 of 100 datagrams more than 20.0 ms late, 1.48 ms on average, 25.0 ms at most";
         assert!(report.to_string().contains(said), "{report}");
     }
 }

@@ -179,7 +179,11 @@ fn a_late_relay_is_no_warning_where_the_virtual_reference_run_gives_the_same() {
         same.verdict.as_deref(),
         Some("Agrees with the virtual reference run within 1 %.")
     );
-    assert!(same.text().ends_with("reference run within 1 %.\n"), "{}", same.text());
+    assert!(
+        same.text().ends_with("reference run within 1 %.\n"),
+        "{}",
+        same.text()
+    );
     let seeds = same.reasons.join("\n");
     assert!(seeds.contains("cubic 10.0 s (0 s to 20.0 s)"), "{seeds}");
     assert!(!seeds.contains("not a comparison"));
@@ -187,7 +191,12 @@ fn a_late_relay_is_no_warning_where_the_virtual_reference_run_gives_the_same() {
     let mut late = comparison();
     late.runs[0].attempt.flaws = vec!["9 ms late".into()];
     let other = Explanation::of(&compared(late, &[20, 0]));
-    assert!(other.verdict.unwrap().starts_with("Differs from the virtual reference run: reno had impaired"));
+    assert!(
+        other
+            .verdict
+            .unwrap()
+            .starts_with("Differs from the virtual reference run: reno had impaired")
+    );
     assert!(other.warning.unwrap().contains("reno: 9 ms late"));
 }
 
