@@ -13,7 +13,7 @@
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let choice: ControllerChoice = "cubic+start=video-ssthresh".parse()?;
+//! let choice: ControllerChoice = "video".parse()?;
 //!
 //! // One for each connection, such as each time a server accepts one:
 //! let controller = ConnectionController::new(choice);

@@ -132,7 +132,7 @@ impl Page {
                 self.claim(claim, report);
             }
         }
-        // What has results comes before the rows of scenarios that nobody has run.
+        // What has results comes before the rows of scenarios that were not run.
         let rows = report.rows.iter().filter(|row| !was_run(row));
         self.rows("Not run", rows, report);
     }

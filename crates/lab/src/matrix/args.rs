@@ -153,6 +153,7 @@ mod tests {
             scenarios: Vec::new(),
             paths: None,
             half: None,
+            settings: Vec::new(),
             search: None,
             candidates: BLOCK,
             seed: 1,

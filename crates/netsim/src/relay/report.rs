@@ -32,7 +32,7 @@ pub struct Lateness {
     /// Lateness of a datagram that can change what its receiver does: a tenth of the path's own delay, which is its
     /// propagation RTT and the delay of its full queue.
     pub limit: Duration,
-    /// Datagrams sent.
+    /// Datagrams that left, late or not.
     pub datagrams: u64,
     /// Datagrams that left more than `limit` late.
     pub beyond_limit: u64,
