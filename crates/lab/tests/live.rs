@@ -206,7 +206,6 @@ async fn viewers_of_several_servers_share_the_relays_bottleneck() {
     let statuses = vec![StatusCell::default(); 1];
     let options = LiveOptions {
         statuses: statuses.clone(),
-        ..LiveOptions::default()
     };
     let live = sim::run_live(&setup, options, &Arc::default()).await.unwrap();
     assert_eq!(live.run.viewers.len(), 3);

@@ -179,7 +179,6 @@ async fn play_all(
 async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<DemoRun, SimError> {
     let options = LiveOptions {
         statuses: vec![status],
-        ..LiveOptions::default()
     };
     let controller = job.controller.as_ref();
     let controller = controller.ok_or_else(|| SimError::setup("a session", &"it has no controller"))?;
