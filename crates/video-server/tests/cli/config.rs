@@ -139,10 +139,7 @@ fn the_packaged_example_is_good() {
         .replace("/srv/films", &path("media"))
         .replace("/var/lib/video-server", &path(""))
         .replace("/etc/video-server/", &path(""));
-    for (comments, found) in [
-        ("#", "cubic+start=hystartpp, certificate"),
-        ("", "2 arms chosen by path"),
-    ] {
+    for (comments, found) in [("#", "video, certificate"), ("", "2 arms chosen by path")] {
         // What is commented out is good as well.
         let whole = text_of.replace("# To compare controllers on live traffic:\n", "");
         let whole = whole.replace("# choose-by", &format!("{comments}choose-by"));
