@@ -23,7 +23,7 @@ const SEGMENTS: usize = 6;
 /// decoder.
 const EMPTY: f64 = 0.5;
 
-fn tools_are_there() -> bool {
+pub(crate) fn tools_are_there() -> bool {
     let missing: Vec<_> = [
         ("chromium", "--version"),
         ("node", "--version"),
@@ -40,17 +40,17 @@ fn tools_are_there() -> bool {
         || support::skip("the players are not there; run `npm ci --ignore-scripts` in tests/browser")
 }
 
-fn modules() -> PathBuf {
+pub(crate) fn modules() -> PathBuf {
     root().join("tests/browser/node_modules")
 }
 
 /// A directory under `target` for what is left to look at.
-fn kept(name: &str) -> PathBuf {
+pub(crate) fn kept(name: &str) -> PathBuf {
     root().join("target/browser").join(name)
 }
 
 /// The output of `tests/browser/make-site`, made once for all tests.
-static SITE: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static SITE: LazyLock<PathBuf> = LazyLock::new(|| {
     let site = kept("site");
     let mut make = Command::new(root().join("tests/browser/make-site"));
     make.arg(&site).arg(SECONDS.to_string());

@@ -4,4 +4,5 @@
 mod browser;
 mod ffmpeg;
 mod interop;
+mod page;
 mod support;

@@ -7,6 +7,7 @@
 //! - [`http`]: answers of a file server, as pure functions;
 //! - [`library`]: titles and files;
 //! - [`site`]: answers from a library, for all versions of HTTP;
+//! - [`pages`]: the web page of a library;
 //! - [`admission`]: limits on the number of sessions;
 //! - [`serve`]: the server over HTTP/3, on any runtime and socket.
 //!
@@ -41,6 +42,7 @@ pub mod admission;
 mod cli;
 pub mod http;
 pub mod library;
+pub mod pages;
 pub mod serve;
 pub mod site;
 #[cfg(feature = "testing")]

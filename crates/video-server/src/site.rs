@@ -6,13 +6,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
+use playrate_transport::Pin;
 use playrate_units::Bytes as ByteCount;
+use serde_json::Value;
 
 use crate::http::answer::{Answer, AnswerBody, Route, represent, route};
 use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
+use crate::pages::{self, Page, Pages};
 
 /// Maximum number of bytes read and handed to the transport at once.
 pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
@@ -31,6 +34,8 @@ pub struct Site {
     pub(crate) wall_clock: Option<fn() -> SystemTime>,
     /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` is `/film.mp4`.
     pub(crate) prefixes: Vec<String>,
+    /// Pages for browsers, if there are any.
+    pub(crate) pages: Option<RwLock<Pages>>,
 }
 
 type FoundResource = (ResourceName, Resource);
@@ -138,8 +143,43 @@ impl Site {
     /// Answers a request. The content of the request is ignored.
     pub fn reply<B>(&self, request: &Request<B>) -> Reply {
         let now = self.wall_clock.map(|clock| clock());
+        if let Some(page) = self.page(request) {
+            return page.reply(request, now);
+        }
         let (answer, found) = self.look_up(request, now);
         self.complete(request, answer.dated(now), found)
+    }
+
+    /// Answers a request for the `state` of the connection on which it came; `None` if it asks for something else.
+    pub(crate) fn reply_about_connection<B>(
+        &self,
+        request: &Request<B>,
+        state: impl FnOnce() -> Value,
+    ) -> Option<Reply> {
+        let asked = self.pages.is_some() && pages::is_about_connection(request.uri().path());
+        let asked = asked && is_get(request.method());
+        asked.then(|| Page::data(&state()).reply(request, self.wall_clock.map(|clock| clock())))
+    }
+
+    /// The page that a request is for. A file `index.html` takes the place of the one at `/`.
+    fn page<B>(&self, request: &Request<B>) -> Option<Page> {
+        let pages = self.pages.as_ref().filter(|_| is_get(request.method()))?;
+        let (path, library) = (request.uri().path(), self.library());
+        if path == pages::HOME && library.has_index() {
+            return None;
+        }
+        let pages = pages.read().unwrap_or_else(PoisonError::into_inner);
+        pages.find(path, &library, request.version())
+    }
+
+    /// Names the certificate's key of this pin on pages from now on.
+    pub(crate) fn set_pin(&self, pin: Pin) {
+        if let Some(pages) = &self.pages {
+            pages
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .set_pin(pin);
+        }
     }
 
     /// Answers with 503 and the time after which to come again (RFC 9110 §15.6.4, §10.2.3).
@@ -175,7 +215,9 @@ impl Site {
     /// Answer to a request, and the resource that it is about.
     fn look_up<B>(&self, request: &Request<B>, now: Option<SystemTime>) -> (Answer, Option<FoundResource>) {
         let method = request.method();
-        let name = match route(method, request.uri()) {
+        let is_home = self.pages.is_some() && request.uri().path() == pages::HOME;
+        let index = Uri::from_static(pages::INDEX);
+        let name = match route(method, if is_home { &index } else { request.uri() }) {
             Route::Answer(answer) => return (answer, None),
             Route::LookUp(name) => name,
         };
@@ -199,6 +241,10 @@ impl Site {
             }
         }
     }
+}
+
+fn is_get(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// Returns true if the process or the system has no file descriptor left.

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use playrate_transport::{ControllerChoice, ServerOptions, TransportOptions};
+use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions};
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
 use video_server::library::Library;
+use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
@@ -63,6 +64,15 @@ pub(super) struct ServeOptions {
     /// Origins whose pages may read responses (CORS), separated by commas; * for all
     #[arg(long, value_name = "ORIGINS")]
     cors: Option<Cors>,
+
+    /// No web page at / that lists and plays the titles
+    #[arg(long)]
+    no_pages: bool,
+
+    /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also a
+    /// node_modules with dashjs and hls.js
+    #[arg(long, value_name = "DIR", conflicts_with = "no_pages")]
+    player_scripts: Option<PathBuf>,
 
     /// Congestion controller of HTTP/3 connections; `video-server controllers` lists them
     #[arg(long, value_name = "SPEC", default_value = "video")]
@@ -192,6 +202,7 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
 struct Prepared {
     library: Library,
     arms: Option<Arms>,
+    pages: Option<Pages>,
     options: ServerOptions,
 }
 
@@ -204,7 +215,9 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     };
     let library = library.context("--media").map_err(Failure::Input)?;
     let arms = arms(arguments)?;
-    let mut options = ServerOptions::new(identity(arguments)?);
+    let identity = identity(arguments)?;
+    let pages = pages(arguments, identity.pin())?;
+    let mut options = ServerOptions::new(identity);
     options.max_connections = arguments.max_connections;
     options.idle_limit = arguments.idle_limit.0;
     options.max_connections_per_address = arguments.max_connections_per_address.get();
@@ -220,8 +233,22 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     Ok(Prepared {
         library,
         arms,
+        pages,
         options,
     })
+}
+
+/// The web page, unless it is switched off.
+fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
+    if arguments.no_pages {
+        return Ok(None);
+    }
+    let pages = Pages::new(pin);
+    let Some(directory) = &arguments.player_scripts else {
+        return Ok(Some(pages));
+    };
+    let scripts = PlayerScripts::read(directory).context("--player-scripts");
+    Ok(Some(pages.with_scripts(scripts.map_err(Failure::Input)?)))
 }
 
 /// Checks everything that `serve` would use except its addresses; returns a summary.
@@ -282,6 +309,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     let Prepared {
         library,
         arms,
+        pages,
         options,
     } = prepared;
     let pin = options.identity.pin();
@@ -290,6 +318,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     let mut listening = listen(arguments, &runtime, &options).await?;
     let mut settings = Settings::new(arguments.controller.clone());
     settings.arms = arms;
+    settings.pages = pages;
     settings.playout_buffer = arguments.playout_buffer;
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.cors);

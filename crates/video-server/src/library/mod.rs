@@ -270,6 +270,12 @@ impl Library {
         self.other_files
     }
 
+    /// Returns true if it has a file that stands for its root.
+    pub(crate) fn has_index(&self) -> bool {
+        let name = ResourceName::from_relative(Path::new("index.html"));
+        name.is_some_and(|name| !matches!(self.open(&name), Ok(None)))
+    }
+
     /// Opens the resource `name`; `None` if it does not exist, is not a file, or is a symbolic link that
     /// leads out of the directory.
     ///

@@ -124,8 +124,12 @@ pub(super) async fn serve(
         totals: connection.quinn.stats().into(),
         end,
     };
-    context.active().remove(&id);
-    context.counters.sessions.fetch_add(1, Relaxed);
+    {
+        // Under one lock, so that a snapshot has it once.
+        let mut active = context.active();
+        active.remove(&id);
+        context.counters.sessions.fetch_add(1, Relaxed);
+    }
     log(&summary);
     for observer in &settings.observers {
         observer.finished(&summary);

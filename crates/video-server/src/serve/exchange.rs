@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::ServerContext;
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
+use crate::pages;
 use crate::site::{CHUNK, Content, Reply, ResourceBody};
 
 /// Reason for which a response was aborted.
@@ -91,10 +92,12 @@ async fn answer(
     context: &ServerContext,
     progress: &mut Progress,
 ) -> Result<(), ResponseError> {
-    let Reply { mut head, content } =
-        connection
-            .admission
-            .reply(&context.site, exchange.request(), context.runtime.now());
+    let (request, now) = (exchange.request(), context.runtime.now());
+    let own = || pages::describe(&connection.state(now, context.settings.arms.as_ref()));
+    let Reply { mut head, content } = context
+        .site
+        .reply_about_connection(request, own)
+        .unwrap_or_else(|| connection.admission.reply(&context.site, request, now));
     progress.status = head.status();
     progress.length = content.len();
     match content {

@@ -52,6 +52,7 @@ use start_queue::StartQueue;
 use crate::admission::{Admission, Limits, TICK};
 use crate::http::cors::Cors;
 use crate::library::Library;
+use crate::pages::Pages;
 pub use crate::site::CHUNK;
 use crate::site::Site;
 
@@ -71,6 +72,8 @@ pub struct Settings {
     pub wall_clock: Option<fn() -> SystemTime>,
     /// Other origins whose pages may read responses.
     pub cors: Option<Cors>,
+    /// Pages for browsers, beside the library; without them `/` names nothing.
+    pub pages: Option<Pages>,
     /// Limits beyond which new sessions are refused.
     pub limits: Limits,
     /// Processor time of the process, divided by the number of processors, for [`Limits::cpu`]; without it
@@ -83,7 +86,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Default settings with this controller: no arms, no date, no limits, no observers.
+    /// Default settings with this controller: no arms, no date, no pages, no limits, no observers.
     pub fn new(controller: ControllerChoice) -> Self {
         Self {
             controller,
@@ -92,6 +95,7 @@ impl Settings {
             ack_request: None,
             wall_clock: None,
             cors: None,
+            pages: None,
             limits: Limits::default(),
             processor_time: None,
             observers: Vec::new(),
@@ -167,6 +171,7 @@ impl VideoServer {
             cors: settings.cors.clone(),
             wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
+            pages: settings.pages.clone().map(RwLock::new),
         };
         let admission = Admission::new(settings.limits);
         if admission.depends_on_load() {
@@ -226,7 +231,9 @@ impl VideoServer {
     /// # Errors
     /// Its certificate and key cannot be used; the server keeps the previous identity.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
-        self.transport.set_identity(identity)
+        self.transport.set_identity(identity)?;
+        self.context.site.set_pin(identity.pin());
+        Ok(())
     }
 
     /// Totals of the decisions on clients that wanted to connect, up to now.
@@ -246,13 +253,23 @@ impl VideoServer {
 
     /// States of the connections whose handshake is done, the oldest first.
     pub fn connections(&self) -> Vec<ConnectionState> {
+        self.snapshot().0
+    }
+
+    /// States of the connections whose handshake is done, the oldest first, and totals of the same moment: each
+    /// connection is either among the former or counted as ended in the latter.
+    pub fn snapshot(&self) -> (Vec<ConnectionState>, ServerTotals) {
         let (now, arms) = (self.context.runtime.now(), self.context.settings.arms.as_ref());
-        // Outside the lock, which connections that begin and end need.
-        let connections: Vec<_> = self.context.active().values().cloned().collect();
-        connections
+        // The states are read outside the lock, which connections that begin and end need.
+        let (connections, totals) = {
+            let active = self.context.active();
+            (active.values().cloned().collect::<Vec<_>>(), self.totals())
+        };
+        let states = connections
             .iter()
             .map(|connection| connection.state(now, arms))
-            .collect()
+            .collect();
+        (states, totals)
     }
 
     /// Totals up to now.

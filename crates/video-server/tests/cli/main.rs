@@ -8,6 +8,8 @@ mod descriptors;
 #[cfg(target_os = "linux")]
 mod handover;
 mod metrics;
+#[cfg(unix)]
+mod pages;
 mod process;
 mod qlog;
 mod reload;

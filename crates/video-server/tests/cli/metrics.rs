@@ -162,6 +162,41 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert_eq!(seen["arms"][1]["arm"], "default");
 }
 
+#[tokio::test]
+async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connections_that_ended() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let history = || -> Value { serde_json::from_str(&request(&serving, "GET /history.json").1).unwrap() };
+    assert_eq!(history()["connections"], Value::Array(Vec::new()));
+    let connection = serving.connect().await;
+    let length = get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
+    let mut past = history();
+    for _ in 0..100 {
+        get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
+        past = history();
+        if past["connections"][0]["samples"].as_array().is_some_and(|samples| samples.len() > 2) {
+            break;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    let now = connections(&serving);
+    assert_eq!(past["connections"][0]["id"], now["connections"][0]["id"]);
+    let samples = past["connections"][0]["samples"].as_array().unwrap();
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    assert!(first["t"].as_f64() < last["t"].as_f64() && last["t"].as_f64() <= now["at_s"].as_f64(), "{past}");
+    assert!(first["delivered"].as_u64() < last["delivered"].as_u64(), "{past}");
+    assert!(last["delivered"].as_u64() > Some(length) && !last["rtt_ms"].is_null(), "{past}");
+    assert_eq!(last["buffer_s"], 4.2);
+    connection.close();
+    for _ in 0..100 {
+        if history()["connections"] == Value::Array(Vec::new()) {
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("it is not forgotten: {}", history());
+}
+
 #[test]
 fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
     let media = tempfile::tempdir().unwrap();

@@ -9,5 +9,6 @@ mod common;
 
 mod life;
 mod malformed;
+mod pages;
 mod semantics;
 mod titles;

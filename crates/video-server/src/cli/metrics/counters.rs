@@ -18,10 +18,10 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use quinn::{Runtime, TokioRuntime};
+use video_server::pages;
 use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer};
 
 use super::arm_totals::ArmTotals;
-use super::connections;
 use crate::cli::tcp::TcpTotals;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -327,7 +327,7 @@ fn by_state(live: &[ConnectionState]) -> (Family<PhaseLabel, Gauge>, Family<Play
             let phase = sample.snapshot.phase.to_string();
             phases.get_or_create(&PhaseLabel { phase }).inc();
         }
-        let state = connection.playback.and_then(connections::name);
+        let state = connection.playback.and_then(pages::playback_name);
         let state = state.unwrap_or("silent");
         let player: &Family<PlayerLabel, Gauge> = &players;
         player.get_or_create(&PlayerLabel { state }).inc();

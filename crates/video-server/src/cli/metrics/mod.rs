@@ -1,13 +1,14 @@
 //! The operator's view, over HTTP without TLS at its own address: `/metrics` for Prometheus, `/` for a page
-//! that shows the connections live, `/connections.json` for the data of that page.
+//! that shows the connections live, `/connections.json` and `/history.json` for the data of that page.
 
 mod arm_totals;
 mod connections;
 mod counters;
+mod history;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,9 +29,13 @@ use super::Failure;
 use super::tcp::{self, Acceptor, ListenError};
 
 pub(super) use counters::Metrics;
+use history::History;
 
 /// The page, with everything that it needs.
-const PAGE: &str = include_str!("dashboard.html");
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let curves = include_str!("../../pages/curves.js");
+    include_str!("dashboard.html").replace("%%curves%%", curves)
+});
 /// The page runs its own script and connects to its own server only.
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'";
@@ -46,6 +51,8 @@ pub(super) struct Dashboard {
     address: SocketAddr,
     context: Arc<DashboardContext>,
     accepting: Mutex<JoinSet<()>>,
+    /// Keeps the history, until it is dropped.
+    _sampling: JoinSet<()>,
 }
 
 /// Opens the socket for [`Dashboard::start`]. A port in use is bad input, unless its owner `may_end`.
@@ -67,6 +74,7 @@ struct DashboardContext {
     metrics: Arc<Metrics>,
     registry: Registry,
     server: VideoServer,
+    history: Arc<History>,
 }
 
 impl Dashboard {
@@ -77,7 +85,11 @@ impl Dashboard {
         server: VideoServer,
     ) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
+        let history = Arc::new(History::default());
+        let mut sampling = JoinSet::new();
+        sampling.spawn(history::keep(Arc::clone(&history), Arc::clone(&metrics), server.clone()));
         let context = Arc::new(DashboardContext {
+            history,
             registry: metrics.registry(server.clone()),
             metrics,
             server,
@@ -86,6 +98,7 @@ impl Dashboard {
             address,
             context,
             accepting: Mutex::new(JoinSet::new()),
+            _sampling: sampling,
         };
         dashboard.resume(listener);
         Ok(dashboard)
@@ -161,7 +174,7 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
     }
     match request.uri().path() {
         "/" => {
-            let response = reply(StatusCode::OK, "text/html; charset=utf-8", PAGE);
+            let response = reply(StatusCode::OK, "text/html; charset=utf-8", PAGE.as_str());
             with_field(response, (CONTENT_SECURITY_POLICY, POLICY))
         }
         "/metrics" => {
@@ -180,10 +193,14 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
             let state = connections::describe(&context.server, metrics.arm_totals(), metrics.age());
             reply(StatusCode::OK, "application/json", state.to_string())
         }
+        "/history.json" => {
+            let history = context.history.describe();
+            reply(StatusCode::OK, "application/json", history.to_string())
+        }
         _ => reply(
             StatusCode::NOT_FOUND,
             "text/plain",
-            "unknown path; expected one of: /, /metrics, /connections.json\n",
+            "unknown path; expected one of: /, /metrics, /connections.json, /history.json\n",
         ),
     }
 }

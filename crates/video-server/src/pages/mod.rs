@@ -1,0 +1,182 @@
+//! [`Pages`]: the web page at `/`, on which a viewer chooses a title, plays it, and sees the state of their own
+//! connection.
+//!
+//! Everything else that it needs is below [`PREFIX`], a hidden name that no file of a library can have. The page loads
+//! nothing from elsewhere, and its policy (CSP) allows nothing else. Pages of other origins may not read any of it,
+//! whatever CORS allows for the library.
+
+mod connection;
+mod listing;
+mod scripts;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Request, Version};
+use playrate_transport::Pin;
+use serde_json::{Value, json};
+
+pub use connection::{describe, playback_name};
+pub use scripts::{PlayerScripts, PlayerScriptsError};
+
+use crate::http::answer::{AnswerBody, ContentInfo, represent};
+use crate::http::validator::{EntityTag, Validators};
+use crate::library::Library;
+use crate::site::{Content, Reply};
+
+/// Path of the page.
+pub(crate) const HOME: &str = "/";
+/// Path of the file that takes its place.
+pub(crate) const INDEX: &str = "/index.html";
+/// Beginning of the paths of everything else.
+const PREFIX: &str = "/.playrate/";
+/// Path of the state of the connection on which it is requested.
+const CONNECTION: &str = "/.playrate/connection.json";
+
+/// The page with its placeholders.
+const TEMPLATE: &str = include_str!("index.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
+
+/// Fields of every response. The page runs scripts of this server and no others, not even inline; `blob:` is the
+/// address of a video that dash.js or hls.js fills. Other sites may neither show the page in a frame nor load its parts.
+const FIELDS: [(HeaderName, HeaderValue); 4] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; media-src 'self' blob:; \
+             img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+    ),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+];
+
+/// Pages for browsers, beside the library.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    pin: Pin,
+    scripts: PlayerScripts,
+}
+
+impl Pages {
+    /// Creates the pages of a server whose key has this pin.
+    pub fn new(pin: Pin) -> Self {
+        Self {
+            pin,
+            scripts: PlayerScripts::default(),
+        }
+    }
+
+    /// Adds players for manifests.
+    #[must_use]
+    pub fn with_scripts(mut self, scripts: PlayerScripts) -> Self {
+        self.scripts = scripts;
+        self
+    }
+
+    /// Replaces the pin, after the certificate was renewed.
+    pub(crate) fn set_pin(&mut self, pin: Pin) {
+        self.pin = pin;
+    }
+
+    /// The page at `path` of a site with `library`, if there is one. The state of a connection is unknown here.
+    pub(crate) fn find(&self, path: &str, library: &Library, version: Version) -> Option<Page> {
+        if path == HOME {
+            return Some(Page::new("text/html; charset=utf-8", self.home(library)));
+        }
+        match path.strip_prefix(PREFIX)? {
+            "page.css" => Some(Page::new("text/css; charset=utf-8", STYLE)),
+            "page.js" => Some(Page::new(scripts::JAVASCRIPT, SCRIPT)),
+            "connection.json" => Some(Page::data(&json!({ "protocol": format!("{version:?}") }))),
+            name => self.scripts.find(name).cloned(),
+        }
+    }
+
+    fn home(&self, library: &Library) -> String {
+        let (pin, scripts) = (self.pin.to_string(), self.scripts.names().join(" "));
+        let listing = listing::listing(library);
+        // One pass: a title's name may look like a placeholder.
+        let mut page = String::with_capacity(TEMPLATE.len() + listing.len());
+        for (index, part) in TEMPLATE.split("%%").enumerate() {
+            page.push_str(match part {
+                "pin" if index % 2 == 1 => &pin,
+                "scripts" if index % 2 == 1 => &scripts,
+                "listing" if index % 2 == 1 => &listing,
+                text => text,
+            });
+        }
+        page
+    }
+}
+
+/// Returns true if `path` is that of the state of the connection on which it is requested.
+pub(crate) fn is_about_connection(path: &str) -> bool {
+    path == CONNECTION
+}
+
+/// Content of a page or of a part of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    content_type: &'static str,
+    body: Bytes,
+    tag: EntityTag,
+    caching: HeaderValue,
+}
+
+impl Page {
+    fn new(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let mut hasher = DefaultHasher::new();
+        body.hash(&mut hasher);
+        Self {
+            content_type,
+            tag: EntityTag::of_identity(&format!("{:x}-{:x}", body.len(), hasher.finish())),
+            body,
+            // It may be kept, and is asked for again before each use: the library and the program change.
+            caching: HeaderValue::from_static("private, no-cache"),
+        }
+    }
+
+    /// JSON that no cache keeps.
+    pub(crate) fn data(value: &Value) -> Self {
+        Self {
+            caching: HeaderValue::from_static("no-store"),
+            ..Self::new("application/json", value.to_string())
+        }
+    }
+
+    /// Answers a `GET` or `HEAD` for it.
+    pub(crate) fn reply<B>(self, request: &Request<B>, now: Option<SystemTime>) -> Reply {
+        let info = ContentInfo {
+            length: self.body.len() as u64,
+            content_type: self.content_type,
+            validators: Validators::new(self.tag, None),
+        };
+        let answer = represent(request.method(), request.headers(), &info, now).dated(now);
+        let mut head = answer.head;
+        head.headers_mut().extend(FIELDS);
+        head.headers_mut().insert(CACHE_CONTROL, self.caching);
+        let content = match answer.body {
+            AnswerBody::Empty => Bytes::new(),
+            AnswerBody::Text(text) => text.into(),
+            AnswerBody::Bytes(range) => {
+                let place = |at| usize::try_from(at).unwrap_or(usize::MAX).min(self.body.len());
+                self.body.slice(place(range.start)..place(range.end))
+            }
+        };
+        Reply {
+            head,
+            content: Content::Text(content),
+        }
+    }
+}
+

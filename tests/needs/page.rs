@@ -1,0 +1,96 @@
+//! The server's web page plays titles in a real browser, over HTTP/2 and HTTP/3, and its curves move.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::browser::{SITE, kept, modules, tools_are_there};
+use crate::support::{Server, TITLE, films, output_within, root};
+
+/// Result of playing `title` from the page at the server's address.
+fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
+    let port = server.address().rsplit(':').next().expect("an address has a port");
+    let mut job = json!({
+        "origin": format!("https://localhost:{port}"),
+        "pin": server.said("Pin"),
+        "quic": quic,
+        "title": title,
+        "screenshots": kept("screenshots"),
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        job[key] = value.clone();
+    }
+    let mut script = Command::new("node");
+    script.arg(root().join("tests/browser/page.mjs"));
+    let report = output_within(Duration::from_secs(300), &mut script, &job.to_string());
+    let report: Value = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"));
+    assert_eq!(report["complaints"], json!([]), "{report}");
+    assert_eq!(report["after"]["problem"], "", "{report}");
+    report
+}
+
+/// Checks that `command` names the server's pin.
+fn names_the_pin(report: &Value, server: &Server) {
+    for command in report["after"]["commands"].as_array().expect("two commands") {
+        assert!(command.as_str().is_some_and(|text| text.contains(server.said("Pin"))), "{command}");
+    }
+}
+
+#[test]
+fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
+    if !tools_are_there() {
+        return;
+    }
+    let films = films();
+    let server = Server::start(films.path(), &[]);
+    let report = play(&server, TITLE, true, &json!({ "name": "page-light", "posters": 1 }));
+    assert_eq!(report["moved"], json!([true, true, true, true]), "{report}");
+    assert_eq!(
+        (&report["after"]["protocol"], &report["after"]["advice"]),
+        (&json!("HTTP/3"), &json!(false))
+    );
+    let legends = report["after"]["legends"].to_string();
+    assert!(!legends.contains('–'), "a curve has no value: {legends}");
+    let about = report["after"]["about"].as_str().expect("a text");
+    assert!(about.starts_with("video · "), "{about}");
+    for request in report["requests"].as_array().expect("requests") {
+        assert_eq!(request[1], "h3", "{report}");
+    }
+    names_the_pin(&report, &server);
+    // In the dark, and on a narrow screen without scrolling sideways.
+    play(&server, TITLE, true, &json!({ "name": "page-dark", "dark": true }));
+    let report = play(&server, TITLE, true, &json!({ "name": "page-narrow", "width": 360 }));
+    assert_eq!(report["after"]["wide"], 360, "{report}");
+}
+
+#[test]
+fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
+    if !tools_are_there() {
+        return;
+    }
+    let films = films();
+    let server = Server::start(films.path(), &[]);
+    let report = play(&server, TITLE, false, &json!({ "name": "page-http2" }));
+    // There is nothing to know of the connection but what the player itself has.
+    assert_eq!(report["moved"], json!([null, null, null, true]), "{report}");
+    assert_eq!(
+        (&report["after"]["protocol"], &report["after"]["advice"]),
+        (&json!("HTTP/2"), &json!(true))
+    );
+    names_the_pin(&report, &server);
+}
+
+#[test]
+fn manifests_play_with_the_players_of_a_directory() {
+    if !tools_are_there() {
+        return;
+    }
+    let scripts = modules();
+    let scripts = scripts.to_str().expect("a path in UTF-8");
+    let server = Server::start(&SITE, &["--player-scripts", scripts]);
+    for (title, name) in [("film/manifest.mpd", "page-dash"), ("film/master.m3u8", "page-hls")] {
+        let report = play(&server, title, true, &json!({ "name": name }));
+        assert_eq!(report["moved"], json!([true, true, true, true]), "{report}");
+    }
+}
