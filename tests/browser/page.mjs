@@ -25,8 +25,8 @@ try {
     advice: !document.getElementById('http3').hidden,
     commands: ['chromium', 'command'].map((id) => document.getElementById(id).textContent),
     wide: document.documentElement.scrollWidth,
-    posters: document.querySelectorAll('.poster canvas').length,
     // Pixels of the canvases that show.
+    posters: [...document.querySelectorAll('.poster canvas')].filter((canvas) => canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] === 255).length,
     curves: [0, 1, 2, 3].map((i) => document.getElementById(`p${i}`)).map((canvas) => (canvas.clientWidth > 0 ? canvas.toDataURL() : null)),
     legends: [0, 1, 2, 3].map((i) => document.getElementById(`l${i}`).textContent),
   }));

@@ -10,7 +10,11 @@ use crate::support::{Server, TITLE, films, output_within, root};
 
 /// Result of playing `title` from the page at the server's address.
 fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
-    let port = server.address().rsplit(':').next().expect("an address has a port");
+    let port = server
+        .address()
+        .rsplit(':')
+        .next()
+        .expect("an address has a port");
     let mut job = json!({
         "origin": format!("https://localhost:{port}"),
         "pin": server.said("Pin"),
@@ -33,7 +37,12 @@ fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
 /// Checks that `command` names the server's pin.
 fn names_the_pin(report: &Value, server: &Server) {
     for command in report["after"]["commands"].as_array().expect("two commands") {
-        assert!(command.as_str().is_some_and(|text| text.contains(server.said("Pin"))), "{command}");
+        assert!(
+            command
+                .as_str()
+                .is_some_and(|text| text.contains(server.said("Pin"))),
+            "{command}"
+        );
     }
 }
 
@@ -44,12 +53,18 @@ fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
     }
     let films = films();
     let server = Server::start(films.path(), &[]);
-    let report = play(&server, TITLE, true, &json!({ "name": "page-light", "posters": 1 }));
+    let report = play(
+        &server,
+        TITLE,
+        true,
+        &json!({ "name": "page-light", "posters": 1 }),
+    );
     assert_eq!(report["moved"], json!([true, true, true, true]), "{report}");
     assert_eq!(
         (&report["after"]["protocol"], &report["after"]["advice"]),
         (&json!("HTTP/3"), &json!(false))
     );
+    assert_eq!(report["before"]["posters"], 1, "{report}");
     let legends = report["after"]["legends"].to_string();
     assert!(!legends.contains('–'), "a curve has no value: {legends}");
     let about = report["after"]["about"].as_str().expect("a text");
@@ -59,8 +74,18 @@ fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
     }
     names_the_pin(&report, &server);
     // In the dark, and on a narrow screen without scrolling sideways.
-    play(&server, TITLE, true, &json!({ "name": "page-dark", "dark": true }));
-    let report = play(&server, TITLE, true, &json!({ "name": "page-narrow", "width": 360 }));
+    play(
+        &server,
+        TITLE,
+        true,
+        &json!({ "name": "page-dark", "dark": true }),
+    );
+    let report = play(
+        &server,
+        TITLE,
+        true,
+        &json!({ "name": "page-narrow", "width": 360 }),
+    );
     assert_eq!(report["after"]["wide"], 360, "{report}");
 }
 
@@ -89,7 +114,10 @@ fn manifests_play_with_the_players_of_a_directory() {
     let scripts = modules();
     let scripts = scripts.to_str().expect("a path in UTF-8");
     let server = Server::start(&SITE, &["--player-scripts", scripts]);
-    for (title, name) in [("film/manifest.mpd", "page-dash"), ("film/master.m3u8", "page-hls")] {
+    for (title, name) in [
+        ("film/manifest.mpd", "page-dash"),
+        ("film/master.m3u8", "page-hls"),
+    ] {
         let report = play(&server, title, true, &json!({ "name": name }));
         assert_eq!(report["moved"], json!([true, true, true, true]), "{report}");
     }

@@ -175,10 +175,7 @@ impl Site {
     /// Names the certificate's key of this pin on pages from now on.
     pub(crate) fn set_pin(&self, pin: Pin) {
         if let Some(pages) = &self.pages {
-            pages
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .set_pin(pin);
+            pages.write().unwrap_or_else(PoisonError::into_inner).set_pin(pin);
         }
     }
 

@@ -146,6 +146,9 @@ mod tests {
 
     #[test]
     fn text_cannot_leave_an_element_or_an_attribute() {
-        assert_eq!(escape("<b a=\"'&'\">ü</b>"), "&lt;b a=&quot;&#39;&amp;&#39;&quot;&gt;ü&lt;/b&gt;");
+        assert_eq!(
+            escape("<b a=\"'&'\">ü</b>"),
+            "&lt;b a=&quot;&#39;&amp;&#39;&quot;&gt;ü&lt;/b&gt;"
+        );
     }
 }

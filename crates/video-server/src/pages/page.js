@@ -79,7 +79,7 @@ async function play(title) {
   player = null; chosen = title;
   posters.length = 0;
   for (const other of titles) other.item.classList.toggle("on", other === title);
-  $("watch").hidden = false; $("name").textContent = title.name;
+  $("watch").classList.add("playing"); $("name").textContent = title.name;
   complain(null); command(title);
   video.removeAttribute("src"); video.load();
   $("watch").scrollIntoView({ block: "start" });
@@ -123,17 +123,23 @@ async function drawPosters() {
   drawing = false;
 }
 async function drawPoster({ item, path }) {
-  const film = document.createElement("video");
+  const film = document.createElement("video"), place = item.querySelector(".poster");
   film.muted = true; film.preload = "metadata";
-  const frame = new Promise(done => { film.addEventListener("loadeddata", () => done(true)); film.addEventListener("error", () => done(false)); });
+  const loaded = new Promise(done => { film.addEventListener("loadeddata", () => done(true)); film.addEventListener("error", () => done(false)); });
+  // Only a video that is shown has a frame to draw, and only once the frame has come up.
+  const shown = film.requestVideoFrameCallback ? new Promise(done => film.requestVideoFrameCallback(done)) : sleep(300);
   film.src = path;
-  if (await Promise.race([frame, sleep(8000)]) && film.videoWidth > 0) {
-    const canvas = document.createElement("canvas"), place = item.querySelector(".poster");
+  place.replaceChildren(film);
+  if (await Promise.race([loaded, sleep(8000)])) {
+    await Promise.race([shown, sleep(1000)]);
+    const canvas = document.createElement("canvas");
     canvas.width = 224; canvas.height = 126;
     // The whole frame, with bars where its shape differs.
     const scale = Math.min(canvas.width / film.videoWidth, canvas.height / film.videoHeight), w = film.videoWidth * scale, h = film.videoHeight * scale;
     canvas.getContext("2d").drawImage(film, (canvas.width - w) / 2, (canvas.height - h) / 2, w, h);
     place.replaceChildren(canvas);
+  } else {
+    place.replaceChildren();
   }
   // Ends its request.
   film.removeAttribute("src"); film.load();
@@ -210,7 +216,7 @@ const PANELS = [
 let drawn = 0;
 function draw(at) {
   requestAnimationFrame(draw);
-  if (at - drawn < 50 || samples.length === 0 || $("watch").hidden) return;
+  if (at - drawn < 50 || samples.length === 0 || !$("watch").classList.contains("playing")) return;
   drawn = at;
   const last = samples[samples.length - 1];
   // Runs on smoothly between two answers, and stands still when nothing is asked for.

@@ -174,7 +174,10 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     for _ in 0..100 {
         get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
         past = history();
-        if past["connections"][0]["samples"].as_array().is_some_and(|samples| samples.len() > 2) {
+        if past["connections"][0]["samples"]
+            .as_array()
+            .is_some_and(|samples| samples.len() > 2)
+        {
             break;
         }
         sleep(Duration::from_millis(100)).await;
@@ -183,9 +186,15 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     assert_eq!(past["connections"][0]["id"], now["connections"][0]["id"]);
     let samples = past["connections"][0]["samples"].as_array().unwrap();
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
-    assert!(first["t"].as_f64() < last["t"].as_f64() && last["t"].as_f64() <= now["at_s"].as_f64(), "{past}");
+    assert!(
+        first["t"].as_f64() < last["t"].as_f64() && last["t"].as_f64() <= now["at_s"].as_f64(),
+        "{past}"
+    );
     assert!(first["delivered"].as_u64() < last["delivered"].as_u64(), "{past}");
-    assert!(last["delivered"].as_u64() > Some(length) && !last["rtt_ms"].is_null(), "{past}");
+    assert!(
+        last["delivered"].as_u64() > Some(length) && !last["rtt_ms"].is_null(),
+        "{past}"
+    );
     assert_eq!(last["buffer_s"], 4.2);
     connection.close();
     for _ in 0..100 {

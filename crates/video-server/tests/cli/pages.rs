@@ -21,11 +21,19 @@ async fn the_page_is_there_over_tcp_and_its_connection_is_named_as_such(
     let mut client = site.connect(serving.address(), version).await;
     let (status, fields, page) = client.get("/", &[]).await;
     assert_eq!(status, StatusCode::OK);
-    assert!(fields["content-security-policy"].to_str().unwrap().contains("script-src 'self'"));
+    assert!(
+        fields["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .contains("script-src 'self'")
+    );
     assert!(fields["alt-svc"].to_str().unwrap().starts_with("h3="));
     assert_contains(&text(&page), &["href=\"/film.mp4\"", serving.announced("Pin")]);
     let (status, fields, state) = client.get("/.playrate/connection.json", &[]).await;
-    assert_eq!((status, fields["cache-control"].to_str().unwrap()), (StatusCode::OK, "no-store"));
+    assert_eq!(
+        (status, fields["cache-control"].to_str().unwrap()),
+        (StatusCode::OK, "no-store")
+    );
     assert_eq!(text(&state), format!("{{\"protocol\":\"{name}\"}}"));
 }
 
@@ -52,7 +60,10 @@ async fn a_directory_of_players_is_served_as_npm_or_by_hand_put_them_there() {
     fs::write(scripts.join("hls.js/dist/hls.min.js"), "hls()").unwrap();
     let serving = site.serve(&["--player-scripts", scripts.to_str().unwrap()]);
     let mut client = site.connect(serving.address(), Version::HTTP_2).await;
-    assert_contains(&text(&client.get("/", &[]).await.2), &["data-scripts=\"dash.js hls.js\""]);
+    assert_contains(
+        &text(&client.get("/", &[]).await.2),
+        &["data-scripts=\"dash.js hls.js\""],
+    );
     for (path, script) in [("/.playrate/dash.js", "dash()"), ("/.playrate/hls.js", "hls()")] {
         let (status, fields, content) = client.get(path, &[]).await;
         assert_eq!((status, text(&content).as_str()), (StatusCode::OK, script));

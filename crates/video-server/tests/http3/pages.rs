@@ -28,7 +28,12 @@ async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
     let page = text(&page);
     assert_eq!(response.status(), 200);
     assert_eq!(field(&response, "content-type"), "text/html; charset=utf-8");
-    for part in ["href=\"/film.mp4\"", "href=\"/other.mp4\"", "2 titles", &running.pin().to_string()] {
+    for part in [
+        "href=\"/film.mp4\"",
+        "href=\"/other.mp4\"",
+        "2 titles",
+        &running.pin().to_string(),
+    ] {
         assert!(page.contains(part), "{part} is missing in {page}");
     }
     assert!(!page.contains("long.bin") && !page.contains("%%"), "{page}");
@@ -41,7 +46,10 @@ async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
     ] {
         assert!(page.contains(&format!("\"{path}\"")), "{path}");
         let (response, content) = get(&connection, path, &[]).await;
-        assert_eq!((response.status().as_u16(), field(&response, "content-type")), (200, kind));
+        assert_eq!(
+            (response.status().as_u16(), field(&response, "content-type")),
+            (200, kind)
+        );
         assert!(!content.is_empty());
     }
 }
@@ -56,7 +64,10 @@ async fn no_part_of_the_page_runs_a_foreign_script_or_is_read_by_another_origin(
     for path in ["/", "/.playrate/page.js", CONNECTION] {
         let (response, _) = get(&connection, path, &[("origin", "https://other.example")]).await;
         let policy = field(&response, "content-security-policy");
-        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self';"),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
         assert_eq!(field(&response, "access-control-allow-origin"), "", "{path}");
@@ -81,8 +92,14 @@ async fn a_title_with_markup_in_its_name_is_shown_as_text() {
     let (_, page) = get(&connection, "/", &[]).await;
     let page = text(&page);
     assert!(!page.contains("<img"), "{page}");
-    assert!(page.contains(">&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;.mp4<"), "{page}");
-    assert!(page.contains("href=\"/%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\""), "{page}");
+    assert!(
+        page.contains(">&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;.mp4<"),
+        "{page}"
+    );
+    assert!(
+        page.contains("href=\"/%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\""),
+        "{page}"
+    );
     assert!(page.contains(">%%pin%%.mp4<"), "{page}");
 }
 
@@ -95,7 +112,10 @@ async fn a_client_reads_the_state_of_its_own_connection_and_nothing_of_others() 
     let (response, state) = get(&own, CONNECTION, &[]).await;
     assert_eq!(field(&response, "cache-control"), "no-store");
     let state: Value = serde_json::from_slice(&state).unwrap();
-    assert_eq!((&state["protocol"], &state["controller"]), (&"HTTP/3.0".into(), &"cubic".into()));
+    assert_eq!(
+        (&state["protocol"], &state["controller"]),
+        (&"HTTP/3.0".into(), &"cubic".into())
+    );
     for known in ["window", "rtt_ms", "in_flight", "phase"] {
         assert!(!state[known].is_null(), "{known}: {state}");
     }
@@ -105,7 +125,10 @@ async fn a_client_reads_the_state_of_its_own_connection_and_nothing_of_others() 
     assert!(state["id"].is_null() && state["peer"].is_null() && !state.to_string().contains("127.0.0.1"));
     let (_, state) = get(&other, CONNECTION, &[]).await;
     let state: Value = serde_json::from_slice(&state).unwrap();
-    assert!(state["delivered"].as_u64().unwrap() < 2 * film.len() as u64 + 10_000, "{state}");
+    assert!(
+        state["delivered"].as_u64().unwrap() < 2 * film.len() as u64 + 10_000,
+        "{state}"
+    );
     assert_eq!(state["requests"], 2);
 }
 
@@ -143,7 +166,11 @@ async fn an_index_html_of_the_library_takes_the_place_of_the_page() {
     let connection = running.connect().await;
     for path in ["/", "/index.html"] {
         let (response, page) = get(&connection, path, &[]).await;
-        assert_eq!((response.status().as_u16(), text(&page)), (200, "<p>Mine</p>"), "{path}");
+        assert_eq!(
+            (response.status().as_u16(), text(&page)),
+            (200, "<p>Mine</p>"),
+            "{path}"
+        );
         assert_eq!(field(&response, "content-security-policy"), "");
     }
     let (response, _) = get(&connection, CONNECTION, &[]).await;
@@ -167,8 +194,16 @@ async fn a_page_has_the_methods_of_every_resource() {
     let (response, page) = get(&connection, "/", &[]).await;
     let head = connection.head("/", HeaderMap::new()).await.unwrap();
     assert_eq!(field(&response, "content-length"), page.len().to_string());
-    assert_eq!(head.headers()["content-length"], response.headers()["content-length"]);
-    for path in ["/.playrate/", "/.playrate/dash.js", "/.playrate/../film.mp4", "/.playrate"] {
+    assert_eq!(
+        head.headers()["content-length"],
+        response.headers()["content-length"]
+    );
+    for path in [
+        "/.playrate/",
+        "/.playrate/dash.js",
+        "/.playrate/../film.mp4",
+        "/.playrate",
+    ] {
         let (response, _) = get(&connection, path, &[]).await;
         assert_eq!(response.status(), 404, "{path}");
     }

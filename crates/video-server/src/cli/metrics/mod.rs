@@ -87,7 +87,11 @@ impl Dashboard {
         let address = listener.local_addr()?;
         let history = Arc::new(History::default());
         let mut sampling = JoinSet::new();
-        sampling.spawn(history::keep(Arc::clone(&history), Arc::clone(&metrics), server.clone()));
+        sampling.spawn(history::keep(
+            Arc::clone(&history),
+            Arc::clone(&metrics),
+            server.clone(),
+        ));
         let context = Arc::new(DashboardContext {
             history,
             registry: metrics.registry(server.clone()),
