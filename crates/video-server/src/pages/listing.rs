@@ -96,8 +96,8 @@ fn representation(one: &RepresentationSummary) -> String {
 fn item(name: &ResourceName, kind: &str, parts: &[String], details: &str) -> String {
     let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).cloned().collect();
     format!(
-        "<li class=\"title card\" data-kind=\"{kind}\"><div class=\"poster\"></div><div><h3><a href=\"{path}\">{name}</a>\
-         </h3><p>{about}</p>{details}</div></li>",
+        "<li class=\"title card\" data-kind=\"{kind}\"><div class=\"poster\"></div>\
+         <div><h3><a href=\"{path}\">{name}</a></h3><p>{about}</p>{details}</div></li>",
         path = escape(&name.to_url_path()),
         name = escape(name.as_str()),
         about = parts.join(" · "),

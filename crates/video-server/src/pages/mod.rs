@@ -43,7 +43,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
 
 /// Fields of every response. The page runs scripts of this server and no others, not even inline; `blob:` is the
-/// address of a video that dash.js or hls.js fills. Other sites may neither show the page in a frame nor load its parts.
+/// address of a video that dash.js or hls.js fills. Other sites may neither show the page in a frame nor load its
+/// parts.
 const FIELDS: [(HeaderName, HeaderValue); 4] = [
     (
         CONTENT_SECURITY_POLICY,
