@@ -75,7 +75,7 @@ async fn a_directory_of_players_is_served_as_npm_or_by_hand_put_them_there() {
 fn a_directory_without_players_is_an_error_that_says_what_is_looked_for() {
     let empty = tempfile::tempdir().unwrap();
     let directory = empty.path().to_str().unwrap();
-    let output = run(&["check", "--media", directory, "--player-scripts", directory]);
+    let output = run(&["serve", "--media", directory, "--player-scripts", directory]);
     assert_eq!(output.status.code(), Some(2));
     assert_contains(
         &text(&output.stderr),
