@@ -60,6 +60,9 @@ pub(super) fn announcement(
     for arm in &options.arms {
         let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
     }
+    if !options.no_pages {
+        let _ = writeln!(text, "Page         {origin}/");
+    }
     if !library.bad_titles().is_empty() {
         let bad = counted(library.bad_titles().len(), "title");
         let _ = writeln!(

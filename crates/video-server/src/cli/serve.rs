@@ -67,7 +67,7 @@ pub(super) struct ServeOptions {
 
     /// No web page at / that lists and plays the titles
     #[arg(long)]
-    no_pages: bool,
+    pub(super) no_pages: bool,
 
     /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also a
     /// node_modules with dashjs and hls.js

@@ -19,6 +19,8 @@ async fn the_page_is_there_over_tcp_and_its_connection_is_named_as_such(
     let site = Site::new();
     let serving = site.serve(&[]);
     let mut client = site.connect(serving.address(), version).await;
+    let port = serving.address().port();
+    assert_eq!(serving.announced("Page"), format!("https://127.0.0.1:{port}/"));
     let (status, fields, page) = client.get("/", &[]).await;
     assert_eq!(status, StatusCode::OK);
     assert!(
@@ -49,6 +51,11 @@ async fn no_pages_leaves_nothing_at_the_root(#[case] version: Version) {
         assert_eq!(client.get(path, &[]).await.0, StatusCode::NOT_FOUND, "{path}");
     }
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
+    assert!(
+        !serving.announcement.contains("\nPage"),
+        "{}",
+        serving.announcement
+    );
 }
 
 #[tokio::test]
