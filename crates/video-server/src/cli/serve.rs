@@ -34,6 +34,10 @@ use super::{Failure, descriptors, load, logging, print, state};
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(super) struct ServeOptions {
     /// TOML file with options: keys are their names without --; options on the command line take precedence
     #[arg(long, value_name = "FILE")]
@@ -69,8 +73,8 @@ pub(super) struct ServeOptions {
     #[arg(long)]
     pub(super) no_pages: bool,
 
-    /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also a
-    /// node_modules with dashjs and hls.js
+    /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also
+    /// the directory into which npm installs dashjs and hls.js
     #[arg(long, value_name = "DIR", conflicts_with = "no_pages")]
     player_scripts: Option<PathBuf>,
 
