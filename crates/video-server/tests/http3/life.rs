@@ -15,7 +15,7 @@ use playrate_units::Bytes;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
 
-use crate::common::{Running, get, long, read, read_some, runtime, sleep, until};
+use crate::common::{PATIENCE, Running, get, long, read, read_some, runtime, sleep, until};
 
 /// A client that takes little at once, so that a long response is never under way whole.
 fn narrow(options: &mut ClientOptions) {
@@ -239,4 +239,29 @@ async fn a_response_whose_task_does_not_end_in_time_counts_as_aborted() {
     tasks.0.store(true, Relaxed);
     let report = running.server.shutdown(Duration::from_millis(100)).await;
     assert_eq!((report.drained, ended(&report)), (false, (1, 0, 0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_counts_each_connection_once_while_they_come_and_go() {
+    const CONNECTIONS: u64 = 40;
+    let running = Running::start();
+    let server = running.server.clone();
+    let counting = tokio::task::spawn_blocking(move || {
+        let (mut before, mut looks, begun) = (0, 0_u64, TokioRuntime.now());
+        while before < CONNECTIONS || !server.connections().is_empty() {
+            assert!(TokioRuntime.now() - begun < PATIENCE, "{before} connections");
+            let (states, totals) = server.snapshot();
+            let count = states.len() as u64 + totals.sessions;
+            assert!((before..=CONNECTIONS).contains(&count), "{count} after {before}");
+            (before, looks) = (count, looks + 1);
+        }
+        looks
+    });
+    for _ in 0..CONNECTIONS {
+        let connection = running.connect().await;
+        // Closed before the server has established it, it would count as a failed handshake.
+        get(&connection, "/pages/index.html", &[]).await;
+        connection.close();
+    }
+    assert!(counting.await.unwrap() > CONNECTIONS);
 }
