@@ -1,9 +1,9 @@
 //! [`Pages`]: the web page at `/`, on which a viewer chooses a title, plays it, and sees the state of their own
 //! connection.
 //!
-//! Everything else that it needs is below [`PREFIX`], a hidden name that no file of a library can have. The page loads
-//! nothing from elsewhere, and its policy (CSP) allows nothing else. Pages of other origins may not read any of it,
-//! whatever CORS allows for the library.
+//! Everything else that it needs is below `/.playrate/`, a hidden name that no file of a library can have. The page
+//! loads nothing from elsewhere, and its policy (CSP) allows nothing else. Pages of other origins may not read any of
+//! it, whatever CORS allows for the library.
 
 mod connection;
 mod listing;
