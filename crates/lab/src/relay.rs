@@ -73,7 +73,7 @@ impl RelayArgs {
 }
 
 /// Relays between clients and the server of `args` until `stop` ends. Prints the address for clients, and at the end
-/// what passed.
+/// the datagrams that passed in each direction.
 ///
 /// # Errors
 /// If the path cannot be built, the address is not available, or `out` cannot be written.

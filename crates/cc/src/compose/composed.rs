@@ -45,13 +45,7 @@ impl Composed {
 
     /// The one place where the phase changes.
     fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp) {
-        debug_assert!(
-            self.core.phase.may_become(phase, reason),
-            "{} -> {phase} because {reason}",
-            self.core.phase
-        );
-        self.core.phase = phase;
-        self.core.reason = reason;
+        self.core.enter(phase, reason);
         match phase {
             Phase::Avoidance => self.components.algorithm.begin(&mut self.core, reason, now),
             Phase::Recovery => {}

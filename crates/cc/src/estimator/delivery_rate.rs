@@ -196,8 +196,8 @@ impl DeliveryRate {
         self.count = self.count.saturating_add(1).min(MARKS);
     }
 
-    /// Index of the newest mark that is no younger than a packet that left at `sent`; `None` if it left before them
-    /// all.
+    /// Index of the newest mark that is no younger than a packet that left at `sent`; `None` if every mark is younger
+    /// than that packet.
     pub(crate) fn mark_of(&self, now: Timestamp, sent: Timestamp) -> Option<usize> {
         if now.nanos_since(sent) > MAX_INTERVAL_NS || now.nanos_since(self.last_mark) > MAX_INTERVAL_NS {
             return None;

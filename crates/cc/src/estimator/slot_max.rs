@@ -2,7 +2,7 @@
 
 /// Maximum over the current slot of time and those before it, `SLOTS` in all. Zero stands for no value.
 ///
-/// What a slot is, is up to the owner: a second, a round trip, a cycle of probing.
+/// The owner decides how long a slot lasts: a second, a round trip, a cycle of probing.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotMax<const SLOTS: usize> {
     slots: [u32; SLOTS],

@@ -273,6 +273,17 @@ impl Core {
         if self.strict { self.mtu } else { 0 }
     }
 
+    /// Changes the phase. All controllers change it here, so that all keep to the state machine.
+    pub(crate) fn enter(&mut self, phase: Phase, reason: Reason) {
+        debug_assert!(
+            self.phase.may_become(phase, reason),
+            "{} -> {phase} because {reason}",
+            self.phase
+        );
+        self.phase = phase;
+        self.reason = reason;
+    }
+
     /// Phase that the controller is in.
     pub(crate) const fn phase(&self) -> Phase {
         self.phase

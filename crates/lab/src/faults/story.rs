@@ -31,7 +31,7 @@ fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
             if let Some(before) = before {
                 events.push((
                     before,
-                    format!("the viewer has {} B; no more for now", grouped(received)),
+                    format!("the viewer has {} B; a pause begins", grouped(received)),
                 ));
             }
             events.push((*at, "bytes arrive".to_owned()));

@@ -167,8 +167,8 @@ impl Layout {
 }
 
 impl HeatMap {
-    /// Draws the figure, as wide as its columns need; with very many of them without numbers, and with some of their
-    /// names only.
+    /// Draws the figure, as wide as its columns need. With very many of them it has no numbers, and only every nth
+    /// column has its name.
     pub(crate) fn svg(&self) -> String {
         let layout = Layout::of(self);
         let (rows, columns) = (self.rows.len(), self.columns.len());

@@ -138,8 +138,8 @@ impl BulkFlows {
     }
 }
 
-/// Longest time for which a browser holds an acknowledgement back (RFC 9000 §18.2), or a quarter of the RTT if that is
-/// shorter.
+/// Longest time for which a browser holds an acknowledgement back (RFC 9000 §18.2); on a path of less than four times
+/// that it is a quarter of the RTT.
 const LONGEST_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// Changes to a scenario that a command asks for.

@@ -30,8 +30,8 @@ pub enum Loss {
 /// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963).
 /// Its mean loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time on a busy link
 /// `1 / to_good` packets long. While the link carries none of its packets the channel may change once more for each
-/// full packet that it could have carried at its mean rate, so a burst also ends by time; without a rate only packets
-/// count.
+/// full packet that it could have carried at its mean rate, so a burst also ends by time. On a link
+/// without a rate it changes with packets only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GilbertElliott {

@@ -37,7 +37,7 @@ const PREFIX: &str = "/.playrate/";
 /// Path of the state of the connection on which it is requested.
 const CONNECTION: &str = "/.playrate/connection.json";
 
-/// The page with its placeholders.
+/// The page, with names between `%%` in place of what a server fills in.
 const TEMPLATE: &str = include_str!("index.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
@@ -105,7 +105,7 @@ impl Pages {
     fn home(&self, library: &Library) -> String {
         let (pin, scripts) = (self.pin.to_string(), self.scripts.names().join(" "));
         let listing = listing::listing(library);
-        // One pass: a title's name may look like a placeholder.
+        // In one pass, since a title may be called `%%pin%%`.
         let mut page = String::with_capacity(TEMPLATE.len() + listing.len());
         for (index, part) in TEMPLATE.split("%%").enumerate() {
             page.push_str(match part {

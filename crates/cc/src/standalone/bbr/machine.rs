@@ -219,7 +219,7 @@ impl Bbr {
 
     /// Ends Startup with Drain: `EnterDrain()` of the draft.
     fn end_startup(&mut self, now: Timestamp, reason: Reason) {
-        self.enter(Phase::Avoidance, reason);
+        self.core.enter(Phase::Avoidance, reason);
         if self.machine.state == State::Startup {
             self.machine.state = State::Drain;
             self.machine.drain_start_round = self.round_count;

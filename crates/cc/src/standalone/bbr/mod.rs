@@ -124,17 +124,6 @@ impl Bbr {
         }
     }
 
-    /// The one place where the phase changes.
-    fn enter(&mut self, phase: Phase, reason: Reason) {
-        debug_assert!(
-            self.core.phase.may_become(phase, reason),
-            "{} -> {phase} because {reason}",
-            self.core.phase
-        );
-        self.core.phase = phase;
-        self.core.reason = reason;
-    }
-
     /// A number that looks random: `SplitMix64` (Steele et al. 2014) over what happened on this connection and when.
     fn draw(&mut self, now: Timestamp) -> u64 {
         self.random = (self.random ^ now.as_nanos()).wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -316,7 +305,8 @@ impl Bbr {
         self.pacing_rate = None;
         self.in_recovery = false;
         self.prior_cwnd = 0;
-        self.enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
+        self.core
+            .enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
     }
 
     /// `NoteLoss()`, and the beginning of recovery.

@@ -83,8 +83,8 @@ impl Sampler {
         }
     }
 
-    /// From now on, and until a packet that leaves later is delivered, samples are application-limited:
-    /// `MarkConnectionAppLimited()`.
+    /// Marks samples as application-limited from now on, and until a packet that leaves later is delivered
+    /// (`MarkConnectionAppLimited()` of the draft).
     pub(super) const fn mark_app_limited(&mut self, now: Timestamp) {
         self.rate.mark_limited(now);
     }

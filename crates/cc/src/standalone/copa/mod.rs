@@ -93,13 +93,7 @@ impl Copa {
 
     /// The one place where the phase changes.
     fn enter(&mut self, phase: Phase, reason: Reason) {
-        debug_assert!(
-            self.core.phase.may_become(phase, reason),
-            "{} -> {phase} because {reason}",
-            self.core.phase
-        );
-        self.core.phase = phase;
-        self.core.reason = reason;
+        self.core.enter(phase, reason);
         self.velocity = Velocity::at(self.core.window());
         self.competition = self.competition.map(|_| Competition::new(self.delta));
     }

@@ -147,9 +147,13 @@ mod tests {
         assert_eq!(
             sample(20, Some(80), Some(300)),
             Some((95, true)),
-            "300 ms is no RTT of it"
+            "a smoothed RTT of 300 ms does not follow from it"
         );
-        assert_eq!(sample(30, None, Some(280)), Some((80, true)), "140 ms neither");
+        assert_eq!(
+            sample(30, None, Some(280)),
+            Some((80, true)),
+            "nor does a sample of 140 ms"
+        );
         assert_eq!(sample(40, Some(80), Some(270)), None);
     }
 

@@ -171,8 +171,7 @@ impl Video {
         }
         let ended = self.round.on_batch(batch, sample);
         if self.core.phase == Phase::Recovery && batch.after_recovery {
-            self.core.phase = Phase::Avoidance;
-            self.core.reason = Reason::RecoveryEnded;
+            self.core.enter(Phase::Avoidance, Reason::RecoveryEnded);
             self.cubic.begin(&mut self.core, Reason::RecoveryEnded, batch.now);
         }
         match self.mode {
@@ -241,8 +240,16 @@ impl Video {
 
     fn be_alone(&mut self, reason: Reason) {
         self.mode = Mode::Alone;
-        self.core.phase = Phase::Avoidance;
-        self.core.reason = reason;
+        if self.core.phase == Phase::Avoidance {
+            self.core.reason = reason;
+        } else {
+            self.core.enter(Phase::Avoidance, reason);
+        }
+        self.begin_anew();
+    }
+
+    /// Forgets what was learnt of others, of losses and of the last steps.
+    fn begin_anew(&mut self) {
         self.settling = 0;
         self.queue_before = None;
         self.drained_from = None;
@@ -393,14 +400,13 @@ impl Video {
         if let Some(reduction) = self.cubic.on_congestion(&mut self.core, event) {
             self.core.set_window(reduction.window);
             self.core.recovery_start = Some(event.now);
-            self.core.phase = Phase::Recovery;
-            self.core.reason = reason;
+            self.core.enter(Phase::Recovery, reason);
         }
     }
 
     /// Persistent congestion (RFC 9002 §7.6): slow start from the smallest window.
     fn collapse(&mut self) {
-        self.be_alone(Reason::PersistentCongestion);
+        self.begin_anew();
         self.round = OpenRound::default();
         self.paused_until = None;
         self.mode = Mode::Start;
@@ -408,7 +414,8 @@ impl Video {
         self.may_double = true;
         self.core.set_window(self.core.minimum());
         self.core.recovery_start = None;
-        self.core.phase = Phase::AfterPersistentCongestion;
+        self.core
+            .enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
     }
 
     /// Works out what the transport may have in flight.
