@@ -93,7 +93,7 @@ fn text(args: &DemoArgs, specs: &[String]) -> String {
          server and client on loopback sockets, with a relay between them that delays and drops packets as the\n\
          path would.\n\"\"\"\ncontrollers = {specs:?}\nideal = false\nvary = \"none\"\n\n\
          [title]\nfile = \"embedded\"\n\n\
-         [path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{}\"\nleast_queue = \"1B\"\nloss = \"{}\"\n\n\
+         [path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{}\"\nloss = \"{}\"\n\n\
          [viewer]\nplayout_buffer = \"{}\"\nreceive_buffer = \"{}\"\nleaves_after = \"{}\"\n",
         args.rate,
         duration::display(args.rtt),

@@ -3,14 +3,11 @@
 use std::path::Path;
 
 use playrate_netsim::{ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 use toml::Spanned;
 
 use super::error::{ScenarioError, SourceMap};
 use super::file::PathTable;
-
-/// Smallest queue that a multiple of the bandwidth-delay product comes to: 32 packets of 1,500 bytes.
-const LEAST_QUEUE: Bytes = Bytes::new(48_000);
 
 /// The path that a scenario's `path` table describes, for a title of this average rate. Files are looked for from
 /// `base`.
@@ -67,12 +64,12 @@ fn with_hop(map: SourceMap<'_>, table: &PathTable, rate: Rate) -> Result<Rate, S
 fn queue(table: &PathTable, rate: &Rate) -> QueueLimit {
     let queue = table.queue.as_ref();
     let queue = queue.map_or(rate.default_queue(), |queue| queue.get_ref().0);
-    if let (QueueLimit::Bdp(thousandths), Some(mean)) = (queue, rate.mean()) {
+    if let (QueueLimit::Bdp(thousandths), Some(mean), Some(least)) = (queue, rate.mean(), &table.least_queue)
+    {
         let bytes = (mean * table.rtt.0.0).as_u64();
         let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
-        let least = table.least_queue.as_ref().map_or(LEAST_QUEUE, |least| least.0);
-        if bytes < u128::from(least.as_u64()) {
-            return QueueLimit::Bytes(least);
+        if bytes < u128::from(least.0.as_u64()) {
+            return QueueLimit::Bytes(least.0);
         }
     }
     queue

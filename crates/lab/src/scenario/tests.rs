@@ -108,9 +108,11 @@ fn quick_has_fewer_trials_of_a_shorter_title_and_a_given_number_of_trials_wins()
 }
 
 #[test]
-fn a_small_multiple_of_the_bdp_is_still_a_queue_of_32_packets() {
+fn a_queue_of_a_small_multiple_of_the_bdp_is_no_longer_than_that_unless_the_scenario_says_so() {
     let small = GOOD.replace("\"100ms\"", "\"10ms\"");
-    let path = parse(&small).path;
+    assert_eq!(parse(&small).path.forward.queue, QueueLimit::ONE_BDP);
+    let least = small.replace("\"1bdp\"", "\"1bdp\"\nleast_queue = \"48kB\"");
+    let path = parse(&least).path;
     assert_eq!(path.forward.queue, QueueLimit::Bytes(Bytes::new(48_000)));
 }
 

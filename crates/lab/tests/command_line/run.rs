@@ -77,7 +77,7 @@ fn an_invalid_scenario_is_refused_with_file_line_key_and_an_example() {
 fn scenarios_are_listed_and_explained() {
     let lab = Lab::new();
     let listed = lab.succeeds("list");
-    assert!(listed.contains("p12                  p12-3, p12-5\n"), "{listed}");
+    assert!(listed.contains("p12                   p12-3, p12-5\n"), "{listed}");
     for name in ["three-controllers", "p13-9"] {
         assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
         let shown = lab.succeeds(&format!("show {name}"));
@@ -132,7 +132,7 @@ fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads()
 
 #[test]
 fn a_server_that_remembers_ssthresh_leaves_slow_start_there() {
-    let lab = Lab::with(&SCENARIO.replace("loss = \"0.5%\"", "queue = \"0.5bdp\""));
+    let lab = Lab::with(&SCENARIO.replace("loss = \"0.5%\"", "queue = \"24packets\""));
     let remembers = format!("{}\n[viewer]\nremembers_ssthresh = true\n", lab.read("few.toml"));
     lab.write("again.toml", &remembers);
     let first_exit = |name: &str| -> Vec<f64> {
