@@ -23,11 +23,12 @@ use crate::run::{self, RunArgs};
 use crate::scenario::generated::PathSet;
 use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
 use crate::sweep::{self, SweepArgs};
+use crate::words::folded;
 use crate::worlds::{self, WorldsArgs};
 
 /// Experiments with congestion control for video
 #[derive(Debug, Parser)]
-#[command(name = "lab", version)]
+#[command(name = "lab", version, max_term_width = 80)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -94,12 +95,12 @@ pub async fn main() -> ExitCode {
             Ok(_) => ExitCode::from(FAILED),
             Err(error) => failure(&error, error.is_bad_input()),
         },
-        Command::List => list().map_or_else(|error| failure(&error, false), |text| print(&text)),
+        Command::List => list().map_or_else(|error| failure(&error, false), |text| print(&folded(&text))),
         Command::Show { scenario } if PathSet::parse(&scenario).is_some() => {
-            set(&scenario).map_or_else(|error| failure(&error, true), |text| print(&text))
+            set(&scenario).map_or_else(|error| failure(&error, true), |text| print(&folded(&text)))
         }
         Command::Show { scenario } => match checked(&scenario) {
-            Ok(cases) => print(&scenario::explain(&cases)),
+            Ok(cases) => print(&folded(&scenario::explain(&cases))),
             Err(error) => failure(&error, true),
         },
         Command::Run(args) => {
@@ -206,11 +207,11 @@ fn list() -> Result<String, ScenarioError> {
             .source
             .map_or_else(String::new, |source| format!(" ({source})"));
         // Writing to a String cannot fail, here and below.
-        let _ = writeln!(text, "{name:<20} {first_sentence}{source}");
+        let _ = writeln!(text, "{name:<20}  {first_sentence}{source}");
     }
     text.push_str("\nGroups, for `lab run`:\n");
     for (group, names) in scenario::groups() {
-        let _ = writeln!(text, "{group:<20} {}", names.join(", "));
+        let _ = writeln!(text, "{group:<20}  {}", names.join(", "));
     }
     Ok(text)
 }
@@ -224,8 +225,8 @@ fn set(name: &str) -> Result<String, ScenarioError> {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 text,
-                "{:<20} {fits:<5} {path:<18} {}",
-                scenario.name, scenario.about
+                "{:<20} {fits:<5} {path}\n{:2}  {}",
+                scenario.name, "", scenario.about
             );
         }
     }

@@ -100,6 +100,25 @@ pub(crate) fn wrapped(mark: &str, words: &str, width: usize) -> String {
     text
 }
 
+/// `text` with its lines broken to at most [`WIDTH`] columns. A line continues below what follows its first gap of two
+/// spaces or more: labels stay a column of their own.
+pub(crate) fn folded(text: &str) -> String {
+    let mut narrow = String::with_capacity(text.len() + text.len() / WIDTH);
+    for line in text.lines() {
+        if line.chars().count() <= WIDTH {
+            narrow.push_str(line);
+            narrow.push('\n');
+        } else {
+            let indent = line.len() - line.trim_start().len();
+            let gap = line[indent..].find("  ").map_or(0, |gap| indent + gap);
+            let rest = line[gap..].trim_start();
+            let (mark, words) = line.split_at(line.len() - rest.len());
+            narrow.push_str(&wrapped(mark, words, WIDTH));
+        }
+    }
+    narrow
+}
+
 /// Width of lines on stdout: that of the narrowest usual terminal.
 pub(crate) const WIDTH: usize = COLUMNS as usize;
 
@@ -159,6 +178,23 @@ mod tests {
     fn words_are_broken_below_their_mark() {
         assert_eq!(wrapped("- ", "one two three", 9), "- one two\n  three\n");
         assert_eq!(wrapped("", "", 9), "\n");
+    }
+
+    #[test]
+    fn long_lines_continue_below_the_column_after_their_label() {
+        let words = "word ".repeat(30);
+        let text = folded(&format!("short\n  label  {words}\n{words}"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "short");
+        assert!(
+            lines[1].starts_with("  label  word") && lines[2].starts_with("         word"),
+            "{text}"
+        );
+        assert!(
+            lines.last().is_some_and(|line| line.starts_with("word")),
+            "{text}"
+        );
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod matrix;
 mod papers;
 mod run;
 mod shards;
+mod width;
 mod worlds;
 
 use std::collections::BTreeMap;

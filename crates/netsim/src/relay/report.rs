@@ -194,7 +194,7 @@ impl fmt::Display for RelayReport {
             let (link, dropped) = (&way.link, &way.link.dropped);
             writeln!(
                 f,
-                "{name}: {} of {} datagrams, {:.2} Mbit/s; dropped {} by the queue, {} at random, {} too big; \
+                "{name}: {} of {} datagrams, {:.2} Mbit/s\n  dropped {} by the queue, {} at random, {} too big; \
                  longest queue {} ({} ms)",
                 way.forwarded,
                 link.offered.packets,
