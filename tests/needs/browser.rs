@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use libtest_mimic::Trial;
 use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
 use playrate_units::{Bitrate, Probability};
 use serde_json::{Value, json};
@@ -23,21 +24,33 @@ const SEGMENTS: usize = 6;
 /// decoder.
 const EMPTY: f64 = 0.5;
 
-pub(crate) fn tools_are_there() -> bool {
-    let missing: Vec<_> = [
+pub(crate) fn tests() -> Vec<Trial> {
+    let missing = missing();
+    let test = |name, run| support::test(name, &missing, run);
+    vec![
+        test(
+            "browser::dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it",
+            dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
+        ),
+        test(
+            "browser::hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it",
+            hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
+        ),
+    ]
+}
+
+/// Says what these tests need and this machine has not.
+pub(crate) fn missing() -> Result<(), String> {
+    support::on_the_path(&[
         ("chromium", "--version"),
         ("node", "--version"),
         ("ffmpeg", "-version"),
-    ]
-    .into_iter()
-    .filter(|(tool, version)| !support::is_there(tool, version))
-    .map(|(tool, _)| tool)
-    .collect();
-    if !missing.is_empty() {
-        return support::skip(&format!("{} not found on the PATH", missing.join(" and ")));
+    ])?;
+    if modules().exists() {
+        Ok(())
+    } else {
+        Err("the players are not there; run `npm ci --ignore-scripts` in tests/browser".to_owned())
     }
-    modules().exists()
-        || support::skip("the players are not there; run `npm ci --ignore-scripts` in tests/browser")
 }
 
 pub(crate) fn modules() -> PathBuf {
@@ -206,20 +219,14 @@ impl Viewing {
     }
 }
 
-#[test]
 fn dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
-    if tools_are_there() {
-        let viewing = Viewing::of("dash", "film/manifest.mpd", "header");
-        viewing.check();
-        viewing.check_knowledge(false);
-    }
+    let viewing = Viewing::of("dash", "film/manifest.mpd", "header");
+    viewing.check();
+    viewing.check_knowledge(false);
 }
 
-#[test]
 fn hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
-    if tools_are_there() {
-        let viewing = Viewing::of("hls", "film/master.m3u8", "query");
-        viewing.check();
-        viewing.check_knowledge(true);
-    }
+    let viewing = Viewing::of("hls", "film/master.m3u8", "query");
+    viewing.check();
+    viewing.check_knowledge(true);
 }

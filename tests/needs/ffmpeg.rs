@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use libtest_mimic::Trial;
 use sha2::{Digest, Sha256};
 
 use crate::support::{self, Server, films, program, title};
@@ -12,13 +13,19 @@ use crate::support::{self, Server, films, program, title};
 /// Frames of the embedded title, as `ffprobe -count_frames` counts them.
 const FRAMES: &str = "810";
 
-/// Returns true if the tools are installed; prints a message if not.
-fn tools_are_there() -> bool {
-    let missing: Vec<_> = ["ffmpeg", "ffprobe"]
-        .into_iter()
-        .filter(|tool| !support::is_there(tool, "-version"))
-        .collect();
-    missing.is_empty() || support::skip(&format!("{} not found on the PATH", missing.join(" and ")))
+pub(crate) fn tests() -> Vec<Trial> {
+    let missing = support::on_the_path(&[("ffmpeg", "-version"), ("ffprobe", "-version")]);
+    let test = |name, run| support::test(name, &missing, run);
+    vec![
+        test(
+            "ffmpeg::every_frame_of_the_piped_title_decodes_without_an_error",
+            every_frame_of_the_piped_title_decodes_without_an_error,
+        ),
+        test(
+            "ffmpeg::the_piped_bytes_are_the_titles",
+            the_piped_bytes_are_the_titles,
+        ),
+    ]
 }
 
 /// A server of the repository's title, and what it says to paste after the program's name.
@@ -46,11 +53,7 @@ fn piped_into(play: &[String], tool: &mut Command) -> Output {
     output
 }
 
-#[test]
-fn ffmpeg_decodes_every_frame_of_the_piped_title_without_an_error() {
-    if !tools_are_there() {
-        return;
-    }
+fn every_frame_of_the_piped_title_decodes_without_an_error() {
     let films = films();
     let (_server, play) = serve(films.path());
     let mut ffmpeg = Command::new("ffmpeg");
@@ -75,11 +78,7 @@ fn ffmpeg_decodes_every_frame_of_the_piped_title_without_an_error() {
     assert_eq!(String::from_utf8_lossy(&counted.stdout).trim(), FRAMES);
 }
 
-#[test]
 fn the_piped_bytes_are_the_titles() {
-    if !tools_are_there() {
-        return;
-    }
     let films = films();
     let (_server, play) = serve(films.path());
     let client = Command::new(program("video-client"))

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use libtest_mimic::Trial;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -21,6 +22,31 @@ use crate::support::{self, Server, TITLE, output_within, root};
 
 /// A client with all its requests must not take longer.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Programs that `tests/interop/install` installs, below `target/interop`.
+const QUIC_GO: &str = "quic-go/fetch";
+const AIOQUIC: &str = "aioquic/bin/python";
+
+pub(crate) fn tests() -> Vec<Trial> {
+    let curl = support::on_the_path(&[("curl", "--version")]);
+    vec![
+        support::test(
+            "interop::quic_go_gets_every_byte_it_asks_for_over_http_3",
+            &missing(QUIC_GO),
+            quic_go_gets_every_byte_it_asks_for_over_http_3,
+        ),
+        support::test(
+            "interop::aioquic_gets_every_byte_it_asks_for_over_http_3",
+            &missing(AIOQUIC),
+            aioquic_gets_every_byte_it_asks_for_over_http_3,
+        ),
+        support::test(
+            "interop::curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3",
+            &curl,
+            curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3,
+        ),
+    ]
+}
 
 /// A request, and what must come of it.
 struct Case {
@@ -247,42 +273,32 @@ fn identity(directory: &Path) -> (PathBuf, PathBuf, PathBuf) {
     )
 }
 
-/// Programs that `tests/interop/install` installs.
-fn installed(path: &str) -> Option<PathBuf> {
-    let installed = root().join("target/interop").join(path);
-    if installed.exists() {
-        return Some(installed);
-    }
+/// Path of an installed program.
+fn installed(path: &str) -> PathBuf {
+    root().join("target/interop").join(path)
+}
+
+/// Says how to install a program that is not there.
+fn missing(path: &str) -> Result<(), String> {
     let client = path.split('/').next().unwrap_or(path);
-    support::skip(&format!(
-        "{} is not there; run `tests/interop/install {client}`",
-        installed.display()
-    ));
-    None
+    if installed(path).exists() {
+        Ok(())
+    } else {
+        Err(format!("run `tests/interop/install {client}` first"))
+    }
 }
 
-#[test]
 fn quic_go_gets_every_byte_it_asks_for_over_http_3() {
-    if let Some(program) = installed("quic-go/fetch") {
-        Site::start().hold(&mut Command::new(program), &[]);
-    }
+    Site::start().hold(&mut Command::new(installed(QUIC_GO)), &[]);
 }
 
-#[test]
 fn aioquic_gets_every_byte_it_asks_for_over_http_3() {
-    if let Some(python) = installed("aioquic/bin/python") {
-        let script = root().join("tests/interop/aioquic/fetch.py");
-        // It holds the answer to a HEAD request to its Content-Length as if it had a body.
-        Site::start().hold(Command::new(python).arg(script), &["HEAD"]);
-    }
+    let script = root().join("tests/interop/aioquic/fetch.py");
+    // It holds the answer to a HEAD request to its Content-Length as if it had a body.
+    Site::start().hold(Command::new(installed(AIOQUIC)).arg(script), &["HEAD"]);
 }
 
-#[test]
 fn curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3() {
-    if !support::is_there("curl", "--version") {
-        support::skip("curl not found on the PATH");
-        return;
-    }
     let version = output_within(LIMIT, Command::new("curl").arg("--version"), "");
     let client: Vec<_> = version.split_whitespace().take(2).collect();
     let client = client.join(" ");

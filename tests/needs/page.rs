@@ -3,10 +3,30 @@
 use std::process::Command;
 use std::time::Duration;
 
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::browser::{SITE, kept, modules, tools_are_there};
-use crate::support::{Server, TITLE, films, output_within, root};
+use crate::browser::{self, SITE, kept, modules};
+use crate::support::{self, Server, TITLE, films, output_within, root};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    let missing = browser::missing();
+    let test = |name, run| support::test(name, &missing, run);
+    vec![
+        test(
+            "page::an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move",
+            an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move,
+        ),
+        test(
+            "page::an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3",
+            an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3,
+        ),
+        test(
+            "page::manifests_play_with_the_players_of_a_directory",
+            manifests_play_with_the_players_of_a_directory,
+        ),
+    ]
+}
 
 /// Result of playing `title` from the page at the server's address.
 fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
@@ -46,11 +66,7 @@ fn names_the_pin(report: &Value, server: &Server) {
     }
 }
 
-#[test]
 fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
-    if !tools_are_there() {
-        return;
-    }
     let films = films();
     let server = Server::start(films.path(), &[]);
     let report = play(
@@ -89,11 +105,7 @@ fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
     assert_eq!(report["after"]["wide"], 360, "{report}");
 }
 
-#[test]
 fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
-    if !tools_are_there() {
-        return;
-    }
     let films = films();
     let server = Server::start(films.path(), &[]);
     let report = play(&server, TITLE, false, &json!({ "name": "page-http2" }));
@@ -106,11 +118,7 @@ fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
     names_the_pin(&report, &server);
 }
 
-#[test]
 fn manifests_play_with_the_players_of_a_directory() {
-    if !tools_are_there() {
-        return;
-    }
     let scripts = modules();
     let scripts = scripts.to_str().expect("a path in UTF-8");
     let server = Server::start(&SITE, &["--player-scripts", scripts]);

@@ -1,13 +1,14 @@
 //! Helpers of these tests: the workspace's programs, a server, and the handling of missing tools.
 
 use std::env;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
 
 pub(crate) const TITLE: &str = "title-720p.mp4";
 
@@ -27,22 +28,33 @@ pub(crate) fn films() -> tempfile::TempDir {
     films
 }
 
-/// Returns true if a tool can be run.
-pub(crate) fn is_there(tool: impl AsRef<OsStr>, version: &str) -> bool {
-    Command::new(tool).arg(version).output().is_ok()
+/// Test `name` of what is not on every machine: with `missing` it is ignored, or fails if `PLAYRATE_REQUIRE_TOOLS` is
+/// set.
+pub(crate) fn test(name: &str, missing: &Result<(), String>, run: fn()) -> Trial {
+    let Err(missing) = missing.clone() else {
+        return Trial::test(name, move || {
+            run();
+            Ok(())
+        });
+    };
+    let required = env::var_os("PLAYRATE_REQUIRE_TOOLS").is_some();
+    Trial::test(name, {
+        let missing = missing.clone();
+        move || Err(missing.into())
+    })
+    .with_kind(missing)
+    .with_ignored_flag(!required)
 }
 
-/// Says that a test does nothing, and why. Fails if it must not.
-///
-/// The test harness knows no tests that are skipped while they run: it counts them as passed and hides what they print.
-/// It does not hide what is written to stderr itself.
-pub(crate) fn skip(why: &str) -> bool {
-    assert!(env::var_os("PLAYRATE_REQUIRE_TOOLS").is_none(), "{why}");
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    // A closed stderr is no error.
-    let _ = writeln!(std::io::stderr(), "SKIPPED, not passed: {test}: {why}");
-    false
+/// Says which of `tools` cannot be run; each is given with an option that prints its version.
+pub(crate) fn on_the_path(tools: &[(&str, &str)]) -> Result<(), String> {
+    let is_missing = |(tool, version): &&(&str, &str)| Command::new(tool).arg(version).output().is_err();
+    let missing: Vec<_> = tools.iter().filter(is_missing).map(|(tool, _)| *tool).collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} not found on the PATH", missing.join(" and ")))
+    }
 }
 
 /// Target directory of this build.
