@@ -77,7 +77,10 @@ fn an_invalid_scenario_is_refused_with_file_line_key_and_an_example() {
 fn scenarios_are_listed_and_explained() {
     let lab = Lab::new();
     let listed = lab.succeeds("list");
-    assert!(listed.contains("p12                   p12-3, p12-5\n"), "{listed}");
+    assert!(
+        listed.contains("p12                   p12-3, p12-5\n"),
+        "{listed}"
+    );
     for name in ["three-controllers", "p13-9"] {
         assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
         let shown = lab.succeeds(&format!("show {name}"));
