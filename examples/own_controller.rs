@@ -1,13 +1,16 @@
 //! A controller of your own: a fixed window. It joins the specs, and may be named wherever one is read.
 //!
-//! `cargo run --example own_controller`
+//! - `cargo run --example own_controller` builds it for a connection of quinn, and without any transport;
+//! - with arguments this is `lab`, which knows it too:
+//!   `cargo run --release --example own_controller -- demo --controllers 'fixed(100kB),video'`.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use playrate::cc::events::{AckBatch, Acked, Sent};
 use playrate::cc::registry::{Entry, Parameter, Registry};
-use playrate::cc::{Bytes, CongestionController, Path, Timestamp, VideoKnowledge};
+use playrate::cc::{Bytes, CongestionController, ControllerSpec, Path, Timestamp, VideoKnowledge};
 use playrate::transport::{ConnectionController, ControllerChoice};
 
 /// As many bytes in flight as it was told, whatever happens.
@@ -24,7 +27,7 @@ impl CongestionController for Fixed {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn register() -> Result<(), Box<dyn Error>> {
     let sizes = Bytes::from_kb(3)..=Bytes::from_kb(10_000);
     let window = Parameter::size("window", Bytes::from_kb(60), sizes, "bytes in flight");
     let fixed = Entry::custom("fixed", |_path, arguments, _known| {
@@ -34,20 +37,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     .with_parameters(&[window]);
     let mut registry = Registry::builtin();
     registry.register(fixed)?;
+    // From here on every spec that this process reads may name it.
+    Ok(registry.install()?)
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    register()?;
+    if std::env::args().len() > 1 {
+        // `video_server::main()` is the server in the same way.
+        return Ok(tokio::runtime::Runtime::new()?.block_on(lab::main()));
+    }
 
     // For a connection of quinn: install it as examples/quinn_server.rs does.
-    let choice = ControllerChoice::from_registry(&registry, "fixed(100kB)")?;
+    let choice: ControllerChoice = "fixed(100kB)".parse()?;
     println!("{}", ConnectionController::new(choice).choice());
 
     // Or without any transport.
-    let mut controller = registry
-        .parse("fixed(100kB)")?
-        .build(&Path::default(), Arc::new(VideoKnowledge::new()));
+    let spec: ControllerSpec = "fixed(100kB)".parse()?;
+    let mut controller = spec.build(&Path::default(), Arc::new(VideoKnowledge::new()));
     let (sent, acked) = (Timestamp::ZERO, Timestamp::from_millis(50));
     let packet = Bytes::new(1_200);
     controller.on_sent(&Sent::new(sent, packet));
     controller.on_acked(&Acked::new(acked, sent, packet, 1));
     controller.on_ack_batch(&AckBatch::new(acked, Bytes::ZERO));
     println!("window {}", controller.window());
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

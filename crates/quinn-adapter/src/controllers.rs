@@ -90,7 +90,7 @@ impl FromStr for ControllerChoice {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        Self::from_registry(Registry::builtin_ref(), text)
+        Self::from_registry(Registry::installed(), text)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1.
 //!
 //! In scope: the media library, HTTP semantics, the life of a server. Out of scope: TLS, QUIC, congestion
-//! control. The binary is a command line over this library; it also has the server over TCP, which depends on
-//! tokio.
+//! control. The command line (feature `cli`, on by default) also has the server over TCP, which depends on tokio;
+//! [`main`] runs it, with controllers of your own if they are [installed](playrate_cc::Registry::install).
 //!
 //! - [`http`]: answers of a file server, as pure functions;
 //! - [`library`]: titles and files;
@@ -28,16 +28,15 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
-// The command line names this library as the binary does.
-#[cfg(feature = "testing")]
+// The command line names this library as other programs do.
+#[cfg(feature = "cli")]
 extern crate self as video_server;
 
 pub mod admission;
-#[cfg(feature = "testing")]
+#[cfg(feature = "cli")]
 #[expect(
-    dead_code,
     clippy::field_reassign_with_default,
-    reason = "the binary uses the rest of it, and cannot name all fields of the library's structs"
+    reason = "as in other programs, which cannot name all fields of the library's structs"
 )]
 mod cli;
 pub mod http;
@@ -47,3 +46,6 @@ pub mod serve;
 pub mod site;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+#[cfg(feature = "cli")]
+pub use cli::main;

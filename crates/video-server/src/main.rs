@@ -1,9 +1,5 @@
-//! The `video-server` command line.
+//! The `video-server` binary; [`video_server::main`] does the work.
 
-mod cli;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    cli::run()
+fn main() -> std::process::ExitCode {
+    video_server::main()
 }

@@ -10,7 +10,7 @@ mod parse;
 mod spec;
 mod suggest;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use thiserror::Error;
 
@@ -72,6 +72,9 @@ pub enum RegisterError {
         /// The mistake in words.
         problem: String,
     },
+    /// The process has an installed registry already.
+    #[error("a registry was installed before: register everything in one, and install it once")]
+    Installed,
     /// The alias stands for no valid spec.
     #[error("the expansion of the alias `{alias}` is invalid: {error}")]
     BadExpansion {
@@ -90,6 +93,7 @@ pub struct Registry {
 }
 
 static BUILTIN: LazyLock<Registry> = LazyLock::new(builtin::registry);
+static INSTALLED: OnceLock<Registry> = OnceLock::new();
 
 impl Registry {
     /// This crate's own controllers, components and aliases, to be extended with
@@ -98,9 +102,31 @@ impl Registry {
         BUILTIN.clone()
     }
 
-    /// [`builtin`](Self::builtin) to look up in, without a copy.
-    pub fn builtin_ref() -> &'static Self {
-        &BUILTIN
+    /// The registry in which the process looks up the specs that it reads: the one that was
+    /// [installed](Self::install), or else [`builtin`](Self::builtin).
+    pub fn installed() -> &'static Self {
+        INSTALLED.get().unwrap_or(&BUILTIN)
+    }
+
+    /// Makes this the registry in which the process looks up specs: options, config files and scenarios may name what
+    /// it has. Call it once, before the first spec is read.
+    ///
+    /// ```
+    /// use playrate_cc::registry::{Alias, Registry};
+    /// use playrate_cc::ControllerSpec;
+    ///
+    /// let mut registry = Registry::builtin();
+    /// registry.register_alias(Alias::new("house", "cubic+start=hystartpp", "ours", "ours"))?;
+    /// registry.install()?;
+    /// assert!("house".parse::<ControllerSpec>().is_ok());
+    /// assert!(Registry::builtin().install().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a registry was installed before; that one stays.
+    pub fn install(self) -> Result<(), RegisterError> {
+        INSTALLED.set(self).map_err(|_| RegisterError::Installed)
     }
 
     /// Adds a controller under its name.

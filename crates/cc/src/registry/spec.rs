@@ -107,7 +107,7 @@ impl ControllerSpec {
     }
 
     /// The same controller with `component`, such as `hystartpp` or `cwv(forget_ssthresh=on)`, behind `key` in place of
-    /// the one that it has. Components are those of [`Registry::builtin`].
+    /// the one that it has. Components are those of [`Registry::installed`].
     ///
     /// ```
     /// use playrate_cc::ControllerSpec;
@@ -122,7 +122,7 @@ impl ControllerSpec {
     /// # Errors
     /// If the controller takes no components, or `component` is unknown, malformed or does not go with the algorithm.
     pub fn with_component(&self, key: Key, component: &str) -> Result<Self, SpecError> {
-        parse::replace(Registry::builtin_ref(), self, key, component)
+        parse::replace(Registry::installed(), self, key, component)
     }
 
     /// An algorithm without components, which are still to be filled in.
@@ -189,8 +189,8 @@ impl fmt::Display for ControllerSpec {
 impl FromStr for ControllerSpec {
     type Err = SpecError;
 
-    /// Reads a spec of [`Registry::builtin`].
+    /// Reads a spec of [`Registry::installed`].
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        Registry::builtin_ref().parse(text)
+        Registry::installed().parse(text)
     }
 }

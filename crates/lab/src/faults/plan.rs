@@ -335,7 +335,7 @@ impl FaultPlan {
 
 /// All controllers: those of the registry, its aliases and quinn's own, but for what differs from run to run.
 fn controllers() -> Vec<ControllerChoice> {
-    let registry = Registry::builtin_ref();
+    let registry = Registry::installed();
     let names = registry.controllers().map(|entry| entry.name().to_owned());
     let aliases = registry.aliases().map(|alias| alias.name.to_owned());
     let specs = names.chain(aliases).filter_map(|name| name.parse().ok());

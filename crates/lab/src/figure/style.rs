@@ -44,7 +44,7 @@ pub(crate) const fn world_style(style: Style, place: usize, count: usize) -> Sty
 ///
 /// A controller with `loss=` beside the same controller without it has the same colour, dashed.
 pub(crate) fn styles<S: AsRef<str>>(specs: &[S]) -> Vec<Style> {
-    let registry = Registry::builtin();
+    let registry = Registry::installed();
     let names = registry.controllers().map(Entry::name);
     let names: Vec<&str> = names.chain(registry.aliases().map(|alias| alias.name)).collect();
     let rank = |spec: &str| names.iter().position(|name| *name == spec).unwrap_or(names.len());
@@ -89,7 +89,7 @@ fn without_loss(spec: &str) -> String {
 /// The paper's name for a canonical spec, if there is one, else the spec: `ccp-lb(pob_rate=2)` for
 /// `ccp+shape=playout-buffer(pob_rate=2)`. Both are specs of the same controller.
 pub(crate) fn short_name(spec: &str) -> String {
-    let registry = Registry::builtin();
+    let registry = Registry::installed();
     let components = split_components(spec);
     for alias in registry.aliases() {
         let Some((algorithm, component)) = alias.expansion.split_once('+') else {

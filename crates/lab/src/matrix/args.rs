@@ -89,7 +89,7 @@ const COMBINATIONS: [&str; 5] = [
 
 /// Every algorithm, alias and baseline under its own name, and some combinations.
 fn default_controllers() -> Vec<ControllerChoice> {
-    let registry = Registry::builtin();
+    let registry = Registry::installed();
     let algorithms = registry.controllers().map(|entry| entry.name().to_owned());
     let baselines = Baseline::ALL.map(|baseline| baseline.name().to_owned());
     let aliases = registry.aliases().map(|alias| alias.name.to_owned());
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn every_algorithm_alias_baseline_and_combination_is_among_the_controllers_once() {
         let all = names(None);
-        let registry = Registry::builtin();
+        let registry = Registry::installed();
         let wanted = registry
             .controllers()
             .map(playrate_cc::registry::Entry::name)

@@ -392,7 +392,7 @@ fn unknown(
 
 /// The name of an algorithm or an alias.
 fn controller(map: SourceMap<'_>, name: &Spanned<String>) -> Result<String, ScenarioError> {
-    let registry = Registry::builtin_ref();
+    let registry = Registry::installed();
     let algorithms = registry.controllers().map(playrate_cc::registry::Entry::name);
     let known: Vec<&str> = algorithms
         .chain(registry.aliases().map(|alias| alias.name))

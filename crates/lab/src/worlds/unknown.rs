@@ -220,7 +220,7 @@ const AS_IT_IS: &str = "as it is";
 
 /// Returns true if `spec` is of the algorithm or alias `name`: it has the components that the alias names.
 fn is_called(spec: &ControllerSpec, name: &str) -> bool {
-    let registry = Registry::builtin_ref();
+    let registry = Registry::installed();
     if spec.algorithm().name() == name {
         return true;
     }

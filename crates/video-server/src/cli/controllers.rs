@@ -18,12 +18,12 @@ pub(super) struct ControllersOptions {
 }
 
 pub(super) fn run(options: ControllersOptions) -> Result<(), Failure> {
-    let registry = Registry::builtin();
+    let registry = Registry::installed();
     if options.json {
-        let text = serde_json::to_string_pretty(&to_json(&registry)).map_err(Failure::run)?;
+        let text = serde_json::to_string_pretty(&to_json(registry)).map_err(Failure::run)?;
         print(&format!("{text}\n"))
     } else {
-        print(&to_text(&registry))
+        print(&to_text(registry))
     }
 }
 
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn every_name_is_listed_with_its_source() {
-        let registry = Registry::builtin();
-        let (text, value) = (to_text(&registry), to_json(&registry));
+        let registry = Registry::installed();
+        let (text, value) = (to_text(registry), to_json(registry));
         for entry in registry.entries() {
             assert!(text.contains(entry.name()), "{}", entry.name());
             assert!(!entry.source().is_empty(), "{} has no source", entry.name());

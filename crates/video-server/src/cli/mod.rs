@@ -94,8 +94,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Does what the command line says.
-pub(crate) fn run() -> ExitCode {
+/// Runs the command that the process's arguments name. Call [`Registry::install`](playrate_cc::Registry::install) first
+/// for controllers of your own.
+pub fn main() -> ExitCode {
     let done = match CommandLine::parse_from_first(std::env::args_os().collect()) {
         Ok((arguments, None)) => arguments.run(),
         Ok((arguments, Some(config))) => arguments.run().map_err(|failure| config.place(failure)),
