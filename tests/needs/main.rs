@@ -7,6 +7,7 @@ mod browser;
 mod ffmpeg;
 mod interop;
 mod page;
+mod prometheus;
 mod support;
 
 use std::process::ExitCode;
@@ -18,5 +19,6 @@ fn main() -> ExitCode {
     tests.extend(ffmpeg::tests());
     tests.extend(interop::tests());
     tests.extend(page::tests());
+    tests.extend(prometheus::tests());
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }

@@ -1,12 +1,13 @@
 //! [`Site`]: answers requests from a library, for all versions of HTTP.
 
 use core::ops::Range;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
 use playrate_transport::Pin;
 use playrate_units::Bytes as ByteCount;
 use serde_json::Value;
@@ -36,6 +37,38 @@ pub struct Site {
     pub(crate) prefixes: Vec<String>,
     /// Pages for browsers, if there are any.
     pub(crate) pages: Option<RwLock<Pages>>,
+    /// Replies so far.
+    pub(crate) replied: ReplyCounts,
+}
+
+/// Numbers of replies by version of HTTP and status.
+#[derive(Debug, Default)]
+pub struct ReplyCounts(Mutex<BTreeMap<(&'static str, u16), u64>>);
+
+impl ReplyCounts {
+    /// Counts a reply whose head is about to be sent.
+    pub(crate) fn add(&self, version: Version, status: StatusCode) {
+        let version = match version {
+            Version::HTTP_3 => "HTTP/3",
+            Version::HTTP_2 => "HTTP/2",
+            Version::HTTP_11 => "HTTP/1.1",
+            _ => "HTTP/1.0",
+        };
+        *self.counts().entry((version, status.as_u16())).or_default() += 1;
+    }
+
+    /// Version of HTTP, status and number of replies, of every combination that there was.
+    pub fn all(&self) -> Vec<(&'static str, u16, u64)> {
+        let counts = self.counts();
+        let counts = counts.iter();
+        counts
+            .map(|(&(version, status), &count)| (version, status, count))
+            .collect()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<(&'static str, u16), u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 type FoundResource = (ResourceName, Resource);
@@ -138,6 +171,11 @@ impl Site {
     /// Answers further requests from `library`. Responses in progress are not affected.
     pub(crate) fn set_library(&self, library: Library) {
         *self.library.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(library);
+    }
+
+    /// Numbers of replies over all versions of HTTP.
+    pub fn replied(&self) -> &ReplyCounts {
+        &self.replied
     }
 
     /// Answers a request. The content of the request is ignored.

@@ -41,6 +41,8 @@ pub struct ClientTotals {
     pub refused: u64,
     /// Number of idle connections that were closed to make room for another client.
     pub evicted: u64,
+    /// Number of handshakes that began and did not complete: the client left, was too slow, or spoke no common TLS.
+    pub failed_handshakes: u64,
 }
 
 /// Limit because of which a server refused a client.
@@ -146,7 +148,12 @@ impl Clients {
         let (decision, warning) = match place {
             Ok(place) => {
                 let clients = Arc::clone(self);
-                let place = ClientPlace { clients, peer, place };
+                let place = ClientPlace {
+                    clients,
+                    peer,
+                    place,
+                    is_refused: false,
+                };
                 (Decision::Accepted(place), None)
             }
             Err(refusal) if is_validated => (Decision::Refused, state.refused(refusal, peer, now)),
@@ -269,6 +276,7 @@ pub(super) struct ClientPlace {
     clients: Arc<Clients>,
     peer: SocketAddr,
     place: Place,
+    is_refused: bool,
 }
 
 impl ClientPlace {
@@ -290,6 +298,7 @@ impl ClientPlace {
             Err(refusal) => {
                 let warning = state.refused(refusal, self.peer, now);
                 drop(state);
+                self.is_refused = true;
                 if let Some(warning) = warning {
                     warning.log();
                 }
@@ -304,7 +313,11 @@ impl ClientPlace {
 
 impl Drop for ClientPlace {
     fn drop(&mut self) {
-        self.clients.state().free(self.place);
+        let mut state = self.clients.state();
+        if !self.is_refused && !matches!(self.place, Place::Connection(_)) {
+            state.totals.failed_handshakes += 1;
+        }
+        state.free(self.place);
     }
 }
 

@@ -374,6 +374,9 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
             () = handover.over(&server, &accepting) => break None,
         }
     };
+    if let Some(dashboard) = &accepting.dashboard {
+        dashboard.drain();
+    }
     if let Some(signal) = signal {
         let deadline = duration::display(arguments.drain_timeout);
         tracing::info!(signal, %deadline, "shutting down; a second signal ends it at once");

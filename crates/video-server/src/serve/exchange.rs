@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Request, StatusCode, Version};
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
 use playrate_media::manifest::Component;
@@ -98,6 +98,7 @@ async fn answer(
         .site
         .reply_about_connection(request, own)
         .unwrap_or_else(|| connection.admission.reply(&context.site, request, now));
+    context.site.replied.add(Version::HTTP_3, head.status());
     progress.status = head.status();
     progress.length = content.len();
     match content {

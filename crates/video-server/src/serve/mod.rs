@@ -54,7 +54,7 @@ use crate::http::cors::Cors;
 use crate::library::Library;
 use crate::pages::Pages;
 pub use crate::site::CHUNK;
-use crate::site::Site;
+use crate::site::{ReplyCounts, Site};
 
 /// Settings of a [`VideoServer`].
 #[derive(Clone, Debug)]
@@ -172,6 +172,7 @@ impl VideoServer {
             wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),
+            replied: ReplyCounts::default(),
         };
         let admission = Admission::new(settings.limits);
         if admission.depends_on_load() {

@@ -1,5 +1,6 @@
 //! The operator's view of a running server.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,11 +28,16 @@ fn address(serving: &Serving) -> SocketAddr {
 
 /// One request over HTTP/1.1: the head of the response and its body.
 pub(crate) fn request(serving: &Serving, line: &str) -> (String, String) {
+    request_with(serving, line, "Accept: */*")
+}
+
+/// [`request`] with a header field.
+fn request_with(serving: &Serving, line: &str, field: &str) -> (String, String) {
     let mut stream = TcpStream::connect_timeout(&address(serving), PATIENCE).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(
         stream,
-        "{line} HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n"
+        "{line} HTTP/1.1\r\nHost: metrics\r\n{field}\r\nConnection: close\r\n\r\n"
     )
     .unwrap();
     let mut answer = Vec::new();
@@ -106,7 +112,8 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     }
     assert!(one["delivered"].as_u64().unwrap() > 0, "{one}");
 
-    let (head, metrics) = request(&serving, "GET /metrics");
+    let accept = "Accept: application/openmetrics-text; version=1.0.0";
+    let (head, metrics) = request_with(&serving, "GET /metrics", accept);
     assert_eq!(metric(&metrics, "playrate_unplayable_titles "), 1);
     assert_eq!(metric(&metrics, "playrate_unusable_manifests "), 1);
     assert!(
@@ -298,4 +305,128 @@ fn refused_connections_over_tcp_are_counted() {
         let name = format!("playrate_{name}_total ");
         assert_eq!(metric(&metrics, &name), value, "{metrics}");
     }
+}
+
+/// Names of the metrics of ours, and of processes, that a text mentions.
+fn mentioned(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let metrics = words.filter(|word| word.starts_with("playrate_") || word.starts_with("process_"));
+    metrics
+        .filter(|metric| !metric.ends_with('_'))
+        .map(|metric| metric.strip_suffix("_bucket").unwrap_or(metric))
+        .collect()
+}
+
+#[tokio::test]
+async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
+    let media = tempfile::tempdir().unwrap();
+    let large = fs::File::create(media.path().join("large.bin")).unwrap();
+    large.set_len(256 << 20).unwrap();
+    let serving = serving(media.path(), &["--choose-by", "query", "--arm", "b=reno"]);
+    let connection = serving.connect().await;
+    get(&connection, "/film.mp4?arm=b", "sid=\"one\",ot=av,br=30,bl=4200").await;
+    // Long enough for a delivery rate.
+    get(&connection, "/large.bin", "").await;
+    // Histograms and the counters of sessions have no sample before the first session has ended.
+    let open = request(&serving, "GET /metrics").1;
+    connection.close();
+    let mut metrics = String::new();
+    for _ in 0..100 {
+        metrics = request(&serving, "GET /metrics").1;
+        if metrics.contains("playrate_sessions_total{") {
+            break;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    let exported = mentioned(&metrics);
+    let exported: BTreeSet<_> = exported.union(&mentioned(&open)).copied().collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in [
+        "packaging/grafana/video-server.json",
+        "packaging/prometheus/video-server.rules.yml",
+        "docs/operations.md",
+    ] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let unknown: Vec<_> = mentioned(&text).difference(&exported).copied().collect();
+        assert_eq!(unknown, [""; 0], "{file}\n{metrics}");
+    }
+}
+
+#[test]
+fn clients_that_do_not_know_openmetrics_get_the_text_format() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let (head, metrics) = request(&serving, "GET /metrics");
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    for counter in ["process_cpu_seconds_total", "playrate_lost_bytes_total"] {
+        assert!(
+            metrics.contains(&format!("\n# TYPE {counter} counter\n{counter} ")),
+            "{metrics}"
+        );
+    }
+    assert!(
+        !metrics.contains("# UNIT") && !metrics.contains("# EOF"),
+        "{metrics}"
+    );
+}
+
+#[tokio::test]
+async fn responses_handshakes_and_connections_over_tcp_are_counted() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    // No TLS: the handshake fails.
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let _ = stream.read_to_end(&mut Vec::new());
+    let held = TcpStream::connect(serving.address()).unwrap();
+    let connection = serving.connect().await;
+    fetch(&connection, "/film.mp4", HeaderMap::new()).await;
+    let mut metrics = String::new();
+    for _ in 0..100 {
+        metrics = request(&serving, "GET /metrics").1;
+        if metric(&metrics, "playrate_tcp_connections_accepted_total ") == 2
+            && metric(&metrics, "playrate_tcp_connections ") == 1
+        {
+            break;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(metric(&metrics, "playrate_tcp_connections "), 1, "{metrics}");
+    assert_eq!(metric(&metrics, "playrate_failed_tcp_handshakes_total "), 1);
+    assert_eq!(
+        metric(
+            &metrics,
+            "playrate_http_responses_total{protocol=\"HTTP/3\",code=\"200\"}"
+        ),
+        1
+    );
+    assert_eq!(connections(&serving)["tcp_connections"], 1);
+    assert!(metric(&metrics, "process_open_fds ") > 3 && metric(&metrics, "process_threads ") > 1);
+    assert!(metrics.contains("playrate_build_info{version=\""), "{metrics}");
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_server_that_drains_is_alive_and_not_ready() {
+    let media = tempfile::tempdir().unwrap();
+    let large = fs::File::create(media.path().join("large.bin")).unwrap();
+    large.set_len(64 << 20).unwrap();
+    let serving = serving(media.path(), &["--drain-timeout", "20s"]);
+    assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
+    assert!(request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 200"));
+    // A response of which nothing is read keeps the server from ending.
+    let connection = serving.connect().await;
+    let response = connection.get("/large.bin", HeaderMap::new()).await.unwrap();
+    serving.signal("TERM");
+    let mut head = String::new();
+    for _ in 0..100 {
+        head = request(&serving, "GET /readyz").0;
+        if head.starts_with("HTTP/1.1 503") {
+            break;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
+    drop(response);
 }

@@ -1,24 +1,22 @@
 //! `/connections.json`: the present state of every connection over HTTP/3. Rates are in bit/s, sizes in
 //! bytes; unknown values are null.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use video_server::pages;
 use video_server::serve::{ConnectionState, VideoServer};
 
-use super::arm_totals::ArmTotals;
+use super::counters::Metrics;
 
-/// The server, its arms and its connections, `at` after the server started.
-pub(super) fn describe(server: &VideoServer, totals_by_arm: &ArmTotals, at: Duration) -> Value {
+/// The server, its arms and its connections.
+pub(super) fn describe(server: &VideoServer, metrics: &Metrics) -> Value {
     let (states, totals) = server.snapshot();
     let settings = server.settings();
     let controller = settings.controller.to_string();
     let arms = settings.arms.as_ref();
-    let arms = arms.map_or_else(Vec::new, |arms| totals_by_arm.rows(arms, &controller));
+    let arms = arms.map_or_else(Vec::new, |arms| metrics.arm_totals().rows(arms, &controller));
     let connections: Vec<_> = states.iter().map(connection).collect();
     json!({
-        "at_s": at.as_secs_f64(),
+        "at_s": metrics.age().as_secs_f64(),
         "controller": controller,
         "arms": arms,
         "sessions": totals.sessions,
@@ -26,6 +24,7 @@ pub(super) fn describe(server: &VideoServer, totals_by_arm: &ArmTotals, at: Dura
         "bytes": totals.bytes.as_u64(),
         "refused": server.admission().load().refused,
         "connections": connections,
+        "tcp_connections": metrics.tcp().open(),
     })
 }
 

@@ -22,6 +22,7 @@ use video_server::pages;
 use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer};
 
 use super::arm_totals::ArmTotals;
+use super::process::ProcessCollector;
 use crate::cli::tcp::TcpTotals;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,6 +39,17 @@ struct PhaseLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PlayerLabel {
     state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResponseLabels {
+    protocol: &'static str,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabel {
+    version: &'static str,
 }
 
 type Histograms = Family<ArmLabels, Histogram, fn() -> Histogram>;
@@ -89,7 +101,7 @@ impl Default for Metrics {
             sessions: Family::default(),
             stalls: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 14))),
-            rates: Family::new_with_constructor(|| Histogram::new(exponential_buckets(250_000.0, 2.0, 14))),
+            rates: Family::new_with_constructor(|| Histogram::new(exponential_buckets(31_250.0, 2.0, 14))),
             rtts: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 12))),
             arm_totals: ArmTotals::default(),
             tcp: Arc::default(),
@@ -100,7 +112,14 @@ impl Default for Metrics {
 impl Metrics {
     /// Registry of everything that is exported of `server`, whose observer these metrics are.
     pub(super) fn registry(&self, server: VideoServer) -> Registry {
-        let mut registry = Registry::with_prefix("playrate");
+        let mut whole = Registry::default();
+        whole.register_collector(Box::new(ProcessCollector));
+        let registry = whole.sub_registry_with_prefix("playrate");
+        // Not the info type of OpenMetrics, which `promtool check metrics` does not read.
+        let build = Family::<BuildLabel, Gauge>::default();
+        let version = env!("CARGO_PKG_VERSION");
+        build.get_or_create(&BuildLabel { version }).set(1);
+        registry.register("build_info", "Version of the server", build);
         registry.register_collector(Box::new(ServerCollector {
             server,
             tcp: Arc::clone(&self.tcp),
@@ -130,9 +149,10 @@ impl Metrics {
             Unit::Seconds,
             self.durations.clone(),
         );
-        registry.register(
+        registry.register_with_unit(
             "session_delivery_rate",
-            "Delivery rate, bit/s, while there was enough to send, at the end of sessions",
+            "Delivery rate while there was enough to send, at the end of sessions",
+            Unit::Other("bytes_per_second".to_owned()),
             self.rates.clone(),
         );
         registry.register_with_unit(
@@ -141,7 +161,7 @@ impl Metrics {
             Unit::Seconds,
             self.rtts.clone(),
         );
-        registry
+        whole
     }
 
     /// Time since these metrics were created.
@@ -186,7 +206,7 @@ impl Observer for Metrics {
         if let Some(rate) = state.delivery_rate {
             self.rates
                 .get_or_create(&arm)
-                .observe(rate.as_bits_per_second() as f64);
+                .observe(rate.as_bits_per_second() as f64 / 8.0);
         }
     }
 }
@@ -200,9 +220,24 @@ struct ServerCollector {
 
 impl ServerCollector {
     /// Name, help and value of each total of decisions on clients.
-    fn decisions(&self) -> [(&'static str, &'static str, u64); 5] {
+    fn decisions(&self) -> [(&'static str, &'static str, u64); 8] {
         let clients = self.server.clients();
         [
+            (
+                "failed_handshakes",
+                "Handshakes over HTTP/3 that did not complete.",
+                clients.failed_handshakes,
+            ),
+            (
+                "tcp_connections_accepted",
+                "Connections over TCP for media that were accepted.",
+                self.tcp.accepted.load(Relaxed),
+            ),
+            (
+                "failed_tcp_handshakes",
+                "TLS handshakes over TCP that failed or timed out.",
+                self.tcp.failed_handshakes.load(Relaxed),
+            ),
             (
                 "retried_handshakes",
                 "Clients over HTTP/3 that had to validate their address (Retry).",
@@ -246,6 +281,18 @@ impl Collector for ServerCollector {
             "Connections over HTTP/3 now.",
             None,
             &gauge(live.len()),
+        )?;
+        put(
+            "tcp_connections",
+            "Connections over TCP for media now.",
+            None,
+            &gauge(usize::try_from(self.tcp.open()).unwrap_or(usize::MAX)),
+        )?;
+        put(
+            "http_responses",
+            "Responses that have begun, by version of HTTP and status code.",
+            None,
+            &responses(&self.server),
         )?;
         put(
             "phases",
@@ -317,6 +364,16 @@ impl Collector for ServerCollector {
             &ConstCounter::new(totals.bytes.as_u64()),
         )
     }
+}
+
+/// Numbers of responses by version of HTTP and status code.
+fn responses(server: &VideoServer) -> Family<ResponseLabels, Counter> {
+    let responses = Family::<ResponseLabels, Counter>::default();
+    for (protocol, code, count) in server.site().replied().all() {
+        let labels = ResponseLabels { protocol, code };
+        responses.get_or_create(&labels).inc_by(count);
+    }
+    responses
 }
 
 /// Numbers of connections by phase of their controller and by state of their player.

@@ -1,18 +1,23 @@
 //! The operator's view, over HTTP without TLS at its own address: `/metrics` for Prometheus, `/` for a page
-//! that shows the connections live, `/connections.json` and `/history.json` for the data of that page.
+//! that shows the connections live, `/connections.json` and `/history.json` for the data of that page; `/healthz` and
+//! `/readyz` for whatever starts servers and sends clients to them.
 
 mod arm_totals;
 mod connections;
 mod counters;
 mod history;
+mod process;
 
+use std::collections::HashSet;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -41,6 +46,8 @@ const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'";
 /// Media type that Prometheus reads (`OpenMetrics` 1.0 §7.1).
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Media type of the older format, which `promtool` and other scrapers read.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Maximum number of connections; a page or a scraper has one.
 const CONNECTIONS: usize = 64;
 /// Maximum time until the head of a request is complete, the pause before it included.
@@ -75,6 +82,8 @@ struct DashboardContext {
     registry: Registry,
     server: VideoServer,
     history: Arc<History>,
+    /// True once the server takes no new clients any more.
+    draining: AtomicBool,
 }
 
 impl Dashboard {
@@ -95,6 +104,7 @@ impl Dashboard {
         let context = Arc::new(DashboardContext {
             history,
             registry: metrics.registry(server.clone()),
+            draining: AtomicBool::new(false),
             metrics,
             server,
         });
@@ -128,6 +138,11 @@ impl Dashboard {
 
     fn accepting(&self) -> MutexGuard<'_, JoinSet<()>> {
         self.accepting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers `/readyz` with 503 from now on.
+    pub(super) fn drain(&self) {
+        self.context.draining.store(true, Relaxed);
     }
 
     /// Address on which it listens.
@@ -184,7 +199,8 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
         "/metrics" => {
             let mut written = String::new();
             match text::encode(&mut written, &context.registry) {
-                Ok(()) => reply(StatusCode::OK, OPENMETRICS, written),
+                Ok(()) if accepts_openmetrics(request) => reply(StatusCode::OK, OPENMETRICS, written),
+                Ok(()) => reply(StatusCode::OK, TEXT_FORMAT, text_format(&written)),
                 Err(error) => {
                     tracing::error!(%error, "cannot write metrics");
                     let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -193,20 +209,56 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
             }
         }
         "/connections.json" => {
-            let metrics = &context.metrics;
-            let state = connections::describe(&context.server, metrics.arm_totals(), metrics.age());
+            let state = connections::describe(&context.server, &context.metrics);
             reply(StatusCode::OK, "application/json", state.to_string())
         }
         "/history.json" => {
             let history = context.history.describe();
             reply(StatusCode::OK, "application/json", history.to_string())
         }
+        "/healthz" => reply(StatusCode::OK, "text/plain", "alive\n"),
+        "/readyz" if context.draining.load(Relaxed) => {
+            reply(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "draining\n")
+        }
+        "/readyz" => reply(StatusCode::OK, "text/plain", "ready\n"),
         _ => reply(
             StatusCode::NOT_FOUND,
             "text/plain",
-            "unknown path; expected one of: /, /metrics, /connections.json, /history.json\n",
+            "unknown path; expected one of: /, /metrics, /connections.json, /history.json, /healthz, /readyz\n",
         ),
     }
+}
+
+fn accepts_openmetrics<B>(request: &Request<B>) -> bool {
+    let accepted = request.headers().get_all(ACCEPT).iter();
+    let mut accepted = accepted.filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.contains("application/openmetrics-text"))
+}
+
+/// `OpenMetrics` text in the older format: there a counter's help and type have the name of its samples, and there are
+/// neither units nor an end mark.
+fn text_format(openmetrics: &str) -> String {
+    let mut counters = HashSet::new();
+    for line in openmetrics.lines() {
+        let name = line
+            .strip_prefix("# TYPE ")
+            .and_then(|line| line.strip_suffix(" counter"));
+        counters.extend(name);
+    }
+    let mut written = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines() {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("UNIT" | "EOF"), ..) => continue,
+            (Some("#"), Some(word), Some(name), Some(rest)) if counters.contains(name) => {
+                // Writing to a String cannot fail.
+                let _ = write!(written, "# {word} {name}_total {rest}");
+            }
+            _ => written.push_str(line),
+        }
+        written.push('\n');
+    }
+    written
 }
 
 fn reply(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {

@@ -64,13 +64,28 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(StdListener::from(socket))
 }
 
-/// Totals of the decisions on TCP connections, over all sockets that count here.
+/// Totals of the TCP connections of all sockets that count here.
 #[derive(Debug, Default)]
 pub(crate) struct TcpTotals {
+    /// Number of connections accepted.
+    pub(crate) accepted: AtomicU64,
+    /// Number of accepted connections that have ended.
+    pub(crate) ended: AtomicU64,
+    /// Number of TLS handshakes that failed or timed out.
+    pub(crate) failed_handshakes: AtomicU64,
     /// Number of connections refused because of a limit.
     pub(crate) refused: AtomicU64,
     /// Number of connections that had to make room for another client.
     pub(crate) evicted: AtomicU64,
+}
+
+impl TcpTotals {
+    /// Number of connections that are open.
+    pub(crate) fn open(&self) -> u64 {
+        // In this order, so that a connection that ends meanwhile is not counted as ended only.
+        let ended = self.ended.load(Relaxed);
+        self.accepted.load(Relaxed).saturating_sub(ended)
+    }
 }
 
 /// Accepts connections on a socket, a limited number at once.
@@ -133,6 +148,7 @@ impl Acceptor {
                     let serving = serve(stream, peer, activity);
                     self.connections.spawn(async move {
                         serving.await;
+                        // Also when the task is aborted.
                         drop(place);
                     });
                 }
@@ -149,9 +165,12 @@ impl Acceptor {
         let number = places.take(peer.ip(), activity.clone(), (), TokioRuntime.now());
         let evicted = places.evicted() - before;
         self.totals.evicted.fetch_add(evicted, Relaxed);
-        number.ok().map(|number| TcpPlace {
+        let number = number.ok()?;
+        self.totals.accepted.fetch_add(1, Relaxed);
+        Some(TcpPlace {
             places: Arc::clone(&self.places),
             number,
+            totals: Arc::clone(&self.totals),
         })
     }
 
@@ -180,11 +199,13 @@ impl Acceptor {
 struct TcpPlace {
     places: Arc<Mutex<Places<()>>>,
     number: u64,
+    totals: Arc<TcpTotals>,
 }
 
 impl Drop for TcpPlace {
     fn drop(&mut self) {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.free(self.number);
+        self.totals.ended.fetch_add(1, Relaxed);
     }
 }

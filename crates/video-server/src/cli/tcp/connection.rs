@@ -154,10 +154,12 @@ pub(super) async fn serve(
     let stream = match accepted {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
+            context.totals.failed_handshakes.fetch_add(1, Relaxed);
             tracing::debug!(%peer, %error, "a TLS handshake failed");
             return;
         }
         Err(time::Elapsed) => {
+            context.totals.failed_handshakes.fetch_add(1, Relaxed);
             tracing::debug!(%peer, "a TLS handshake timed out");
             return;
         }
@@ -239,6 +241,7 @@ pub(super) fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -
     {
         head.headers_mut().insert(ALT_SVC, elsewhere.clone());
     }
+    site.replied.add(request.version(), head.status());
     let status = head.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
     head.map(|()| ResponseBody::new(content, Arc::clone(connection), exchange))
