@@ -32,7 +32,8 @@ pub(crate) fn tests() -> Vec<Trial> {
 fn serve(directory: &Path) -> (Server, Vec<String>) {
     let server = Server::start(directory, &["--controller", "cubic"]);
     let line = server.said("Watch");
-    let play = line.split_whitespace().skip(1).map(str::to_owned).collect();
+    let words = line.split_whitespace().skip_while(|word| *word != "play");
+    let play = words.map(str::to_owned).collect();
     (server, play)
 }
 

@@ -2,11 +2,13 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use tracing_subscriber::EnvFilter;
 
 use crate::claims::{self, ClaimsArgs};
@@ -68,6 +70,20 @@ enum Command {
     Faults(FaultsArgs),
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
     Relay(RelayArgs),
+    /// Print what completes the options in a shell
+    #[command(
+        after_help = "For instance: lab completions bash > ~/.local/share/bash-completion/completions/lab"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the man pages into a directory
+    #[command(after_help = "For instance: lab man ~/.local/share/man/man1")]
+    Man {
+        /// An existing directory
+        directory: PathBuf,
+    },
 }
 
 const FAILED: u8 = 1;
@@ -149,6 +165,15 @@ pub async fn main() -> ExitCode {
         Command::Relay(args) => match relay::run(&args, std::io::stdin(), &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "lab", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+        Command::Man { directory } => match clap_mangen::generate_to(Cli::command(), &directory) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure(&format!("{}: {error}", directory.display()), true),
         },
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use playrate_netsim::{
     LinkConfig, Loss, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
 };
+use playrate_transport::address;
 use playrate_units::duration;
 
 use crate::error::CommandError;
@@ -30,11 +31,11 @@ and whether the machine kept up. Ctrl-C ends it without that.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RelayArgs {
     /// Address of the server, such as 127.0.0.1:4433
-    #[arg(value_name = "ADDRESS:PORT")]
+    #[arg(value_name = "ADDRESS:PORT", value_parser = address::parse)]
     server: SocketAddr,
 
     /// Address for clients; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = address::parse)]
     listen: SocketAddr,
 
     /// Rate towards the clients, or a schedule such as 6Mbit/s,1Mbit/s@20s [default: unlimited]
@@ -131,7 +132,7 @@ mod tests {
 
     #[rstest]
     #[case("", "ADDRESS:PORT")]
-    #[case("localhost", "localhost")]
+    #[case("localhost", "such as 127.0.0.1:4433")]
     #[case("127.0.0.1:9 --rate 20", "20")]
     #[case("127.0.0.1:9 --late 5%", "5%")]
     #[case("127.0.0.1:9 --loss 101%", "101%")]

@@ -10,6 +10,7 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+pub mod address;
 mod autotuning;
 mod client;
 mod endpoint;

@@ -25,6 +25,16 @@ pub struct UrlError {
     problem: String,
 }
 
+/// `text` as what follows `https://`. A single word without a port is a file's name rather than a host's.
+fn with_host(text: &str) -> String {
+    let is_host = text.contains(['/', ':']) || !text.contains('.');
+    if is_host && !text.starts_with(['/', '.']) {
+        text.to_owned()
+    } else {
+        format!("localhost:4433/{}", text.trim_start_matches(['/', '.']))
+    }
+}
+
 impl FromStr for TitleUrl {
     type Err = UrlError;
 
@@ -40,7 +50,7 @@ impl FromStr for TitleUrl {
         };
         let (scheme, rest) = text
             .split_once("://")
-            .ok_or_else(|| wrong(format!(" is not a URL; write https://{text}")))?;
+            .ok_or_else(|| wrong(format!(" is not a URL; write https://{}", with_host(text))))?;
         if !scheme.eq_ignore_ascii_case("https") {
             return Err(wrong(format!(
                 ": HTTP/3 runs only over TLS, so {scheme}:// cannot work; write https://{rest}"
@@ -124,7 +134,10 @@ mod tests {
     #[rstest]
     #[case("http://localhost:80/film.mp4", "write https://localhost:80/film.mp4")]
     #[case("localhost:4433/film.mp4", "write https://localhost:4433/film.mp4")]
-    #[case("film.mp4", "write https://film.mp4")]
+    #[case("film.mp4", "write https://localhost:4433/film.mp4")]
+    #[case("./film.mp4", "write https://localhost:4433/film.mp4")]
+    #[case("localhost", "write https://localhost")]
+    #[case("films.example/film.mp4", "write https://films.example/film.mp4")]
     #[case("https://localhost:x/film.mp4", "invalid port number")]
     #[case("https://localhost:99999/film.mp4", "invalid port number")]
     #[case("https://localhost:0/film.mp4", "port 0")]

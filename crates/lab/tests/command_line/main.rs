@@ -7,6 +7,7 @@ mod matrix;
 mod papers;
 mod run;
 mod shards;
+mod shell;
 mod width;
 mod worlds;
 

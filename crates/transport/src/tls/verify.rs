@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use quinn::ConnectionError;
 use quinn::crypto::rustls::QuicClientConfig;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::{ALPN, Pin, TlsError, provider, read_certificates};
 use crate::error::{ConnectError, ConnectionLost};
@@ -65,11 +66,13 @@ pub(crate) fn client_config(trust: &Trust) -> Result<(Arc<QuicClientConfig>, Han
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         Trust::CaFile(path) => {
             let mut roots = RootCertStore::empty();
-            for certificate in read_certificates(path)? {
-                let added = roots.add(certificate);
+            let listed = read_certificates(path)?;
+            for certificate in &listed {
+                let added = roots.add(certificate.clone());
                 added.map_err(|error| TlsError::authorities(&error))?;
             }
-            from_roots(roots, &provider)?
+            let by_authority = from_roots(roots, &provider)?;
+            Arc::new(ListedVerifier { listed, by_authority })
         }
         Trust::System => {
             let found = rustls_native_certs::load_native_certs();
@@ -111,6 +114,61 @@ fn from_roots(
         .map_err(|error| TlsError::authorities(&error))
 }
 
+/// Trusts servers whose certificate an authority issued, and those whose certificate is itself listed although it calls
+/// itself an authority's, as `openssl req -x509` makes them.
+#[derive(Debug)]
+struct ListedVerifier {
+    listed: Vec<CertificateDer<'static>>,
+    by_authority: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for ListedVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified =
+            self.by_authority
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // An authority's certificate in a server's place. The dates are checked before, and have errors of their own.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.listed.contains(end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authority.supported_verify_schemes()
+    }
+}
+
 /// Trusts the server that has the expected key, regardless of the rest of the certificate, or any server. The handshake
 /// signature proves in either case that the server has the key.
 #[derive(Debug)]
@@ -131,12 +189,12 @@ impl ServerCertVerifier for KeyVerifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         if let Some(expected) = self.expected {
             let seen = Pin::of(end_entity)
-                .map_err(|_| rustls::Error::InvalidCertificate(rustls::CertificateError::BadEncoding))?;
+                .map_err(|_| rustls::Error::InvalidCertificate(CertificateError::BadEncoding))?;
             if seen != expected {
                 // Only the first word counts, and a handshake has only one.
                 let _ = self.wrong_pin.set((expected, seen));
                 return Err(rustls::Error::InvalidCertificate(
-                    rustls::CertificateError::ApplicationVerificationFailure,
+                    CertificateError::ApplicationVerificationFailure,
                 ));
             }
         }

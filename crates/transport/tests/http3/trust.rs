@@ -45,6 +45,35 @@ async fn a_server_is_trusted_by_its_certificate_as_a_ca_file_or_not_verified_at_
     assert!(error.to_string().contains("pass its CA or its pin"), "{error}");
 }
 
+/// As `openssl req -x509` makes them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listed_certificate_that_calls_itself_an_authoritys_is_trusted_for_its_names() {
+    let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let chain = vec![certificate.der().clone()];
+    let identity = Identity::new(chain, key.serialize_der().try_into().unwrap()).unwrap();
+    let rig = ok_rig(|options| options.identity = identity);
+    let directory = tempfile::tempdir().unwrap();
+    let (own, other) = (
+        directory.path().join("own.pem"),
+        directory.path().join("other.pem"),
+    );
+    std::fs::write(&own, certificate.pem()).unwrap();
+    std::fs::write(&other, rig.identity.certificate_pem()).unwrap();
+    let address = rig.server.local_addr().unwrap();
+    for (file, name, is_trusted) in [
+        (&own, "localhost", true),
+        (&own, "video.example", false),
+        (&other, "localhost", false),
+    ] {
+        let client = rig.client(|options| options.trust = Trust::CaFile(file.clone()));
+        let connected = client.connect(&Target::at(name, address)).await;
+        assert_eq!(connected.is_ok(), is_trusted, "{name}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ca_file_vouches_for_the_names_in_the_certificate_only() {
     let rig = ok_rig(|_| {});

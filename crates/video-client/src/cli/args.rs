@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use playrate_transport::{Pin, Trust};
 use playrate_units::{Bytes, duration};
 use video_client::TitleUrl;
@@ -13,7 +14,7 @@ use video_client::playout::ClockKind;
 
 /// Plays titles over HTTP/3 with a modelled player, and reports what the viewer would have seen
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 80)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -24,6 +25,20 @@ pub(crate) enum Command {
     /// Play a title (an MP4, DASH or HLS) with a modelled player and report the viewer's experience
     #[command(after_long_help = EXAMPLES)]
     Play(PlayArguments),
+    /// Print what completes the options in a shell
+    #[command(
+        after_help = "For instance: video-client completions bash > ~/.local/share/bash-completion/completions/video-client"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the man pages into a directory
+    #[command(after_help = "For instance: video-client man ~/.local/share/man/man1")]
+    Man {
+        /// An existing directory
+        directory: PathBuf,
+    },
 }
 
 const EXAMPLES: &str = "\
@@ -32,13 +47,15 @@ Examples:
   video-client play https://localhost:4433/film.mp4 --pin 'Bx…='
 
   # Watch it: the title goes to stdout, the report to stderr
-  video-client play https://localhost:4433/film.mp4 --insecure --output - | ffplay -
+  video-client play https://localhost:4433/film.mp4 --insecure -o - | ffplay -
 
   # The viewer's numbers with a browser's clock, as JSON for a script
-  video-client play https://localhost:4433/film.mp4 --ca ca.pem --clock rebuffer --json
+  video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
+      --clock rebuffer --json
 
   # DASH or HLS, as dash.js would play it, from the fifth minute on
-  video-client play https://localhost:4433/film/manifest.mpd --insecure --start-at 5min
+  video-client play https://localhost:4433/film/manifest.mpd --insecure \\
+      --start-at 5min
 
   # Always the same representation, and no CMCD
   video-client play https://localhost:4433/film/master.m3u8 --insecure \\
@@ -48,18 +65,20 @@ Examples:
   video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
       --playout-buffer 1969080B --late 50ms
 
-The player is a model: bytes are counted, frames are not decoded. An .mpd or .m3u8 is
-played as dash.js 4.0 plays it, its sound left out. Of an .mp4, playback starts when the
-playout buffer is full; the client reads 16 MiB beyond that buffer and then stops
-reading, so that QUIC's flow control stops the server. Once the last byte is in, the
-report covers the title to its end without waiting for it. A lost connection is made
-again and the title continued where it broke off, for up to --reconnect-limit.
+The player is a model: bytes are counted, frames are not decoded. An .mpd or
+.m3u8 is played as dash.js 4.0 plays it, its sound left out. Of an .mp4,
+playback starts when the playout buffer is full; the client reads 16 MiB
+beyond that buffer and then stops reading, so that QUIC's flow control stops
+the server. Once the last byte is in, the report covers the title to its end
+without waiting for it. A lost connection is made again and the title
+continued where it broke off, for up to --reconnect-limit.
 
-Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for more) and
-progress go to stderr. docs/video-client.md defines every number and the JSON.
+Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for
+more) and progress go to stderr. docs/video-client.md defines every number and
+the JSON.
 
-Exit codes: 0 the whole title arrived; 1 the run failed or was stopped (the report covers
-what was played); 2 bad input.";
+Exit codes: 0 the whole title arrived; 1 the run failed or was stopped (the
+report covers what was played); 2 bad input.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlayArguments {
@@ -163,7 +182,7 @@ pub(crate) struct OutputArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trust (the system's authorities without any)")]
 pub(crate) struct TrustArguments {
-    /// Trust servers whose certificate this CA (PEM) issued
+    /// Trust servers whose certificate this CA (PEM) issued, or whose own certificate this is
     #[arg(long, value_name = "FILE", group = "trust")]
     ca: Option<PathBuf>,
 
@@ -223,6 +242,7 @@ mod tests {
             Ok(Arguments {
                 command: Command::Play(play),
             }) => Ok(play),
+            Ok(_) => Err("no title is played".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -40,8 +40,24 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) fn main() -> ExitCode {
     // clap exits with 2 by itself where the arguments are wrong.
     let matches = Arguments::command().get_matches();
-    let Command::Play(play) = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments.command,
+    let play = match Arguments::from_arg_matches(&matches).map(|arguments| arguments.command) {
+        Ok(Command::Play(play)) => play,
+        Ok(Command::Completions { shell }) => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "video-client", &mut text);
+            // A reader that has closed the pipe has seen enough.
+            let _ = io::stdout().write_all(&text);
+            return ExitCode::SUCCESS;
+        }
+        Ok(Command::Man { directory }) => {
+            return match clap_mangen::generate_to(Arguments::command(), &directory) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => complain(
+                    &anyhow::Error::new(error).context(directory.display().to_string()),
+                    BAD_INPUT,
+                ),
+            };
+        }
         Err(error) => error.exit(),
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("RUST_LOG")

@@ -201,6 +201,8 @@ async fn the_help_teaches() {
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
+    let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(wide, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

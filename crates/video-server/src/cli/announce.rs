@@ -1,5 +1,6 @@
 //! Announcement that `video-server serve` prints when it is ready.
 
+use std::env;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
@@ -77,11 +78,44 @@ pub(super) fn announcement(
     if let Some((name, _)) = library.titles().next() {
         let _ = writeln!(
             text,
-            "Watch        video-client play {origin}{} --pin {pin}",
+            "Watch        {} play {origin}{} --pin {pin}",
+            client_command(),
             name.to_url_path()
         );
     }
     Ok(text)
+}
+
+/// The client as a shell here finds it: on the PATH, beside this program, or built by cargo, which runs this program.
+fn client_command() -> String {
+    const CLIENT: &str = "video-client";
+    let path = env::var_os("PATH").unwrap_or_default();
+    if env::split_paths(&path).any(|directory| directory.join(CLIENT).is_file()) {
+        return CLIENT.to_owned();
+    }
+    let this = env::current_exe().unwrap_or_default();
+    let beside = this.with_file_name(CLIENT);
+    if beside.is_file() {
+        let here = env::current_dir().unwrap_or_default();
+        let near = beside.strip_prefix(here);
+        return quoted(&near.unwrap_or(&beside).display().to_string());
+    }
+    if env::var_os("CARGO").is_some() {
+        let is_release = this.components().any(|part| part.as_os_str() == "release");
+        let release = if is_release { "--release " } else { "" };
+        return format!("cargo run {release}--bin {CLIENT} --");
+    }
+    CLIENT.to_owned()
+}
+
+/// `word` for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 pub(super) fn counted(count: usize, what: &str) -> String {
@@ -131,4 +165,18 @@ fn describe_representation(representation: &RepresentationSummary) -> String {
         parts.push(format!("{} missing", representation.missing));
     }
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_a_shell_where_that_is_needed() {
+        assert_eq!(
+            quoted("target/release/video-client"),
+            "target/release/video-client"
+        );
+        assert_eq!(quoted("my films/it's"), "'my films/it'\\''s'");
+    }
 }

@@ -30,13 +30,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 pub(crate) use config::Config;
 
 /// Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
 #[derive(Debug, Parser)]
-#[command(name = "video-server", version, max_term_width = 100)]
+#[command(name = "video-server", version, max_term_width = 80)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -53,6 +55,20 @@ enum Command {
     },
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::ControllersOptions),
+    /// Print what completes the options in a shell
+    #[command(
+        after_help = "For instance: video-server completions bash > ~/.local/share/bash-completion/completions/video-server"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the man pages into a directory
+    #[command(after_help = "For instance: video-server man ~/.local/share/man/man1")]
+    Man {
+        /// An existing directory
+        directory: PathBuf,
+    },
 }
 
 /// Error that ends the process.
@@ -120,6 +136,14 @@ impl CommandLine {
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Check { config } => check(&config),
             Command::Controllers(arguments) => controllers::run(arguments),
+            Command::Completions { shell } => {
+                let mut text = Vec::new();
+                clap_complete::generate(shell, &mut Self::command(), "video-server", &mut text);
+                print(&String::from_utf8_lossy(&text))
+            }
+            Command::Man { directory } => clap_mangen::generate_to(Self::command(), &directory)
+                .with_context(|| directory.display().to_string())
+                .map_err(Failure::Input),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions};
+use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions, address};
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
@@ -33,6 +33,13 @@ use super::{Failure, descriptors, load, logging, print, state};
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
+const TITLES: &str = "Titles";
+const ADDRESSES: &str = "Addresses and certificate";
+const WEB: &str = "Web";
+const CONTROL: &str = "Congestion control";
+const CONNECTIONS: &str = "Limits of connections";
+const METRICS: &str = "Metrics and logs";
+
 #[derive(Debug, clap::Args)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -44,111 +51,111 @@ pub(super) struct ServeOptions {
     config: Option<PathBuf>,
 
     /// Directory of titles (.mp4 with H.264, DASH, HLS); other files in it are served unchanged
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = TITLES)]
     pub(super) media: PathBuf,
 
     /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default all IPv6 and IPv4 addresses,
     /// port 4433
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address::parse, help_heading = ADDRESSES)]
     pub(super) listen: Option<SocketAddr>,
 
     /// Serve HTTP/3 only, nothing over TCP
-    #[arg(long)]
+    #[arg(long, help_heading = ADDRESSES)]
     pub(super) no_tcp: bool,
 
     /// Do not start if a title in the directory cannot be played, a manifest cannot be used or a directory cannot be
     /// read, and keep the previous titles if one comes later; otherwise these are logged, and served as far as possible
-    #[arg(long)]
+    #[arg(long, help_heading = TITLES)]
     strict: bool,
 
     /// Do not watch the directory for changes: it is read again on SIGHUP only
-    #[arg(long)]
+    #[arg(long, help_heading = TITLES)]
     no_watch: bool,
 
     /// Origins whose pages may read responses (CORS), separated by commas; * for all
-    #[arg(long, value_name = "ORIGINS")]
+    #[arg(long, value_name = "ORIGINS", help_heading = WEB)]
     cors: Option<Cors>,
 
     /// No web page at / that lists and plays the titles
-    #[arg(long)]
+    #[arg(long, help_heading = WEB)]
     pub(super) no_pages: bool,
 
     /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also
     /// the directory into which npm installs dashjs and hls.js
-    #[arg(long, value_name = "DIR", conflicts_with = "no_pages")]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_pages", help_heading = WEB)]
     player_scripts: Option<PathBuf>,
 
     /// Congestion controller of HTTP/3 connections; `video-server controllers` lists them
-    #[arg(long, value_name = "SPEC", default_value = "video")]
+    #[arg(long, value_name = "SPEC", default_value = "video", help_heading = CONTROL)]
     pub(super) controller: ControllerChoice,
 
     /// Named controller that requests can choose instead; may be repeated
-    #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by")]
+    #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by", help_heading = CONTROL)]
     pub(super) arms: Vec<Arm>,
 
     /// Part of a connection's first media request that names its arm: path (/NAME/film.mp4 is /film.mp4),
     /// query (?arm=NAME) or representation (its id in the manifest)
-    #[arg(long, value_name = "WHAT", requires = "arms")]
+    #[arg(long, value_name = "WHAT", requires = "arms", help_heading = CONTROL)]
     choose_by: Option<ChooseBy>,
 
     /// PEM certificate chain, leaf first; by default a development certificate is generated
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = ADDRESSES)]
     pub(super) cert: Option<PathBuf>,
 
     /// PEM private key of the certificate
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = ADDRESSES)]
     pub(super) key: Option<PathBuf>,
 
     /// Size of the players' buffers, such as 656kB, for controllers that use it
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", help_heading = CONTROL)]
     playout_buffer: Option<Bytes>,
 
     /// Directory of this server alone, for a key with which it recognizes its clients after a restart. A server that is
     /// started with the directory and address of a running one takes over its port
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = ADDRESSES)]
     pub(super) state: Option<PathBuf>,
 
     /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
     /// one, or is refused
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = CONNECTIONS)]
     max_connections: usize,
 
     /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; after that it
     /// is closed in order
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = CONNECTIONS)]
     idle_limit: IdleLimit,
 
     /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; a further one takes the place of
     /// an idle one of them, or is refused
-    #[arg(long, value_name = "N", default_value = "256")]
+    #[arg(long, value_name = "N", default_value = "256", help_heading = CONNECTIONS)]
     max_connections_per_address: NonZeroUsize,
 
     #[command(flatten)]
     load: load::AdmissionOptions,
 
     /// Maximum number of bytes per connection that are unsent or unacknowledged
-    #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]
+    #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window, help_heading = CONNECTIONS)]
     send_window: Bytes,
 
     /// Maximum time for responses in progress after SIGINT or SIGTERM; a second signal ends them at once
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, help_heading = CONNECTIONS)]
     drain_timeout: Duration,
 
     /// Address of metrics for Prometheus (/metrics) and a page of live connections (/), such as
     /// 127.0.0.1:9433, over HTTP without TLS: keep it private
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address::parse, help_heading = METRICS)]
     pub(super) metrics: Option<SocketAddr>,
 
     /// Directory for qlog files of the HTTP/3 connections' congestion control
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = METRICS)]
     qlog: Option<PathBuf>,
 
     /// Write a qlog file for one connection of every N only
-    #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
+    #[arg(long, value_name = "N", default_value = "1", requires = "qlog", help_heading = METRICS)]
     qlog_sample: NonZeroU64,
 
     /// Format of log lines
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text)]
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text, help_heading = METRICS)]
     log_format: logging::LogFormat,
 }
 

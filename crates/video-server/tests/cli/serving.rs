@@ -126,6 +126,36 @@ async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
 }
 
 #[test]
+fn the_help_fits_80_columns_and_has_every_option_under_a_heading() {
+    let help = text(&run(&["serve", "--help"]).stdout).to_owned();
+    let wide: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(wide, [""; 0]);
+    let general = help.split("\n\n").find(|part| part.contains("--config")).unwrap();
+    assert!(!general.contains("--media"), "{general}");
+    let headings = [
+        "Titles:",
+        "Congestion control:",
+        "Limits of connections:",
+        "Metrics and logs:",
+    ];
+    assert_contains(&help, &headings);
+}
+
+#[test]
+fn completions_and_man_pages_name_the_options() {
+    let completions = run(&["completions", "zsh"]);
+    assert_contains(
+        &text(&completions.stdout),
+        &["#compdef video-server", "--max-sessions"],
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let made = run(&["man", directory.path().to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0));
+    let page = fs::read_to_string(directory.path().join("video-server-serve.1")).unwrap();
+    assert_contains(&page, &["max\\-sessions"]);
+}
+
+#[test]
 fn the_controllers_are_listed_as_tables_and_as_json() {
     let tables = run(&["controllers"]);
     assert_eq!(tables.status.code(), Some(0));
