@@ -8,10 +8,10 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use playrate::adapter::{ConnectionController, ControllerChoice};
 use playrate::cc::events::{AckBatch, Acked, Sent};
 use playrate::cc::registry::{Entry, Parameter, Registry};
 use playrate::cc::{Bytes, CongestionController, ControllerSpec, Path, Timestamp, VideoKnowledge};
-use playrate::transport::{ConnectionController, ControllerChoice};
 
 /// As many bytes in flight as it was told, whatever happens.
 #[derive(Clone, Debug)]

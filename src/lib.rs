@@ -1,7 +1,8 @@
 //! Congestion control that knows it is carrying video, for quinn.
 //!
-//! This crate re-exports the controllers ([`cc`]) and the HTTP/3 endpoints that drive quinn with them ([`transport`]).
-//! A program that speaks another protocol than HTTP/3 needs only `playrate-quinn`.
+//! This crate re-exports the controllers ([`cc`]), the adapter that puts them into any quinn program ([`adapter`]), and
+//! HTTP/3 endpoints that use it (`transport`, with the feature `http3`, which is on by default). With
+//! `default-features = false` it depends on quinn and four small crates more.
 //!
 //! # Use it in your quinn program
 //!
@@ -9,7 +10,7 @@
 //!
 //! ```
 //! use playrate::cc::{Bitrate, Bytes};
-//! use playrate::transport::{ConnectionController, ControllerChoice};
+//! use playrate::adapter::{ConnectionController, ControllerChoice};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,6 +34,8 @@
 //! `video-server` and `video-client` crates.
 
 pub use playrate_cc as cc;
+pub use playrate_quinn as adapter;
+#[cfg(feature = "http3")]
 pub use playrate_transport as transport;
 
 /// Compiles the README's examples as doc tests.

@@ -71,17 +71,15 @@ enum Command {
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
     Relay(RelayArgs),
     /// Print what completes the options in a shell
-    #[command(
-        after_help = "For instance: lab completions bash > ~/.local/share/bash-completion/completions/lab"
-    )]
+    #[command(after_help = "Example: source <(lab completions bash)")]
     Completions {
-        /// The shell
+        /// Name of the shell that is to complete them
         shell: Shell,
     },
     /// Write the man pages into a directory
-    #[command(after_help = "For instance: lab man ~/.local/share/man/man1")]
+    #[command(after_help = "Example: lab man ~/.local/share/man/man1")]
     Man {
-        /// An existing directory
+        /// Existing directory into which they are written
         directory: PathBuf,
     },
 }

@@ -11,10 +11,7 @@ use crate::source::MemorySource;
 pub const TITLE_NAME: &str = "title-720p.mp4";
 
 /// 27 s of H.264 and AAC at 1280×720, about 2.8 Mbit/s with a variable rate; progressive, `moov` box first.
-pub const TITLE: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../assets/title-720p.mp4"
-));
+pub const TITLE: &[u8] = include_bytes!("../assets/title-720p.mp4");
 
 /// The embedded title, ready to be served.
 ///

@@ -37,7 +37,7 @@ pub struct Site {
     pub(crate) prefixes: Vec<String>,
     /// Pages for browsers, if there are any.
     pub(crate) pages: Option<RwLock<Pages>>,
-    /// Replies so far.
+    /// Replies since the server was started, by version of HTTP and status.
     pub(crate) replied: ReplyCounts,
 }
 

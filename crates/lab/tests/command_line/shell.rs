@@ -1,4 +1,4 @@
-//! What `lab` has for shells and for `man`.
+//! Completions for shells, and man pages.
 
 use std::fs;
 

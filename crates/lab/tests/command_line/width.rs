@@ -1,4 +1,4 @@
-//! What commands print fits a terminal of 80 columns.
+//! The output of every command fits a terminal of 80 columns.
 
 use std::process::Stdio;
 

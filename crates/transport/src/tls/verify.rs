@@ -135,7 +135,7 @@ impl ServerCertVerifier for ListedVerifier {
             self.by_authority
                 .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // An authority's certificate in a server's place. The dates are checked before, and have errors of their own.
+            // An authority's certificate in a server's place. Dates are checked before, with errors of their own.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.listed.contains(end_entity) =>
             {

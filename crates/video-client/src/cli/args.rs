@@ -24,19 +24,17 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Play a title (an MP4, DASH or HLS) with a modelled player and report the viewer's experience
     #[command(after_long_help = EXAMPLES)]
-    Play(PlayArguments),
+    Play(Box<PlayArguments>),
     /// Print what completes the options in a shell
-    #[command(
-        after_help = "For instance: video-client completions bash > ~/.local/share/bash-completion/completions/video-client"
-    )]
+    #[command(after_help = "Example: source <(video-client completions bash)")]
     Completions {
-        /// The shell
+        /// Name of the shell that is to complete them
         shell: Shell,
     },
     /// Write the man pages into a directory
-    #[command(after_help = "For instance: video-client man ~/.local/share/man/man1")]
+    #[command(after_help = "Example: video-client man ~/.local/share/man/man1")]
     Man {
-        /// An existing directory
+        /// Existing directory into which they are written
         directory: PathBuf,
     },
 }
@@ -241,7 +239,7 @@ mod tests {
         match Arguments::try_parse_from(words) {
             Ok(Arguments {
                 command: Command::Play(play),
-            }) => Ok(play),
+            }) => Ok(*play),
             Ok(_) => Err("no title is played".to_owned()),
             Err(error) => Err(error.to_string()),
         }

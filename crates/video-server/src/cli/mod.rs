@@ -56,17 +56,15 @@ enum Command {
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::ControllersOptions),
     /// Print what completes the options in a shell
-    #[command(
-        after_help = "For instance: video-server completions bash > ~/.local/share/bash-completion/completions/video-server"
-    )]
+    #[command(after_help = "Example: source <(video-server completions bash)")]
     Completions {
-        /// The shell
+        /// Name of the shell that is to complete them
         shell: Shell,
     },
     /// Write the man pages into a directory
-    #[command(after_help = "For instance: video-server man ~/.local/share/man/man1")]
+    #[command(after_help = "Example: video-server man ~/.local/share/man/man1")]
     Man {
-        /// An existing directory
+        /// Existing directory into which they are written
         directory: PathBuf,
     },
 }

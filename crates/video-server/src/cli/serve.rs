@@ -134,7 +134,12 @@ pub(super) struct ServeOptions {
     load: load::AdmissionOptions,
 
     /// Maximum number of bytes per connection that are unsent or unacknowledged
-    #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window, help_heading = CONNECTIONS)]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value_t = TransportOptions::server().send_window,
+        help_heading = CONNECTIONS
+    )]
     send_window: Bytes,
 
     /// Maximum time for responses in progress after SIGINT or SIGTERM; a second signal ends them at once

@@ -127,7 +127,7 @@ async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
 
 #[test]
 fn the_help_fits_80_columns_and_has_every_option_under_a_heading() {
-    let help = text(&run(&["serve", "--help"]).stdout).to_owned();
+    let help = text(&run(&["serve", "--help"]).stdout);
     let wide: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
     assert_eq!(wide, [""; 0]);
     let general = help.split("\n\n").find(|part| part.contains("--config")).unwrap();
