@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableStyle, Width, presets};
 use playrate_units::{Bitrate, Bytes};
 
 /// A duration with three digits: `1.52 s`, `38 ms`.
@@ -134,6 +134,22 @@ pub(crate) fn table(style: TableStyle) -> Table {
     table
 }
 
+/// Makes a column of `table` wide enough for the longest word of `cells`, so that no name is broken where the table
+/// folds; longer ones than half of [`WIDTH`] are.
+pub(crate) fn keep_words_whole<'a>(
+    table: &mut Table,
+    column: usize,
+    cells: impl IntoIterator<Item = &'a str>,
+) {
+    let words = cells.into_iter().flat_map(str::split_whitespace);
+    let longest = words.map(|word| word.chars().count()).max().unwrap_or_default();
+    let longest = u16::try_from(longest).unwrap_or(COLUMNS).min(COLUMNS / 2);
+    if let Some(column) = table.column_mut(column) {
+        // A space at each side counts.
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest + 2)));
+    }
+}
+
 /// Tables below each other, each with the first `names` columns and at most `at_once` of the others: a wide table on a
 /// narrow terminal. Every column but the first is aligned to the right.
 pub(crate) fn stacked_tables(head: &[String], rows: &[Vec<String>], names: usize, at_once: usize) -> String {
@@ -148,6 +164,8 @@ pub(crate) fn stacked_tables(head: &[String], rows: &[Vec<String>], names: usize
         for row in rows {
             table.add_row(part(row));
         }
+        let names = rows.iter().filter_map(|row| row.first());
+        keep_words_whole(&mut table, 0, names.map(String::as_str));
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -217,6 +235,21 @@ mod tests {
             first.contains('2') && !first.contains('3') && second.contains('3'),
             "{text}"
         );
+    }
+
+    #[test]
+    fn names_are_not_broken_where_a_table_folds() {
+        let row = |values: &[&str]| -> Vec<String> { values.iter().map(ToString::to_string).collect() };
+        let head = row(&["controller", "start-up delay", "retransmissions", "throughput"]);
+        let name = "cubic+start=hystartpp+idle=new-cwv";
+        let text = stacked_tables(
+            &head,
+            &[row(&[name, &"long ".repeat(9), "2", &"long ".repeat(9)])],
+            1,
+            3,
+        );
+        assert!(text.contains(name), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use comfy_table::{CellAlignment, ColumnConstraint, Table, Width, presets};
+use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
 use super::compare::{ControllerComparison, ReferenceVerdict};
@@ -18,8 +18,6 @@ pub(super) const FORMAT: &str = "lab-live";
 pub(super) const VERSION: u32 = 1;
 /// Name of the report in the output directory.
 const FILE: &str = "live.json";
-/// Columns of a terminal for the longest word among the labels, with a space at each side.
-const LABELS: u16 = 17;
 
 /// All controllers of one scenario, live and virtual. `docs/runs.md` describes the fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,9 +106,7 @@ fn table(compared: &ControllerComparison) -> Table {
     for (label, cells) in compared.lines() {
         table.add_row(std::iter::once(label.to_owned()).chain(cells));
     }
-    if let Some(labels) = table.column_mut(0) {
-        labels.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(LABELS)));
-    }
+    words::keep_words_whole(&mut table, 0, compared.lines().map(|(label, _)| label));
     for column in table.column_iter_mut().skip(1).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
     }

@@ -87,6 +87,8 @@ pub(super) fn text(matrix: &Matrix) -> String {
                 .chain(line(standing)),
         );
     }
+    let names = matrix.standings.iter().map(|standing| standing.name.as_str());
+    words::keep_words_whole(&mut table, 1, names);
     for column in table.column_iter_mut() {
         if column.index != 1 && column.index != 5 {
             column.set_cell_alignment(CellAlignment::Right);
