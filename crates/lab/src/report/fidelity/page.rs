@@ -77,7 +77,7 @@ impl Shown<'_> {
              their figures. The *nominal* world has the values that we chose first. The *fitted* world is the \
              one, found by a search, in which most of the parts hold that the search looks at; the others are \
              *judged* afterwards, so that overfitting would show. *Random* worlds have any plausible values. The \
-             papers are called P12 to P21, by year; P13-4 is about figure 4 of P13.",
+             papers are called P12 to P21, by year ([papers.md](papers.md)); P13-4 is about figure 4 of P13.",
         );
         page.paragraph(
             "[worlds.md](worlds.md) has the protocol, [claims.md](claims.md) the rules of verdicts, \
