@@ -23,7 +23,7 @@ fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
             if !name.starts_with('.') && name != "target" && name != "node_modules" {
                 pages(&path, found);
             }
-        } else if name.ends_with(".md") && !path.ends_with(FRAGMENT) {
+        } else if path.extension().is_some_and(|suffix| suffix == "md") && !path.ends_with(FRAGMENT) {
             found.push(path);
         }
     }
