@@ -96,10 +96,27 @@ pub(super) fn text(matrix: &Matrix) -> String {
     }
     let regrets = regret::of(matrix);
     format!(
-        "{} scenarios and cases\n{table}\n\n{}\n",
+        "{} scenarios and cases\n{table}\n{}\n{}\n",
         matrix.places.len(),
+        worst_places(matrix),
         regret::text(&regrets)
     )
+}
+
+/// A paragraph for each place of the worst cases: the name, and the path in words.
+fn worst_places(matrix: &Matrix) -> String {
+    let is_worst = |name: &str| {
+        let mut worst = matrix.standings.iter().flat_map(|standing| &standing.worst);
+        worst.any(|(place, _)| place == name)
+    };
+    let named = matrix
+        .places
+        .iter()
+        .map(|place| (place.name(), &place.path.about));
+    named
+        .filter(|(name, about)| is_worst(name) && !about.is_empty())
+        .map(|(name, about)| words::wrapped(&format!("{name}: "), about, words::WIDTH))
+        .collect()
 }
 
 /// The whole matrix, with a line break at the end.
@@ -286,19 +303,39 @@ pub(super) fn html(matrix: &Matrix) -> String {
         page,
         "</tbody>\n</table></div>\n<figure class=\"wide\">\n{}</figure>\n<figure class=\"wide\">\n{}</figure>\n\
          <figure class=\"wide\">\n{}</figure>\n\
-         <p class=\"note\">To add a controller: <code>lab matrix --controllers +SPEC</code>; results \
+         {}<p class=\"note\">To add a controller: <code>lab matrix --controllers +SPEC</code>; results \
          that exist are not run again.</p>\n\
          </main>\n</body>\n</html>\n",
         ranks(matrix).svg(),
         scores(matrix).svg(),
-        regret::map(matrix).svg()
+        regret::map(matrix).svg(),
+        legend(matrix)
     );
     page
 }
 
+/// A table of the columns' names and their paths in words.
+fn legend(matrix: &Matrix) -> String {
+    let mut table =
+        "<div class=\"wide\"><table>\n<thead><tr><th>column</th><th>path</th></tr></thead>\n<tbody>\n"
+            .to_owned();
+    for place in &matrix.places {
+        let (name, about) = (place.name(), &place.path.about);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            table,
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+            escape(&name),
+            escape(about)
+        );
+    }
+    table.push_str("</tbody>\n</table></div>\n");
+    table
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::score::Place;
+    use super::super::score::{PathFacts, Place};
     use super::*;
 
     fn matrix() -> Matrix {
@@ -322,6 +359,10 @@ mod tests {
         };
         let place = |name: &str| Place {
             scenario: name.into(),
+            path: PathFacts {
+                about: format!("The long way to {name} & back."),
+                ..PathFacts::default()
+            },
             ..Place::default()
         };
         Matrix {
@@ -351,6 +392,7 @@ mod tests {
             "7.0 % in p13-4",
             "nowhere",
             "in steps of 0.1 %",
+            "<td>The long way to &lt;mine&gt; &amp; back.</td>",
         ] {
             assert!(page.contains(words), "{words} is missing");
         }
@@ -378,6 +420,8 @@ mod tests {
         let text = text(&matrix());
         let (cubic, reno) = (text.find("cubic").unwrap(), text.find("reno").unwrap());
         assert!(cubic < reno && text.contains("2 of 2"), "{text}");
+        assert!(text.contains("\np13-4: The long way"), "{text}");
+        assert!(!text.contains("<mine>: "), "nobody is worst there\n{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= words::WIDTH),
             "{text}"

@@ -42,7 +42,7 @@ pub(super) struct Place {
 /// Facts on a place's path that do not depend on the controller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PathFacts {
-    /// The path in words.
+    /// The path in words, and the publication that it is from.
     pub(super) about: String,
     /// Average rate of the title on the wire, of its lowest representation if there are several, in bit/s.
     pub(super) needed_bps: f64,
@@ -57,7 +57,7 @@ pub(super) struct PathFacts {
 impl PathFacts {
     fn of(scenario: &Scenario) -> Self {
         Self {
-            about: scenario.about.clone(),
+            about: scenario.summary(),
             needed_bps: scenario.needed_rate(),
             ideal_bps: scenario.ideal_rate(),
             fits: scenario.fits(),

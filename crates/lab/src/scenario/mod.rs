@@ -306,6 +306,20 @@ impl Scenario {
     pub(crate) fn title_rate(&self) -> Bitrate {
         self.title.source().title().average_rate()
     }
+
+    /// First sentence of what the scenario and its case are about, with the publication in parentheses.
+    pub(crate) fn summary(&self) -> String {
+        let about = self.about.replace('\n', " ");
+        let first = about.split_inclusive(". ").next().unwrap_or_default();
+        let source = self.source.as_ref().map(|source| format!("({source})"));
+        let case = self.case_about.as_deref().unwrap_or_default().trim();
+        let parts = [first.trim(), source.as_deref().unwrap_or_default(), case];
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
 }
 
 fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {
