@@ -45,7 +45,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     register()?;
     if std::env::args().len() > 1 {
         // `video_server::main()` is the server in the same way.
-        return Ok(tokio::runtime::Runtime::new()?.block_on(lab::main()));
+        return Ok(lab::main());
     }
 
     // For a connection of quinn: install it as examples/quinn_server.rs does.

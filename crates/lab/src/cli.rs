@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::claims::{self, ClaimsArgs};
 use crate::demo::{self, DemoArgs};
@@ -89,20 +91,28 @@ const BAD_INPUT: u8 = 2;
 /// Exit status that shells report for a program ended by SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// Runs the command that the process's arguments name.
-pub async fn main() -> ExitCode {
+/// Runs the command that the process's arguments name, on a tokio runtime of its own.
+pub fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
     // A campaign of faults makes errors on purpose.
     let level = if matches!(command, Command::Faults(_)) {
-        "off"
+        LevelFilter::OFF
     } else {
-        "error"
+        LevelFilter::ERROR
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
+    let filter = std::env::var("RUST_LOG")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| Targets::new().with_default(level));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(filter).with(lines).init();
+    match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime.block_on(execute(command)),
+        Err(error) => failure(&error, false),
+    }
+}
+
+async fn execute(command: Command) -> ExitCode {
     match command {
         Command::Demo(args) => match demo::run(&args, &mut std::io::stdout()).await {
             Ok(report) if report.succeeded() => ExitCode::SUCCESS,
@@ -224,13 +234,8 @@ fn list() -> Result<String, ScenarioError> {
         let Some(scenario) = cases.into_iter().next() else {
             continue;
         };
-        let about = scenario.about.replace('\n', " ");
-        let first_sentence = about.split_inclusive(". ").next().unwrap_or_default().trim();
-        let source = scenario
-            .source
-            .map_or_else(String::new, |source| format!(" ({source})"));
         // Writing to a String cannot fail, here and below.
-        let _ = writeln!(text, "{name:<20}  {first_sentence}{source}");
+        let _ = writeln!(text, "{name:<20}  {}", scenario.summary());
     }
     text.push_str("\nGroups, for `lab run`:\n");
     for (group, names) in scenario::groups() {

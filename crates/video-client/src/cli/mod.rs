@@ -10,6 +10,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use playrate_transport::{Client, ClientOptions, ConnectError, Target, time};
 use quinn::{Runtime, TokioRuntime};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 use video_client::cmcd::CmcdOptions;
 use video_client::dash::{Abr, DashOptions, DashSession};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig, Rebuffer};
@@ -60,14 +63,15 @@ pub(crate) fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("RUST_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filter = std::env::var("RUST_LOG")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_target(false)
-        .with_ansi(watched())
-        .init();
+        .with_ansi(watched());
+    tracing_subscriber::registry().with(filter).with(lines).init();
     let given = matches.subcommand_matches("play");
     let prepared = match prepare(&play, given) {
         Ok(prepared) => prepared,
