@@ -421,7 +421,7 @@ mod tests {
         let (cubic, reno) = (text.find("cubic").unwrap(), text.find("reno").unwrap());
         assert!(cubic < reno && text.contains("2 of 2"), "{text}");
         assert!(text.contains("\np13-4: The long way"), "{text}");
-        assert!(!text.contains("<mine>: "), "nobody is worst there\n{text}");
+        assert!(!text.contains("<mine>: "), "no controller is worst there\n{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= words::WIDTH),
             "{text}"
