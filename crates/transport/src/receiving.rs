@@ -4,12 +4,15 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 use tokio::task::unconstrained;
+
+use crate::merging::{MergingSocket, MergingTask};
+use crate::self_waking::{Polled, SelfWaking};
 
 /// Longest time that the endpoint reads before the connections are polled.
 const LONGEST_READ: Duration = Duration::from_millis(10);
@@ -29,13 +32,16 @@ pub(crate) struct ReceivingRuntime {
     inner: Arc<dyn Runtime>,
     /// True once quinn's endpoint has spawned its driver; later tasks are connections.
     has_endpoint: AtomicBool,
+    /// The endpoint's socket, on which connections merge what they send.
+    socket: Arc<MergingSocket>,
 }
 
 impl ReceivingRuntime {
-    pub(crate) fn wrap(inner: Arc<dyn Runtime>) -> Arc<dyn Runtime> {
+    pub(crate) fn wrap(inner: Arc<dyn Runtime>, socket: Arc<MergingSocket>) -> Arc<dyn Runtime> {
         Arc::new(Self {
             inner,
             has_endpoint: AtomicBool::new(false),
+            socket,
         })
     }
 }
@@ -47,12 +53,13 @@ impl Runtime for ReceivingRuntime {
 
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         if self.has_endpoint.swap(true, Ordering::Relaxed) {
-            return self.inner.spawn(task);
+            return self
+                .inner
+                .spawn(Box::pin(MergingTask::new(task, Arc::clone(&self.socket))));
         }
         self.inner.spawn(Box::pin(LongTurnTask {
             // tokio makes a task that has used up its budget wake itself and yield, which would end the turn here.
-            task: Box::pin(unconstrained(task)),
-            signal: None,
+            task: SelfWaking::new(Box::pin(unconstrained(task))),
             clock: Arc::clone(&self.inner),
         }));
     }
@@ -68,8 +75,7 @@ impl Runtime for ReceivingRuntime {
 
 /// A task that is polled again at once when it wakes itself, for up to [`LONGEST_READ`].
 struct LongTurnTask {
-    task: Pin<Box<dyn Future<Output = ()> + Send>>,
-    signal: Option<Arc<WakeSignal>>,
+    task: SelfWaking,
     clock: Arc<dyn Runtime>,
 }
 
@@ -77,64 +83,17 @@ impl Future for LongTurnTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let this = &mut *self;
-        // quinn keeps the first waker that it gets, so the signal stays the same for the life of the task.
-        let signal = this
-            .signal
-            .get_or_insert_with(|| Arc::new(WakeSignal::new(context.waker().clone())));
-        let waker = Waker::from(Arc::clone(signal));
-        let began = this.clock.now();
+        let began = self.clock.now();
         loop {
-            signal.state.store(POLLED, Ordering::SeqCst);
-            if this
-                .task
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_ready()
-            {
-                return Poll::Ready(());
+            match self.task.poll(context) {
+                Polled::Ended => return Poll::Ready(()),
+                Polled::Waits => return Poll::Pending,
+                Polled::WokeItself => {}
             }
-            if signal.state.swap(AT_REST, Ordering::SeqCst) != WOKEN {
-                return Poll::Pending;
-            }
-            if this.clock.now().saturating_duration_since(began) >= LONGEST_READ {
+            if self.clock.now().saturating_duration_since(began) >= LONGEST_READ {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-        }
-    }
-}
-
-const AT_REST: u8 = 0;
-const POLLED: u8 = 1;
-const WOKEN: u8 = 2;
-
-/// Wakes the task, or notes the wake-up while the task is being polled.
-struct WakeSignal {
-    outer: Waker,
-    state: AtomicU8,
-}
-
-impl WakeSignal {
-    fn new(outer: Waker) -> Self {
-        Self {
-            outer,
-            state: AtomicU8::new(AT_REST),
-        }
-    }
-}
-
-impl Wake for WakeSignal {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let seen = self
-            .state
-            .compare_exchange(POLLED, WOKEN, Ordering::SeqCst, Ordering::SeqCst);
-        if seen == Err(AT_REST) {
-            self.outer.wake_by_ref();
         }
     }
 }
@@ -145,6 +104,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::sync::Mutex;
     use std::sync::atomic::AtomicU32;
+    use std::task::{Wake, Waker};
 
     use quinn::UdpPoller;
     use quinn::udp::{RecvMeta, Transmit};
@@ -213,13 +173,13 @@ mod tests {
     }
 
     /// Wakes itself `left` times when it is polled. Publishes its number of polls and its waker.
-    struct SelfWaking {
+    struct Restless {
         left: u32,
         polled: Arc<AtomicU32>,
         waker: Arc<Mutex<Option<Waker>>>,
     }
 
-    impl Future for SelfWaking {
+    impl Future for Restless {
         type Output = ();
         fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
             self.polled.fetch_add(1, Ordering::Relaxed);
@@ -243,12 +203,13 @@ mod tests {
     impl Fixture {
         fn spawn(more: u32, endpoint: bool) -> Self {
             let host = Host::new();
-            let runtime = ReceivingRuntime::wrap(host.clone());
+            let runtime =
+                ReceivingRuntime::wrap(host.clone(), MergingSocket::new(Arc::<BusySocket>::default()));
             if !endpoint {
                 runtime.spawn(Box::pin(async {}));
             }
             let (polled, inner) = (Arc::default(), Arc::default());
-            runtime.spawn(Box::pin(SelfWaking {
+            runtime.spawn(Box::pin(Restless {
                 left: more,
                 polled: Arc::clone(&polled),
                 waker: Arc::clone(&inner),
@@ -298,11 +259,13 @@ mod tests {
     #[tokio::test]
     async fn a_used_up_tokio_budget_does_not_end_the_turn() {
         let host = Host::new();
-        ReceivingRuntime::wrap(host.clone()).spawn(Box::pin(async {
-            for _ in 0..1_000 {
-                tokio::task::consume_budget().await;
-            }
-        }));
+        ReceivingRuntime::wrap(host.clone(), MergingSocket::new(Arc::<BusySocket>::default())).spawn(
+            Box::pin(async {
+                for _ in 0..1_000 {
+                    tokio::task::consume_budget().await;
+                }
+            }),
+        );
         let mut task = host.spawned.lock().unwrap().pop().unwrap();
         let waker = Waker::from(Arc::<Woken>::default());
         assert!(task.0.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());

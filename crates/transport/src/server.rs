@@ -35,6 +35,7 @@ use tokio::sync::watch;
 
 use crate::endpoint::udp_socket;
 use crate::error::{ConnectionLost, EndpointError, H3_NO_ERROR};
+use crate::merging::MergingSocket;
 use crate::options::TransportOptions;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
@@ -196,8 +197,9 @@ impl Server {
         runtime: Arc<dyn Runtime>,
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
-        let socket = runtime.wrap_udp_socket(socket)?;
-        Self::new(ReceivingRuntime::wrap(runtime), socket, options)
+        let socket = MergingSocket::new(runtime.wrap_udp_socket(socket)?);
+        let runtime = ReceivingRuntime::wrap(runtime, Arc::clone(&socket));
+        Self::new(runtime, socket, options)
     }
 
     /// Routes of its datagrams to and from other processes on the same socket; `None` without an endpoint key.

@@ -1,0 +1,270 @@
+//! [`MergingSocket`]: sends what a connection has for its peer with fewer calls to the system.
+//!
+//! quinn 0.11 hands at most ten datagrams at once to its socket, and twenty per turn of a connection's task. A call
+//! costs far more than the copying of its bytes, and Linux takes 64 datagrams of one destination and size in one (GSO).
+//! So while a connection's task is polled, what it sends is gathered, and sent together when the poll is over, never
+//! later. Connections that send once per turn, as most viewers of video do, are not held up by the copying: their
+//! datagrams go out as quinn hands them over.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+use crate::self_waking::{Polled, SelfWaking};
+
+/// Most bytes in one call: the payload of the largest UDP datagram over IPv4.
+const MOST_BYTES: usize = 65_507;
+
+/// Bytes that quinn sends in one poll: twenty datagrams of the usual size.
+const POLL_BYTES: usize = 20 * 1_452;
+
+thread_local! {
+    static TURN: RefCell<Turn> = RefCell::default();
+}
+
+/// Sends of the task that this thread polls, in this turn.
+#[derive(Default)]
+struct Turn {
+    /// True while a task is polled that gathers.
+    gathers: bool,
+    /// Number of sends so far.
+    sends: u32,
+    gathered: Datagrams,
+}
+
+/// Datagrams of one size, of which the last may be shorter, for one destination.
+#[derive(Debug, Default)]
+struct Datagrams {
+    contents: Vec<u8>,
+    /// Length of all but the last.
+    size: usize,
+    header: Option<Header>,
+}
+
+/// Fields that datagrams of one call share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    destination: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    source: Option<IpAddr>,
+}
+
+impl Header {
+    fn of(transmit: &Transmit<'_>) -> Self {
+        Self {
+            destination: transmit.destination,
+            ecn: transmit.ecn,
+            source: transmit.src_ip,
+        }
+    }
+}
+
+impl Turn {
+    /// Returns true if the call that is gathered has room for the datagrams of another poll.
+    fn has_room(&self) -> bool {
+        self.gathers && !self.gathered.is_empty() && self.gathered.contents.len() <= MOST_BYTES - POLL_BYTES
+    }
+}
+
+impl Datagrams {
+    fn is_empty(&self) -> bool {
+        self.contents.is_empty()
+    }
+
+    /// Adds the datagrams of `transmit`, or returns false if they cannot go out in one call with those here.
+    fn add(&mut self, transmit: &Transmit<'_>, most_segments: usize) -> bool {
+        let length = transmit.contents.len();
+        let size = transmit.segment_size.unwrap_or(length);
+        if self.is_empty() {
+            self.header = Some(Header::of(transmit));
+            self.size = size;
+        } else {
+            let total = self.contents.len() + length;
+            let is_next = self.header == Some(Header::of(transmit))
+                && self.contents.len().is_multiple_of(self.size)
+                // A single datagram may be shorter, as the last.
+                && (size == self.size || length <= size && length < self.size)
+                && total <= MOST_BYTES
+                && total.div_ceil(self.size) <= most_segments;
+            if !is_next {
+                return false;
+            }
+        }
+        self.contents.extend_from_slice(transmit.contents);
+        true
+    }
+
+    /// Sends everything in one call. On `WouldBlock` it is kept; after any other error it is lost, as on the way.
+    fn send(&mut self, socket: &dyn AsyncUdpSocket) -> io::Result<()> {
+        let Some(header) = self.header.filter(|_| !self.is_empty()) else {
+            return Ok(());
+        };
+        let sent = socket.try_send(&Transmit {
+            destination: header.destination,
+            ecn: header.ecn,
+            contents: &self.contents,
+            segment_size: (self.contents.len() > self.size).then_some(self.size),
+            src_ip: header.source,
+        });
+        if !matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            self.contents.clear();
+        }
+        sent
+    }
+}
+
+/// A socket that gathers what a [`MergingTask`] sends.
+#[derive(Debug)]
+pub(crate) struct MergingSocket(Arc<dyn AsyncUdpSocket>);
+
+impl MergingSocket {
+    pub(crate) fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<Self> {
+        Arc::new(Self(socket))
+    }
+}
+
+impl AsyncUdpSocket for MergingSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.0).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        TURN.with_borrow_mut(|turn| {
+            turn.sends = turn.sends.saturating_add(1);
+            let most = self.0.max_transmit_segments();
+            if !turn.gathers || most == 1 {
+                return self.0.try_send(transmit);
+            }
+            if !turn.gathered.add(transmit, most) {
+                turn.gathered.send(&*self.0)?;
+                turn.gathered.add(transmit, most);
+            }
+            Ok(())
+        })
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_recv(cx, bufs, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.0.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.0.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.0.may_fragment()
+    }
+}
+
+/// The task of a connection whose datagrams go out together at the end of each poll.
+pub(crate) struct MergingTask {
+    /// `None` once it has ended.
+    task: Option<SelfWaking>,
+    socket: Arc<MergingSocket>,
+    poller: Option<Pin<Box<dyn UdpPoller>>>,
+    /// Datagrams that the system did not take yet. Until it does, the task is not polled.
+    blocked: Datagrams,
+    /// True if the last poll sent more than once.
+    is_busy: bool,
+}
+
+impl MergingTask {
+    pub(crate) fn new(task: Pin<Box<dyn Future<Output = ()> + Send>>, socket: Arc<MergingSocket>) -> Self {
+        Self {
+            task: Some(SelfWaking::new(task)),
+            socket,
+            poller: None,
+            blocked: Datagrams::default(),
+            is_busy: false,
+        }
+    }
+
+    /// Sends what the system did not take before.
+    fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.blocked.is_empty() {
+            let socket = &self.socket.0;
+            let poller = self
+                .poller
+                .get_or_insert_with(|| Arc::clone(socket).create_io_poller());
+            match poller.as_mut().poll_writable(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(writable) => {
+                    let sent = writable.and_then(|()| self.blocked.send(&**socket));
+                    if let Err(error) = sent
+                        && error.kind() != io::ErrorKind::WouldBlock
+                    {
+                        tracing::debug!(%error, "datagrams were not sent");
+                        self.blocked.contents.clear();
+                    }
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Future for MergingTask {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        if this.poll_blocked(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if let Some(task) = &mut this.task {
+            TURN.with_borrow_mut(|turn| (turn.gathers, turn.sends) = (this.is_busy, 0));
+            let mut polled = task.poll(cx);
+            while polled == Polled::WokeItself && TURN.with_borrow(Turn::has_room) {
+                polled = task.poll(cx);
+            }
+            match polled {
+                Polled::Ended => this.task = None,
+                Polled::WokeItself => cx.waker().wake_by_ref(),
+                Polled::Waits => {}
+            }
+            TURN.with_borrow_mut(|turn| {
+                this.is_busy = turn.sends > 1;
+                turn.gathers = false;
+                let sent = turn.gathered.send(&*this.socket.0);
+                match sent {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        this.blocked = std::mem::take(&mut turn.gathered);
+                    }
+                    Err(error) => tracing::debug!(%error, "datagrams were not sent"),
+                    Ok(()) => {}
+                }
+            });
+            if this.poll_blocked(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        if this.task.is_none() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
