@@ -68,6 +68,10 @@ pub(super) struct ServeOptions {
     #[arg(long, help_heading = TITLES)]
     strict: bool,
 
+    /// Memory for the bytes of files that several viewers request, each read once; 0 for none
+    #[arg(long, value_name = "SIZE", default_value = "256MB", help_heading = TITLES)]
+    cache: Bytes,
+
     /// Do not watch the directory for changes: it is read again on SIGHUP only
     #[arg(long, help_heading = TITLES)]
     no_watch: bool,
@@ -229,7 +233,8 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     } else {
         Library::scan(&arguments.media)
     };
-    let library = library.context("--media").map_err(Failure::Input)?;
+    let mut library = library.context("--media").map_err(Failure::Input)?;
+    library.set_cache(arguments.cache);
     let arms = arms(arguments)?;
     let identity = identity(arguments)?;
     let pages = pages(arguments, identity.pin())?;

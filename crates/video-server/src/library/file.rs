@@ -1,27 +1,60 @@
-//! [`OpenFiles`]: the files that responses read, each open once. [`OpenFile`]: one of them, in the version that was
-//! there when a request opened it.
+//! [`OpenFiles`]: the files that responses read, each open once, and their chunks in memory. [`OpenFile`]: one of them,
+//! in the version that was there when a request opened it.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use playrate_units::Bytes as ByteCount;
 
+use super::cache::{CacheTotals, ChunkCache, DEFAULT_CAPACITY};
 use crate::http::validator::EntityTag;
+use crate::site::CHUNK;
+
+/// Time without a change after which a file's chunks are kept. A file system's clock is coarse: two versions that were
+/// written within one of its ticks have the same time.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// A file that responses read; it is closed when the last of them has ended. A file replaced by another goes on
 /// being read as it was; one that is written to in place gives an error rather than a mix of two versions.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: File,
+    identity: FileIdentity,
+    cache: Arc<ChunkCache>,
+}
+
+/// A version of a file among all that the machine has or had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FileIdentity {
     version: Version,
+    /// Time of the last change of the inode, which no program can set, in seconds and nanoseconds: inodes of deleted
+    /// files are used again. 0 on systems without inodes.
+    changed: (i64, i64),
+}
+
+impl FileIdentity {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let changed = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.ctime(), metadata.ctime_nsec())
+        };
+        #[cfg(not(unix))]
+        let changed = (0, 0);
+        Self {
+            version: Version::of(metadata),
+            changed,
+        }
+    }
 }
 
 /// Properties that differ between versions of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Version {
     length: u64,
     modified: Option<SystemTime>,
@@ -55,8 +88,17 @@ impl Version {
 
 /// Open files by path. Responses of one version of a file share its descriptor, so a client that requests a file many
 /// times and reads nothing takes one.
-#[derive(Debug, Default)]
-pub(super) struct OpenFiles(Mutex<OpenFilesByPath>);
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    by_path: Mutex<OpenFilesByPath>,
+    cache: Arc<ChunkCache>,
+}
+
+impl Default for OpenFiles {
+    fn default() -> Self {
+        Self::with_cache(DEFAULT_CAPACITY)
+    }
+}
 
 #[derive(Debug, Default)]
 struct OpenFilesByPath {
@@ -69,6 +111,18 @@ struct OpenFilesByPath {
 const CROWD: usize = 64;
 
 impl OpenFiles {
+    /// No open files yet, and a cache of at most `capacity` for their chunks.
+    pub(super) fn with_cache(capacity: ByteCount) -> Self {
+        Self {
+            by_path: Mutex::default(),
+            cache: Arc::new(ChunkCache::new(capacity)),
+        }
+    }
+
+    pub(super) fn cache_totals(&self) -> CacheTotals {
+        self.cache.totals()
+    }
+
     /// The file at `path` in its present version. Anything but a file is not opened: to open a pipe or a device may
     /// block the server.
     pub(super) fn open(&self, path: &Path) -> io::Result<Option<Arc<OpenFile>>> {
@@ -79,12 +133,12 @@ impl OpenFiles {
             return Ok(Some(file));
         }
         // Opening may take long on a slow disk: not under the lock.
-        let Some(opened) = OpenFile::open(path)? else {
+        let Some(opened) = OpenFile::open(path, &self.cache)? else {
             return Ok(None);
         };
         let mut open = self.lock();
         // Another request may have been faster, and the file may have been replaced since the first look.
-        if let Some(file) = open.find(path, opened.version) {
+        if let Some(file) = open.find(path, opened.identity.version) {
             return Ok(Some(file));
         }
         Ok(Some(open.insert(path, opened)))
@@ -97,14 +151,14 @@ impl OpenFiles {
     }
 
     fn lock(&self) -> MutexGuard<'_, OpenFilesByPath> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_path.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl OpenFilesByPath {
     fn find(&self, path: &Path, version: Version) -> Option<Arc<OpenFile>> {
         let file = self.files.get(path)?.upgrade()?;
-        (file.version == version).then_some(file)
+        (file.identity.version == version).then_some(file)
     }
 
     /// Adds `file` in place of an older version, which its responses go on reading.
@@ -121,7 +175,7 @@ impl OpenFilesByPath {
 
 impl OpenFile {
     /// Opens the file at `path`; `None` if there is none.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+    fn open(path: &Path, cache: &Arc<ChunkCache>) -> io::Result<Option<Self>> {
         if Self::version_at(path)?.is_none() {
             return Ok(None);
         }
@@ -130,8 +184,12 @@ impl OpenFile {
             Err(error) if super::is_absence(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let version = Version::of(&file.metadata()?);
-        Ok(Some(Self { file, version }))
+        let identity = FileIdentity::of(&file.metadata()?);
+        Ok(Some(Self {
+            file,
+            identity,
+            cache: Arc::clone(cache),
+        }))
     }
 
     /// The version of the file at `path`; `None` if there is none.
@@ -150,24 +208,53 @@ impl OpenFile {
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.version.length
+        self.identity.version.length
     }
 
     pub(super) fn modified(&self) -> Option<SystemTime> {
-        self.version.modified
+        self.identity.version.modified
     }
 
     pub(super) fn etag(&self) -> EntityTag {
-        self.version.etag()
+        self.identity.version.etag()
     }
 
+    /// Bytes from `offset` on, at most `max`, and at most to the end of their chunk.
     pub(super) fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
-        let left = self.version.length.saturating_sub(offset);
+        if !self.is_cached() || offset >= self.len() {
+            return self.read_from_disk(offset, max);
+        }
+        let size = CHUNK.as_u64();
+        let number = offset / size;
+        let chunk = self.cache.get(self.identity, number, || {
+            self.read_from_disk(number * size, CHUNK.as_usize())
+        })?;
+        // Less than a chunk.
+        let begin = usize::try_from(offset % size)
+            .unwrap_or(usize::MAX)
+            .min(chunk.len());
+        let end = begin.saturating_add(max).min(chunk.len());
+        Ok(chunk.slice(begin..end))
+    }
+
+    /// Returns true if its chunks may be kept. This asks the machine's clock, also in virtual time: files are real
+    /// there, and their bytes the same either way.
+    fn is_cached(&self) -> bool {
+        let age = self
+            .identity
+            .version
+            .modified
+            .and_then(|modified| modified.elapsed().ok());
+        self.cache.is_enabled() && age.is_some_and(|age| age >= SETTLED)
+    }
+
+    fn read_from_disk(&self, offset: u64, max: usize) -> io::Result<Bytes> {
+        let left = self.identity.version.length.saturating_sub(offset);
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(max);
         let mut buffer = Vec::with_capacity(length);
         let read = read_exact_at(&self.file, &mut buffer, length, offset);
         // Looked at after reading: bytes of a file that changed meanwhile are not handed out.
-        if read.is_err() || Version::of(&self.file.metadata()?) != self.version {
+        if read.is_err() || Version::of(&self.file.metadata()?) != self.identity.version {
             read?;
             return Err(io::Error::other("the file was written to while it was read"));
         }

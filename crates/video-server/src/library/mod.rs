@@ -14,6 +14,7 @@
 //! read, is served as it is, and its rate is unknown (the log says so). A file that changes *while a response
 //! reads it* ends that response early: titles are to be replaced by renaming complete files over them.
 
+mod cache;
 mod changes;
 mod error;
 mod file;
@@ -32,6 +33,7 @@ use bytes::Bytes;
 use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount};
 
+pub use cache::CacheTotals;
 pub use changes::LibraryChanges;
 pub use error::{BadManifest, BadTitle, DirectoryWarning, LibraryError, UnreadableDirectory};
 use file::{OpenFile, OpenFiles};
@@ -117,6 +119,17 @@ impl Library {
     /// Creates an empty library.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets how much of the files' bytes may be kept in memory for further responses: by default 256 MB, nothing with
+    /// zero. Forgets those that are kept.
+    pub fn set_cache(&mut self, capacity: ByteCount) {
+        self.open_files = Arc::new(OpenFiles::with_cache(capacity));
+    }
+
+    /// Counts of the chunks of files that responses found in memory, and of those that they read.
+    pub fn cache_totals(&self) -> CacheTotals {
+        self.open_files.cache_totals()
     }
 
     /// Reads `directory` and the index of every title in it. Titles that cannot be played, manifests that cannot

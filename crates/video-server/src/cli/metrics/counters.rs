@@ -219,10 +219,20 @@ struct ServerCollector {
 }
 
 impl ServerCollector {
-    /// Name, help and value of each total of decisions on clients.
-    fn decisions(&self) -> [(&'static str, &'static str, u64); 8] {
-        let clients = self.server.clients();
+    /// Name, help and value of each total of decisions on clients, and of reads of files.
+    fn totals(&self) -> [(&'static str, &'static str, u64); 10] {
+        let (clients, cache) = (self.server.clients(), self.server.library().cache_totals());
         [
+            (
+                "cache_hits",
+                "Reads of files that found their bytes in memory.",
+                cache.hits,
+            ),
+            (
+                "cache_misses",
+                "Reads of files, requested again or new, that took their bytes from the file system.",
+                cache.misses,
+            ),
             (
                 "failed_handshakes",
                 "Handshakes over HTTP/3 that did not complete.",
@@ -277,18 +287,6 @@ impl Collector for ServerCollector {
             metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
         };
         put(
-            "connections",
-            "Connections over HTTP/3 now.",
-            None,
-            &gauge(live.len()),
-        )?;
-        put(
-            "tcp_connections",
-            "Connections over TCP for media now.",
-            None,
-            &gauge(usize::try_from(self.tcp.open()).unwrap_or(usize::MAX)),
-        )?;
-        put(
             "http_responses",
             "Responses that have begun, by version of HTTP and status code.",
             None,
@@ -306,24 +304,32 @@ impl Collector for ServerCollector {
             None,
             &players,
         )?;
-        put(
-            "unplayable_titles",
-            "Titles of the media directory that cannot be played.",
-            None,
-            &gauge(self.server.library().bad_titles().len()),
-        )?;
-        put(
-            "unusable_manifests",
-            "Manifests of the media directory that cannot be used.",
-            None,
-            &gauge(self.server.library().bad_manifests().len()),
-        )?;
-        put(
-            "unreadable_directories",
-            "Directories below the media directory that cannot be read.",
-            None,
-            &gauge(self.server.library().unreadable_directories().len()),
-        )?;
+        let library = self.server.library();
+        for (name, help, count) in [
+            ("connections", "Connections over HTTP/3 now.", live.len()),
+            (
+                "tcp_connections",
+                "Connections over TCP for media now.",
+                usize::try_from(self.tcp.open()).unwrap_or(usize::MAX),
+            ),
+            (
+                "unplayable_titles",
+                "Titles of the media directory that cannot be played.",
+                library.bad_titles().len(),
+            ),
+            (
+                "unusable_manifests",
+                "Manifests of the media directory that cannot be used.",
+                library.bad_manifests().len(),
+            ),
+            (
+                "unreadable_directories",
+                "Directories below the media directory that cannot be read.",
+                library.unreadable_directories().len(),
+            ),
+        ] {
+            put(name, help, None, &gauge(count))?;
+        }
         put(
             "admitted_sessions",
             "Connections admitted to media, over TCP as well.",
@@ -336,7 +342,13 @@ impl Collector for ServerCollector {
             None,
             &ConstCounter::new(load.refused),
         )?;
-        for (name, help, count) in self.decisions() {
+        put(
+            "cache",
+            "Size of the bytes of files that are kept in memory.",
+            Some(&Unit::Bytes),
+            &gauge(library.cache_totals().size.as_usize()),
+        )?;
+        for (name, help, count) in self.totals() {
             put(name, help, None, &ConstCounter::new(count))?;
         }
         put(

@@ -7,6 +7,7 @@ use quinn::{Runtime as _, TokioRuntime};
 use rstest::rstest;
 use tempfile::TempDir;
 
+mod cache;
 mod faults;
 mod packaged;
 mod settling;
