@@ -128,7 +128,7 @@ async fn execute(command: Command) -> ExitCode {
             Err(error) => failure(&error, true),
         },
         Command::Run(args) => {
-            if let Err(error) = check_all(&args.scenarios) {
+            if let Err(error) = check_all(&args.selection.scenarios) {
                 return failure(&error, true);
             }
             in_background(move |stop| run::run(&args, stop, &mut std::io::stdout())).await

@@ -21,7 +21,7 @@ use score::Matrix;
 
 use crate::error::CommandError;
 use crate::result::{ResultSet, read_directory};
-use crate::run::{self, RunArgs};
+use crate::run::{self, RunArgs, RunSelection};
 
 const TRIALS: u32 = 3;
 /// The same with `--quick`, and on generated paths.
@@ -38,18 +38,21 @@ pub(crate) fn run(
     // Many paths say more than many trials of few.
     let few = args.quick || args.paths.is_some();
     let trials = if few { QUICK_TRIALS } else { TRIALS };
-    let runs = RunArgs {
+    let selection = RunSelection {
         scenarios: args.scenario_names(),
         trials: args.trials.or(NonZeroU32::new(trials)),
-        jobs: args.jobs,
         quick: true,
+        settings: args.settings.clone(),
+        ..RunSelection::default()
+    };
+    let runs = RunArgs {
+        jobs: args.jobs,
         // Results that are there are kept: a matrix grows by one row at a time.
         resume: true,
         out: args.out.clone(),
-        settings: args.settings.clone(),
         ..RunArgs::default()
     };
-    let mut scenarios = run::scenarios(&runs)?;
+    let mut scenarios = selection.open()?;
     for scenario in &mut scenarios {
         let scenario = Arc::make_mut(scenario);
         scenario.controllers.clone_from(&controllers);

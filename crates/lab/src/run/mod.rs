@@ -4,75 +4,46 @@
 //! threads and after any number of interruptions.
 
 mod job;
+mod over;
 mod progress;
 mod rehearsal;
+mod selection;
 mod shard;
 mod summary;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
 
-pub(crate) use job::{Job, SeriesOf, plan, work};
+pub(crate) use job::{Job, plan, work};
+pub(crate) use over::{Point, SweptKey};
 pub(crate) use progress::ProgressDisplay;
 pub(crate) use rehearsal::rehearsed;
+pub(crate) use selection::RunSelection;
 pub(crate) use shard::{PlannedRun, Shard, ShardPlan};
 
 use crate::error::CommandError;
 use crate::result::Store;
-use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting};
+use crate::scenario::Scenario;
 
 /// Command line of `lab run`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RunArgs {
-    /// Scenarios to run: names or groups from `lab list` (such as `papers`), or paths of scenario files
-    #[arg(value_name = "SCENARIO", required = true)]
-    pub(crate) scenarios: Vec<String>,
-
-    /// Run only this case of the scenarios (may be repeated) [default: all cases]
-    #[arg(long = "case", value_name = "NAME")]
-    pub(crate) cases: Vec<String>,
-
-    /// Number of runs of each controller [default: as the scenario says]
-    #[arg(long, value_name = "N")]
-    pub(crate) trials: Option<NonZeroU32>,
-
-    /// Seed of the first trial [default: as the scenario says]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) selection: RunSelection,
 
     /// Number of runs at once [default: number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
-    /// Use the fewer trials and shorter titles of the scenarios' `quick` tables
-    #[arg(long)]
-    pub(crate) quick: bool,
-
-    /// Also write time series as CSV files (window, RTT, capacity estimate, playout buffer, queue, events), of each
-    /// controller's first trial or of all trials
-    #[arg(
-        long,
-        value_name = "WHICH",
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "first"
-    )]
-    pub(crate) series: Option<SeriesOf>,
-
     /// Make only part I of N of the runs, the others on other machines; `lab merge` combines them
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-
-    /// Value for a key of every scenario, in place of its own, such as `path.queue=0.5bdp`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) settings: Vec<Setting>,
 
     /// Directory for the results
     #[arg(long, value_name = "DIR", default_value = "lab-runs")]
@@ -83,47 +54,13 @@ pub(crate) struct RunArgs {
     pub(crate) resume: bool,
 }
 
-/// Reads the scenarios that `args` name, each case as a scenario of its own.
-///
-/// # Errors
-/// If one is invalid, or none has a case that `args` name.
-pub(crate) fn scenarios(args: &RunArgs) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
-    let changes = Changes {
-        quick: args.quick,
-        trials: args.trials.map(NonZeroU32::get),
-        seed: args.seed,
-        settings: args.settings.clone(),
-    };
-    let mut all: Vec<Scenario> = Vec::new();
-    for name in args.scenarios.iter().flat_map(|name| scenario::named(name)) {
-        for scenario in scenario::open(&name, &changes)? {
-            let same = |known: &Scenario| {
-                (&known.name, &known.case, &known.hash) == (&scenario.name, &scenario.case, &scenario.hash)
-            };
-            if !all.iter().any(same) {
-                all.push(scenario);
-            }
-        }
-    }
-    for name in &args.cases {
-        if all.iter().all(|scenario| scenario.case != *name) {
-            return Err(ScenarioError::UnknownCase {
-                name: name.clone(),
-                known: all.iter().map(Scenario::full_name).collect::<Vec<_>>().join(", "),
-            });
-        }
-    }
-    let wanted = |scenario: &Scenario| args.cases.is_empty() || args.cases.contains(&scenario.case);
-    Ok(all.into_iter().filter(wanted).map(Arc::new).collect())
-}
-
 /// Makes the runs of `args`, shows progress on stderr, stores the results and prints a summary to `out`. When `stop`
 /// becomes true, the finished runs are kept.
 ///
 /// # Errors
 /// If a scenario is invalid, the directory holds other results, rows cannot be stored, or runs fail or are stopped.
 pub(crate) fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<PathBuf, CommandError> {
-    make(&scenarios(args)?, args, stop, out)
+    make(&args.selection.open()?, args, stop, out)
 }
 
 /// Makes all runs of `scenarios` with the other options of `args` ([`run`]).
@@ -160,7 +97,7 @@ pub(crate) fn make_jobs(
         None => all,
     };
     for job in &mut jobs {
-        job.series = args.series.is_some_and(|of| of.takes(job.key.trial));
+        job.series = args.selection.series.is_some_and(|of| of.takes(job.key.trial));
     }
     let mut store = open(args, shard_plan.as_ref())?;
     for scenario in scenarios.values() {

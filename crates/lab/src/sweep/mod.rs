@@ -1,6 +1,5 @@
 //! `lab sweep`: runs a scenario with several values of a key and shows where the verdicts on its claims flip.
 
-mod over;
 mod table;
 
 use std::io::{self, Write};
@@ -12,14 +11,13 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use playrate_transport::ControllerChoice;
 
-use over::{Point, SweptKey};
 use table::{to_json, to_text};
 
 use crate::claims::{self, ClaimResult, judge};
 use crate::error::CommandError;
 use crate::result::{ResultSet, Row, read_directory};
-use crate::run::{self, RunArgs};
-use crate::scenario::{self, Changes, Scenario, ScenarioError, ScenarioSource};
+use crate::run::{self, Point, RunArgs, RunSelection, SweptKey};
+use crate::scenario::{self, Changes, Scenario, ScenarioSource};
 
 /// Arguments of `lab sweep`.
 #[derive(Args, Clone, Debug)]
@@ -80,31 +78,33 @@ fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, CommandError> {
         )));
     }
     let only = controllers(args)?;
-    let points = Point::all(&args.over);
+    let selection = RunSelection {
+        scenarios: vec![args.scenario.clone()],
+        trials: args.trials,
+        quick: args.quick,
+        over: args.over.clone(),
+        ..RunSelection::default()
+    };
+    let mut points: Vec<Point> = Vec::new();
     let mut scenarios: Vec<Arc<Scenario>> = Vec::new();
     let mut cases: Vec<PointCases> = Vec::new();
-    for point in &points {
-        let mut under = PointCases::new();
-        for mut scenario in open(args, point)? {
+    for (point, under) in selection.by_point()? {
+        points.push(point);
+        cases.push(
+            under
+                .iter()
+                .map(|case| (case.scenario.case.clone(), case.own.clone()))
+                .collect(),
+        );
+        for mut case in under {
             if let Some(only) = &only {
-                scenario.controllers.retain(|one| only.contains(one));
+                case.scenario.controllers.retain(|one| only.contains(one));
             }
-            let own = std::mem::take(&mut scenario.case);
-            let name = point.name();
-            scenario.case = if own.is_empty() {
-                name
-            } else {
-                format!("{own},{name}")
-            };
-            under.push((scenario.case.clone(), own));
-            scenarios.push(Arc::new(scenario));
+            scenarios.push(Arc::new(case.scenario));
         }
-        cases.push(under);
     }
     let runs = RunArgs {
-        trials: args.trials,
         jobs: args.jobs,
-        quick: args.quick,
         resume: args.resume,
         out: args.out.clone(),
         ..RunArgs::default()
@@ -137,16 +137,6 @@ fn sweep(args: &SweepArgs, stop: &AtomicBool) -> Result<Sweep, CommandError> {
         Ok(()) => Ok(sweep),
         Err(error) => Err(CommandError::Write { file, error }),
     }
-}
-
-fn open(args: &SweepArgs, point: &Point) -> Result<Vec<Scenario>, ScenarioError> {
-    let changes = Changes {
-        quick: args.quick,
-        trials: args.trials.map(NonZeroU32::get),
-        settings: point.settings.clone(),
-        ..Changes::default()
-    };
-    scenario::open(&args.scenario, &changes)
 }
 
 fn controllers(args: &SweepArgs) -> Result<Option<Vec<ControllerChoice>>, CommandError> {

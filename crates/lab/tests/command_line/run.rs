@@ -187,3 +187,30 @@ fn an_autotuned_receive_window_keeps_player_and_queue_short() {
     );
     assert!(lab.succeeds("show ./autotuned.toml").contains("autotuned"));
 }
+
+#[test]
+fn a_run_over_values_leaves_the_rows_of_a_sweep_and_a_sweep_judges_them_without_running() {
+    let claim = r#"
+[[claim]]
+id = "few/discards"
+says = "reno discards no more than cubic"
+why = "Ours."
+check = ["frames_discarded[reno] <= frames_discarded[cubic]"]
+"#;
+    let lab = Lab::with(&(SCENARIO.replace("trials", "claims = [\"few\"]\ntrials") + claim));
+    let over = "./few.toml --over queue=0.5bdp,100kB --over rtt=20ms,40ms";
+    lab.succeeds(&format!("sweep {over} --out swept"));
+    lab.succeeds(&format!("run {over} --out run"));
+    assert_eq!(lab.read("run/runs.jsonl"), lab.read("swept/runs.jsonl"));
+    assert!(
+        lab.read("run/runs.jsonl")
+            .contains("\"case\":\"queue=100kB,rtt=40ms\"")
+    );
+    // A row that is made again would lose this mark.
+    let marked = |text: String| text.replacen("\"outcome\":\"complete\"", "\"outcome\":\"stopped\"", 1);
+    let rows = marked(lab.read("run/runs.jsonl"));
+    lab.write("run/runs.jsonl", &rows);
+    lab.succeeds(&format!("sweep {over} --out run --resume"));
+    assert_eq!(lab.read("run/runs.jsonl"), rows);
+    assert_eq!(lab.read("run/sweep.json"), lab.read("swept/sweep.json"));
+}

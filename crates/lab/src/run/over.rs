@@ -1,4 +1,4 @@
-//! [`SweptKey`]: a key of a scenario and the values that a sweep gives it.
+//! [`SweptKey`]: a key of a scenario and the values that `--over` gives it; [`Point`]: one combination of them.
 
 use std::str::FromStr;
 
@@ -19,9 +19,9 @@ const SHORT: &[(&str, &str)] = &[
 /// A key and its values: `queue=0.5bdp,1bdp,2bdp`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SweptKey {
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Each value as it was written, and as a setting.
-    pub(super) values: Vec<(String, Setting)>,
+    pub(crate) values: Vec<(String, Setting)>,
 }
 
 impl FromStr for SweptKey {
@@ -62,13 +62,13 @@ impl FromStr for SweptKey {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     /// Keys and values as they were written.
-    pub(super) names: Vec<(String, String)>,
-    pub(super) settings: Vec<Setting>,
+    pub(crate) names: Vec<(String, String)>,
+    pub(crate) settings: Vec<Setting>,
 }
 
 impl Point {
     /// All combinations; the last key runs fastest.
-    pub(super) fn all(keys: &[SweptKey]) -> Vec<Self> {
+    pub(crate) fn all(keys: &[SweptKey]) -> Vec<Self> {
         let mut points = vec![Self::default()];
         for key in keys {
             points = points
@@ -86,18 +86,15 @@ impl Point {
         points
     }
 
-    /// Name as a case: `queue=0.5bdp,late=50ms`.
-    pub(super) fn name(&self) -> String {
-        let names: Vec<String> = self
-            .names
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
-        names.join(",")
+    /// Name of the scenario's case `own` (empty if it has none) with these values: `n10,queue=0.5bdp,late=50ms`.
+    pub(crate) fn case(&self, own: &str) -> String {
+        let own = Some(own.to_owned()).filter(|own| !own.is_empty());
+        let values = self.names.iter().map(|(key, value)| format!("{key}={value}"));
+        own.into_iter().chain(values).collect::<Vec<_>>().join(",")
     }
 
     /// The values alone, for the head of a column: `0.5bdp 50ms`.
-    pub(super) fn values(&self) -> String {
+    pub(crate) fn values(&self) -> String {
         let values: Vec<&str> = self.names.iter().map(|(_, value)| value.as_str()).collect();
         values.join(" ")
     }
@@ -138,7 +135,8 @@ mod tests {
     #[test]
     fn several_keys_make_all_combinations() {
         let over = ["queue=1bdp,2bdp", "late=50ms,200ms"].map(|text| text.parse::<SweptKey>().unwrap());
-        let names: Vec<String> = Point::all(&over).iter().map(Point::name).collect();
+        let points = Point::all(&over);
+        let names: Vec<String> = points.iter().map(|point| point.case("")).collect();
         assert_eq!(
             names,
             [
@@ -147,6 +145,14 @@ mod tests {
                 "queue=2bdp,late=50ms",
                 "queue=2bdp,late=200ms"
             ]
+        );
+        assert_eq!(points[0].case("n10"), "n10,queue=1bdp,late=50ms");
+        assert_eq!(
+            Point::all(&[])
+                .iter()
+                .map(|point| point.case("n10"))
+                .collect::<Vec<_>>(),
+            ["n10"]
         );
     }
 }

@@ -1,0 +1,133 @@
+//! [`RunSelection`]: the options that say which runs are made.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::job::SeriesOf;
+use super::over::{Point, SweptKey};
+use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting, full_name};
+
+/// Runs that a command line selects.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RunSelection {
+    /// Scenarios to run: names or groups from `lab list` (such as `papers`), or paths of scenario files
+    #[arg(value_name = "SCENARIO", required = true)]
+    pub(crate) scenarios: Vec<String>,
+
+    /// Run only this case of the scenarios (may be repeated) [default: all cases]
+    #[arg(long = "case", value_name = "NAME")]
+    pub(crate) cases: Vec<String>,
+
+    /// Number of runs of each controller [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<NonZeroU32>,
+
+    /// Seed of the first trial [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Use the fewer trials and shorter titles of the scenarios' `quick` tables
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Also write time series as CSV files (window, RTT, capacity estimate, playout buffer, queue, events), of each
+    /// controller's first trial or of all trials
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "first"
+    )]
+    pub(crate) series: Option<SeriesOf>,
+
+    /// Value for a key of every scenario, in place of its own, such as `path.queue=0.5bdp`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<Setting>,
+
+    /// A key and its values, such as queue=0.5bdp,1bdp,2bdp, each a case of its own as in `lab sweep`; several --over
+    /// make all combinations
+    #[arg(long, value_name = "KEY=V1,V2,...")]
+    pub(crate) over: Vec<SweptKey>,
+}
+
+/// A case of a scenario with one combination of the values of `--over`.
+#[derive(Clone, Debug)]
+pub(crate) struct PointCase {
+    /// The scenario; its `case` names the values too.
+    pub(crate) scenario: Scenario,
+    /// Name of the case without the values.
+    pub(crate) own: String,
+}
+
+impl RunSelection {
+    /// Reads the scenarios, each case as a scenario of its own.
+    ///
+    /// # Errors
+    /// If one is invalid, or none has a selected case.
+    pub(crate) fn open(&self) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
+        let mut all: Vec<PointCase> = Vec::new();
+        for (_, cases) in self.by_point()? {
+            for case in cases {
+                let id = |case: &PointCase| {
+                    let Scenario { name, case, hash, .. } = &case.scenario;
+                    (name.clone(), case.clone(), hash.clone())
+                };
+                if !all.iter().any(|known| id(known) == id(&case)) {
+                    all.push(case);
+                }
+            }
+        }
+        for name in &self.cases {
+            if all.iter().all(|case| case.own != *name) {
+                let mut known: Vec<String> = Vec::new();
+                for case in &all {
+                    let case = full_name(&case.scenario.name, &case.own);
+                    if !known.contains(&case) {
+                        known.push(case);
+                    }
+                }
+                return Err(ScenarioError::UnknownCase {
+                    name: name.clone(),
+                    known: known.join(", "),
+                });
+            }
+        }
+        let selected = |case: &PointCase| self.cases.is_empty() || self.cases.contains(&case.own);
+        let selected = all.into_iter().filter(selected);
+        Ok(selected.map(|case| Arc::new(case.scenario)).collect())
+    }
+
+    /// The cases of all scenarios for each combination of the values of `--over`; for one without values if there is
+    /// no `--over`.
+    ///
+    /// # Errors
+    /// If a scenario is invalid.
+    pub(crate) fn by_point(&self) -> Result<Vec<(Point, Vec<PointCase>)>, ScenarioError> {
+        let points = Point::all(&self.over).into_iter();
+        points
+            .map(|point| Ok((point.clone(), self.at(&point)?)))
+            .collect()
+    }
+
+    fn at(&self, point: &Point) -> Result<Vec<PointCase>, ScenarioError> {
+        let changes = Changes {
+            quick: self.quick,
+            trials: self.trials.map(NonZeroU32::get),
+            seed: self.seed,
+            settings: [self.settings.as_slice(), &point.settings].concat(),
+        };
+        let mut all = Vec::new();
+        for name in self.scenarios.iter().flat_map(|name| scenario::named(name)) {
+            for mut scenario in scenario::open(&name, &changes)? {
+                let own = std::mem::take(&mut scenario.case);
+                scenario.case = point.case(&own);
+                all.push(PointCase { scenario, own });
+            }
+        }
+        Ok(all)
+    }
+}
