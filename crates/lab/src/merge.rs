@@ -22,6 +22,10 @@ pub(crate) struct MergeArgs {
     /// Directory for the merged results
     #[arg(long, value_name = "DIR", default_value = "lab-runs")]
     pub(crate) out: PathBuf,
+
+    /// Keep the results in the directory and add the merged ones, such as after an interrupted merge
+    #[arg(long)]
+    pub(crate) resume: bool,
 }
 
 /// Merges the directories of `args` and prints a line to `out`.
@@ -48,8 +52,9 @@ pub(crate) fn merge(args: &MergeArgs, out: &mut impl Write) -> Result<PathBuf, C
     let ordered = in_order(plan, &rows, &shards)?;
     let files = files(&args.directories)?;
 
-    let failed = |error| CommandError::store(&args.out, error, "choose another directory with --out");
-    let mut store = Store::open(&args.out, false).map_err(failed)?;
+    let advice = "add --resume to keep them and add the merged ones, or choose another directory with --out";
+    let failed = |error| CommandError::store(&args.out, error, advice);
+    let mut store = Store::open(&args.out, args.resume).map_err(failed)?;
     for (name, source) in &files {
         let target = args.out.join(name);
         if let Some(parent) = target.parent() {

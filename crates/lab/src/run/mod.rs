@@ -162,10 +162,11 @@ pub(crate) fn make_missing(
     work(&missing, threads, stop, |index, result| match result {
         Ok(results) => {
             made += 1;
-            let kept = store.add(results.rows).and_then(|()| {
-                let mut series = results.series.iter();
-                series.try_for_each(|(name, text)| store.add_series(&missing[index].key, name, text))
-            });
+            // The rows last: a run that is interrupted in between is made again, with whole files.
+            let mut series = results.series.iter();
+            let kept = series
+                .try_for_each(|(name, text)| store.add_series(&missing[index].key, name, text))
+                .and_then(|()| store.add(results.rows));
             if let Err(error) = kept {
                 unstored.get_or_insert(error);
             }

@@ -148,7 +148,10 @@ impl ShardPlan {
         let mut text = serde_json::to_string(self)?;
         text.push('\n');
         fs::create_dir_all(directory)?;
-        fs::write(directory.join(FILE), text)
+        // In one step: a torn file would keep an interrupted shard from being resumed.
+        let new = directory.join("shard.new.json");
+        fs::write(&new, text)?;
+        fs::rename(new, directory.join(FILE))
     }
 
     /// The difference between the runs of this plan and of `other`; `None` if they are the same.

@@ -194,3 +194,20 @@ fn an_interrupted_run_keeps_finished_runs_and_resuming_leaves_the_same_bytes() {
     );
     assert_eq!(lab.tree("cut").len(), lab.tree("whole").len());
 }
+
+#[test]
+fn a_run_whose_series_are_not_whole_is_made_again_when_resumed() {
+    let lab = Lab::with(&(super::SCENARIO.to_owned() + "[bulk]\ncontroller = \"cubic\"\n"));
+    lab.succeeds("run ./few.toml --series --out whole");
+    // In the way of the last series of a run, which cannot be written.
+    let last = lab.path("part/series/few/reno-seed1-bulk0-transport.csv");
+    fs::create_dir_all(&last).unwrap();
+    let output = lab
+        .command("run ./few.toml --series --out part")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(output.stderr));
+    fs::remove_dir(&last).unwrap();
+    lab.succeeds("run ./few.toml --series --out part --resume");
+    assert!(lab.tree("part") == lab.tree("whole"), "some file differs");
+}
