@@ -23,6 +23,7 @@ use crate::matrix::{self, MatrixArgs};
 use crate::merge::{self, MergeArgs};
 use crate::relay::{self, RelayArgs};
 use crate::report::{self, ReportCommand};
+use crate::rows::{self, RowsArgs};
 use crate::run::{self, RunArgs};
 use crate::scenario::generated::PathSet;
 use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
@@ -54,6 +55,8 @@ enum Command {
     Run(RunArgs),
     /// Merge the results of `lab run --shard` from several machines
     Merge(MergeArgs),
+    /// Print the rows of `lab run` as lines of JSON, with all metrics, for programs
+    Rows(RowsArgs),
     /// Run a scenario over real UDP in real time and compare it with the same run in virtual time
     Live(LiveArgs),
     /// Report which of the papers' claims hold, by the results of `lab run`
@@ -135,6 +138,11 @@ async fn execute(command: Command) -> ExitCode {
         }
         Command::Merge(args) => match merge::merge(&args, &mut std::io::stdout()) {
             Ok(_) => ExitCode::SUCCESS,
+            Err(error) => failure(&error, error.is_bad_input()),
+        },
+        Command::Rows(args) => match rows::run(&args, &mut std::io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(CommandError::Print(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => failure(&error, error.is_bad_input()),
         },
         Command::Live(args) => match live::run(&args, &interruption(), &mut std::io::stdout()).await {

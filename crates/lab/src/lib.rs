@@ -6,8 +6,8 @@
 //!
 //! - [`scenario`] reads scenario files, [`sim`] plays one run in virtual time, `run` plays many and stores
 //!   their rows; `merge` joins the rows of several machines.
-//! - `metric` names every number of a row, `result` stores and finds rows, `statistics` has confidence intervals
-//!   and effect sizes.
+//! - `metric` names every number of a row, `result` stores and finds rows, `rows` prints them, `statistics` has
+//!   confidence intervals and effect sizes.
 //! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers,
 //!   `worlds` searches the parameters that the papers leave open.
 //! - `faults` plays the product under random faults and checks what must hold of it.
@@ -30,6 +30,7 @@ mod relay;
 mod report;
 mod result;
 mod rounding;
+mod rows;
 mod run;
 #[cfg(test)]
 mod samples;

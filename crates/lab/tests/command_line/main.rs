@@ -131,7 +131,7 @@ fn bad_input_exits_2_and_names_the_value() {
 #[test]
 fn help_lists_what_there_is() {
     let help = Lab::new().succeeds("--help");
-    for command in "demo list show run merge live claims sweep report matrix worlds".split(' ') {
+    for command in "demo list show run merge rows live claims sweep report matrix worlds".split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
     }
 }

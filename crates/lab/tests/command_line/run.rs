@@ -1,4 +1,4 @@
-//! `lab run`, `lab show` and `lab list`.
+//! `lab run`, `lab rows`, `lab show` and `lab list`.
 
 use super::{Lab, SCENARIO};
 
@@ -213,4 +213,29 @@ check = ["frames_discarded[reno] <= frames_discarded[cubic]"]
     lab.succeeds(&format!("sweep {over} --out run --resume"));
     assert_eq!(lab.read("run/runs.jsonl"), rows);
     assert_eq!(lab.read("run/sweep.json"), lab.read("swept/sweep.json"));
+}
+
+#[test]
+fn rows_are_printed_with_the_metrics_that_are_computed_from_several_fields() {
+    let lab = Lab::with(SCENARIO);
+    lab.succeeds("run ./few.toml --out out");
+    let printed = lab.succeeds("rows out");
+    let stored = lab.read("out/runs.jsonl");
+    assert_eq!(printed.lines().count(), stored.lines().count());
+    for (printed, stored) in printed.lines().zip(stored.lines()) {
+        assert!(
+            printed.starts_with(stored.strip_suffix('}').unwrap()),
+            "{printed}"
+        );
+        let row: serde_json::Value = serde_json::from_str(printed).unwrap();
+        assert!(
+            (0.0..=1.0).contains(&row["impaired_share"].as_f64().unwrap()),
+            "{printed}"
+        );
+    }
+    let said = lab.is_refused("rows none");
+    assert!(
+        said.contains("none") && said.contains("expected a directory of `lab run`"),
+        "{said}"
+    );
 }
