@@ -8,6 +8,7 @@ mod ffmpeg;
 mod interop;
 mod page;
 mod prometheus;
+mod slurm;
 mod support;
 
 use std::process::ExitCode;
@@ -20,5 +21,6 @@ fn main() -> ExitCode {
     tests.extend(interop::tests());
     tests.extend(page::tests());
     tests.extend(prometheus::tests());
+    tests.extend(slurm::tests());
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }

@@ -18,6 +18,7 @@ use crate::demo::{self, DemoArgs};
 use crate::error::CommandError;
 use crate::fairness::{self, FairnessArgs};
 use crate::faults::{self, FaultsArgs};
+use crate::jobs::{self, JobsArgs};
 use crate::live::{self, LiveArgs};
 use crate::matrix::{self, MatrixArgs};
 use crate::merge::{self, MergeArgs};
@@ -53,6 +54,8 @@ enum Command {
     },
     /// Run scenarios in virtual time: every controller with every seed
     Run(RunArgs),
+    /// Write the runs of `lab run` as jobs for a cluster: a Slurm array, an indexed Kubernetes Job, or JSON
+    Jobs(JobsArgs),
     /// Merge the results of `lab run --shard` from several machines
     Merge(MergeArgs),
     /// Print the rows of `lab run` as lines of JSON, with all metrics, for programs
@@ -135,6 +138,15 @@ async fn execute(command: Command) -> ExitCode {
                 return failure(&error, true);
             }
             in_background(move |stop| run::run(&args, stop, &mut std::io::stdout())).await
+        }
+        Command::Jobs(args) => {
+            if let Err(error) = check_all(args.scenarios()) {
+                return failure(&error, true);
+            }
+            match jobs::text(&args) {
+                Ok(text) => print(&text),
+                Err(error) => failure(&error, error.is_bad_input()),
+            }
         }
         Command::Merge(args) => match merge::merge(&args, &mut std::io::stdout()) {
             Ok(_) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@
 //! and benchmarks of the workspace use.
 //!
 //! - [`scenario`] reads scenario files, [`sim`] plays one run in virtual time, `run` plays many and stores
-//!   their rows; `merge` joins the rows of several machines.
+//!   their rows; `jobs` divides them among machines, and `merge` joins the rows of these.
 //! - `metric` names every number of a row, `result` stores and finds rows, `rows` prints them, `statistics` has
 //!   confidence intervals and effect sizes.
 //! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers,
@@ -22,6 +22,7 @@ mod error;
 mod fairness;
 mod faults;
 mod figure;
+mod jobs;
 pub mod live;
 mod matrix;
 mod merge;

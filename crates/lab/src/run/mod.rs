@@ -41,7 +41,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
-    /// Make only part I of N of the runs, the others on other machines; `lab merge` combines them
+    /// Make only part I of N of the runs, the others on other machines; `lab merge` combines them, and `lab jobs`
+    /// writes the commands for a cluster
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 

@@ -1,5 +1,6 @@
 //! [`SweptKey`]: a key of a scenario and the values that `--over` gives it; [`Point`]: one combination of them.
 
+use std::fmt;
 use std::str::FromStr;
 
 use playrate_cc::registry::split_list;
@@ -55,6 +56,14 @@ impl FromStr for SweptKey {
             name: name.to_owned(),
             values: all,
         })
+    }
+}
+
+impl fmt::Display for SweptKey {
+    /// Writes the key and its values as `--over` reads them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<&str> = self.values.iter().map(|(value, _)| value.as_str()).collect();
+        write!(f, "{}={}", self.name, values.join(","))
     }
 }
 
@@ -117,6 +126,9 @@ mod tests {
         assert_eq!(loss.values[1].0, "gilbert(0.1%,20%)");
         let own: SweptKey = "viewer.catch_up_percent=120,200".parse().unwrap();
         assert_eq!(own.values[0].1, Setting::new("viewer.catch_up_percent", 120));
+        for key in [over, loss, own] {
+            assert_eq!(key.to_string().parse(), Ok(key));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! [`RunSelection`]: the options that say which runs are made.
+//! [`RunSelection`]: the options that say which runs are made, the same for `lab run` and `lab jobs`.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::job::SeriesOf;
 use super::over::{Point, SweptKey};
@@ -129,5 +129,64 @@ impl RunSelection {
             }
         }
         Ok(all)
+    }
+
+    /// The arguments of a `lab run` that selects the same runs.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments = self.scenarios.clone();
+        let mut option = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
+        for case in &self.cases {
+            option("case", case.clone());
+        }
+        if let Some(trials) = self.trials {
+            option("trials", trials.to_string());
+        }
+        if let Some(seed) = self.seed {
+            option("seed", seed.to_string());
+        }
+        for setting in &self.settings {
+            option("set", setting.to_string());
+        }
+        for key in &self.over {
+            option("over", key.to_string());
+        }
+        if self.quick {
+            arguments.push("--quick".to_owned());
+        }
+        if let Some(series) = self.series.as_ref().and_then(ValueEnum::to_possible_value) {
+            arguments.push(format!("--series={}", series.get_name()));
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        selection: RunSelection,
+    }
+
+    #[test]
+    fn arguments_select_the_same_runs() {
+        for line in [
+            "papers",
+            "p13-4 ./mine.toml --case n10 --case n20 --trials 3 --seed 7 --quick",
+            "p13-4 --set path.queue=0.5bdp --set title.variability=2 --set path.loss=gilbert(0.1%,20%) --series",
+            "p13-4 --over queue=0.5bdp,250kB --over loss=none,gilbert(0.1%,20%) --series=all",
+        ] {
+            let read = |arguments: Vec<String>| {
+                let words = std::iter::once("lab".to_owned()).chain(arguments);
+                CommandLine::parse_from(words).selection
+            };
+            let selection = read(line.split(' ').map(str::to_owned).collect());
+            let again = read(selection.arguments());
+            assert_eq!(format!("{selection:?}"), format!("{again:?}"), "{line}");
+        }
     }
 }

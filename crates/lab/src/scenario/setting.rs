@@ -1,5 +1,6 @@
 //! [`Setting`] and [`Overlay`]: a value in place of another, as commands ask for it and as it is applied.
 
+use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -24,6 +25,13 @@ impl Setting {
             key: key.into(),
             value: value.into().to_string(),
         }
+    }
+}
+
+impl fmt::Display for Setting {
+    /// Writes `KEY=VALUE`, the value as TOML writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value)
     }
 }
 

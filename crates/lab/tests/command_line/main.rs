@@ -3,6 +3,7 @@
 
 mod fairness;
 mod faults;
+mod jobs;
 mod matrix;
 mod papers;
 mod run;
@@ -131,7 +132,7 @@ fn bad_input_exits_2_and_names_the_value() {
 #[test]
 fn help_lists_what_there_is() {
     let help = Lab::new().succeeds("--help");
-    for command in "demo list show run merge rows live claims sweep report matrix worlds".split(' ') {
+    for command in "demo list show run jobs merge rows live claims sweep report matrix worlds".split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
     }
 }

@@ -14,7 +14,7 @@ fn wide(printed: &str) -> Vec<&str> {
 fn help_lists_and_descriptions_are_at_most_80_columns_wide() {
     let lab = Lab::with(SCENARIO);
     let commands = [
-        "demo", "list", "show", "run", "merge", "rows", "live", "claims", "sweep", "report",
+        "demo", "list", "show", "run", "jobs", "merge", "rows", "live", "claims", "sweep", "report",
         "matrix", "fairness", "worlds", "faults", "relay",
     ];
     let mut lines: Vec<String> = commands.map(|command| format!("{command} --help")).to_vec();

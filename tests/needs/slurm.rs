@@ -1,0 +1,213 @@
+//! A Slurm cluster of one node, with its controller, runs the jobs of `lab jobs`.
+//!
+//! Needs Debian's packages `slurmctld`, `slurmd`, `slurm-client` and `munge`.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+
+use crate::support::{self, Running, on_the_path, output_within, program};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+const SCENARIO: &str = r#"
+about = "A few seconds."
+controllers = ["reno", "cubic"]
+trials = 2
+[title]
+trace = "film-1080p"
+rate = "2Mbit/s"
+duration = "4s"
+[path]
+rate = "3Mbit/s"
+rtt = "40ms"
+loss = "0.5%"
+"#;
+
+/// Daemons, which are not on the PATH of every user.
+const MUNGED: &str = "/usr/sbin/munged";
+const SLURMCTLD: &str = "/usr/sbin/slurmctld";
+const SLURMD: &str = "/usr/sbin/slurmd";
+
+pub(crate) fn tests() -> Vec<Trial> {
+    let missing = on_the_path(&[
+        ("sbatch", "--version"),
+        (SLURMCTLD, "-V"),
+        (SLURMD, "-V"),
+        (MUNGED, "--version"),
+    ]);
+    vec![support::test(
+        "slurm::an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_missing",
+        &missing,
+        an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_missing,
+    )]
+}
+
+/// The daemons of a cluster, on loopback.
+struct Cluster {
+    // Stopped before their directory is removed.
+    _daemons: Vec<Running>,
+    home: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let at = |name: &str| home.path().join(name);
+        // munged refuses a socket that not everybody can reach, and a key that anybody else can read.
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        fs::write(at("munge.key"), [7_u8; 128]).expect("a file can be written");
+        fs::set_permissions(at("munge.key"), fs::Permissions::from_mode(0o400)).expect("it is ours");
+        for directory in ["state", "spool"] {
+            fs::create_dir(at(directory)).expect("a directory can be made");
+        }
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("Linux has it");
+        let host = host.trim();
+        let user = output_within(LIMIT, Command::new("id").arg("-un"), "");
+        let free = || TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let (controller, node) = (free(), free());
+        let port = |listener: TcpListener| listener.local_addr().expect("it is bound").port();
+        let configuration = format!(
+            "ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller}
+SlurmdPort={node}
+AuthType=auth/munge
+AuthInfo=socket={home}/munge.socket
+CredType=cred/munge
+SlurmUser={user}
+SlurmdUser={user}
+StateSaveLocation={home}/state
+SlurmdSpoolDir={home}/spool
+SlurmctldPidFile={home}/slurmctld.pid
+SlurmdPidFile={home}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/builtin
+SchedulerParameters=sched_interval=1,batch_sched_delay=0
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+",
+            controller = port(controller),
+            node = port(node),
+            home = home.path().display(),
+            user = user.trim(),
+        );
+        fs::write(at("slurm.conf"), configuration).expect("a file can be written");
+        let daemon = |program: &str, arguments: &[&str]| {
+            let name = program.rsplit('/').next().expect("a path has an end");
+            let log = File::create(at(&format!("{name}.log"))).expect("a file can be made");
+            let child = Command::new(program)
+                .args(arguments)
+                .env("SLURM_CONF", at("slurm.conf"))
+                .stdin(Stdio::null())
+                .stdout(log.try_clone().expect("a file can be cloned"))
+                .stderr(log)
+                .spawn()
+                .unwrap_or_else(|error| panic!("{program}: {error}"));
+            Running(child)
+        };
+        let munge = [
+            "key-file=munge.key",
+            "socket=munge.socket",
+            "pid-file=munge.pid",
+            "seed-file=munge.seed",
+            "log-file=munged.own.log",
+        ];
+        let munge = munge.map(|option| {
+            let (option, file) = option.split_once('=').expect("it has one");
+            format!("--{option}={}", at(file).display())
+        });
+        let munge: Vec<&str> = ["--foreground"]
+            .into_iter()
+            .chain(munge.iter().map(String::as_str))
+            .collect();
+        let mut daemons = vec![daemon(MUNGED, &munge)];
+        wait_until("munged listens", home.path(), || at("munge.socket").exists());
+        daemons.push(daemon(SLURMCTLD, &["-D", "-i"]));
+        daemons.push(daemon(SLURMD, &["-D", "-N", host]));
+        let cluster = Self {
+            _daemons: daemons,
+            home,
+        };
+        wait_until("the node is idle", cluster.home.path(), || {
+            let output = cluster.command("sinfo").args(["-h", "-o", "%T"]).output();
+            output.is_ok_and(|output| output.stdout.starts_with(b"idle"))
+        });
+        cluster
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command
+            .env("SLURM_CONF", self.home.path().join("slurm.conf"))
+            .current_dir(self.home.path());
+        command
+    }
+
+    /// Submits a script of `lab jobs` and waits until no job is left.
+    fn finishes(&self, script: &str) {
+        let said = output_within(LIMIT, &mut self.command("bash"), script);
+        assert!(said.starts_with("Submitted array "), "{said}");
+        wait_until("all jobs end", self.home.path(), || {
+            let output = self.command("squeue").args(["-h", "-o", "%i %T %R"]).output();
+            output.is_ok_and(|output| output.status.success() && output.stdout.is_empty())
+        });
+    }
+}
+
+/// Waits for `condition`; the logs below `home` say why it does not come.
+fn wait_until(what: &str, home: &Path, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        if begun.elapsed() > LIMIT {
+            let logs = ["munged.log", "slurmctld.log", "slurmd.log"];
+            let logs = logs.map(|log| fs::read_to_string(home.join(log)).unwrap_or_default());
+            panic!("not in {LIMIT:?}: {what}\n{}", logs.join("\n"));
+        }
+        sleep(Duration::from_millis(100));
+    }
+}
+
+fn an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_missing() {
+    let cluster = Cluster::start();
+    let home = cluster.home.path();
+    let lab = program("lab");
+    let run = |line: &str| {
+        let mut command = cluster.command(lab.to_str().expect("a path of text"));
+        output_within(LIMIT, command.args(line.split(' ')), "")
+    };
+    fs::write(home.join("few.toml"), SCENARIO).expect("a file can be written");
+    run("run ./few.toml --out whole");
+    let script = run(&format!(
+        "jobs ./few.toml --shards 4 --format slurm --out all --lab {}",
+        lab.display()
+    ));
+    let read = |name: &str| {
+        let file = home.join(name);
+        fs::read(&file).unwrap_or_else(|error| {
+            let logs = fs::read_dir(home.join("all/shards")).expect("a directory of shards");
+            let logs = logs.filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
+            panic!("{}: {error}\n{}", file.display(), logs.collect::<String>())
+        })
+    };
+    let whole = read("whole/runs.jsonl");
+    cluster.finishes(&script);
+    assert!(read("all/runs.jsonl") == whole, "the rows differ");
+    // One task's work is lost, with the merged rows.
+    fs::remove_dir_all(home.join("all/shards/3")).expect("it is there");
+    fs::remove_file(home.join("all/runs.jsonl")).expect("it is there");
+    cluster.finishes(&script);
+    assert!(read("all/runs.jsonl") == whole, "the rows differ");
+}
