@@ -8,6 +8,7 @@ mod ffmpeg;
 mod interop;
 mod page;
 mod prometheus;
+mod python;
 mod slurm;
 mod support;
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     tests.extend(interop::tests());
     tests.extend(page::tests());
     tests.extend(prometheus::tests());
+    tests.extend(python::tests());
     tests.extend(slurm::tests());
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }

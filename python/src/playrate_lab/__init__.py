@@ -1,0 +1,13 @@
+"""Runs playrate's lab, experiments with congestion control for video, and returns its results as data frames.
+
+The work is done by the program `lab`, which is found by the argument `lab`, by the environment variable
+`PLAYRATE_LAB`, or on the `PATH`. The same inputs give the same results to the byte, on one machine or on many.
+
+Columns are the fields of `docs/runs.md`: times in seconds, rates in bit/s, sizes in bytes.
+"""
+
+from playrate_lab._command import BadInputError, LabError, find_lab
+from playrate_lab._frames import claims, read
+from playrate_lab._run import run, sweep, sweep_claims
+
+__all__ = ["BadInputError", "LabError", "claims", "find_lab", "read", "run", "sweep", "sweep_claims"]

@@ -1,0 +1,281 @@
+"""Runs scenarios on this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import polars as pl
+
+from playrate_lab._command import BadInputError, StrPath, call, find_lab
+from playrate_lab._frames import checks, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Value of a key of a scenario; text as it stands on the command line, such as `"0.5bdp"`.
+Value: TypeAlias = "str | int | float | bool"
+#: Keys and the values that each takes.
+Over: TypeAlias = Mapping[str, Sequence[Value]]
+Engine: TypeAlias = Literal["local", "ray"]
+
+
+def run(
+    scenarios: StrPath | Sequence[StrPath],
+    *,
+    cases: str | Sequence[str] = (),
+    trials: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Value] | None = None,
+    over: Over | None = None,
+    quick: bool = False,
+    series: Literal["first", "all"] | None = None,
+    out: StrPath | None = None,
+    resume: bool = False,
+    cores: int | None = None,
+    engine: Engine = "local",
+    shards: int | None = None,
+    lab: StrPath | None = None,
+    progress: bool = True,
+) -> pl.DataFrame:
+    """Makes all runs of the scenarios in virtual time and returns a row for each flow of each run.
+
+    `read` describes the columns. The results depend on the arguments up to `quick` and on the version of `lab` alone:
+    neither `cores` nor `engine` nor `shards` changes a byte of them.
+
+    Args:
+        scenarios: Names or groups of `lab list`, such as `"papers"`, or paths of scenario files (with a `/`, or
+            ending in `.toml`).
+        cases: Cases to run; all if there is none.
+        trials: Runs of each controller; as each scenario says if it is not given.
+        seed: Seed of the first trial; as each scenario says if it is not given.
+        settings: Values of keys in place of the scenarios' own, such as `{"path.queue": "0.5bdp"}`.
+        over: Keys and the values that each takes, in all combinations, as for `sweep`.
+        quick: Make the fewer trials and shorter titles of the scenarios' `quick` tables.
+        series: Also write time series into `out`, of each controller's first trial or of all.
+        out: Directory for the results. They are not kept if it is not given.
+        resume: Keep the results that `out` has and make only the missing runs; all that it has are returned.
+        cores: Runs at the same time: all cores of this machine if it is not given; on Ray the cores of each shard, 1 if
+            it is not given.
+        engine: `"local"`, or `"ray"` for the cluster that `ray.init` connects to, as the program has called it or as
+            `RAY_ADDRESS` says; each node needs the same version of `lab`, at the same path, in `PLAYRATE_LAB` or on the
+            `PATH`, and the scenario files at the same paths or in Ray's `working_dir`.
+        shards: Tasks among which Ray divides the runs: as many as the cluster has places for if it is not given.
+        lab: Path of the program.
+        progress: Show the progress on `sys.stderr`.
+
+    Raises:
+        BadInputError: if an argument or a scenario is wrong, or `out` has results and `resume` is false.
+        LabError: if `lab` is not found, or runs fail; those that are finished are kept in `out`.
+    """
+    program = find_lab(lab)
+    selection = [os.fspath(scenario) for scenario in _several(scenarios)]
+    for case in _several(cases):
+        selection += ["--case", os.fspath(case)]
+    for option, number in (("--trials", trials), ("--seed", seed)):
+        if number is not None:
+            selection += [option, str(number)]
+    for key, value in (settings or {}).items():
+        selection += ["--set", f"{key}={_text(value)}"]
+    selection += _over_options(over or {})
+    if quick:
+        selection.append("--quick")
+    if series is not None:
+        selection.append(f"--series={series}")
+    if engine not in ("local", "ray"):
+        raise BadInputError(f'unknown engine {engine!r}; expected "local" or "ray"')
+    if engine == "local" and shards is not None:
+        raise BadInputError(f'shards={shards} needs engine="ray"; one machine divides the runs by itself')
+    with _directory(out) as directory:
+        if engine == "local":
+            options = ["--out", str(directory)]
+            options += ["--resume"] if resume else []
+            options += [] if cores is None else ["--jobs", str(cores)]
+            call(program, ["run", *selection, *options], progress=progress)
+        else:
+            from playrate_lab import _ray
+
+            _ray.run(program, selection, directory, resume=resume, cores=cores, shards=shards, progress=progress)
+        rows = read(directory, lab=program)
+    return _with_values(rows, over) if over else rows
+
+
+def sweep(
+    scenario: StrPath,
+    over: Over,
+    *,
+    cases: str | Sequence[str] = (),
+    trials: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Value] | None = None,
+    quick: bool = False,
+    out: StrPath | None = None,
+    resume: bool = False,
+    cores: int | None = None,
+    engine: Engine = "local",
+    shards: int | None = None,
+    lab: StrPath | None = None,
+    progress: bool = True,
+) -> pl.DataFrame:
+    """Makes the runs of a scenario with each combination of values and returns a row for each flow of each run.
+
+    The columns are those of `read`, after one for each key of `over` with its value as it was given. The other
+    arguments are those of `run`.
+
+    Args:
+        scenario: Name of `lab list`, or path of a scenario file.
+        over: Keys with their tables, such as `"path.queue"`, or short names (`queue`, `rtt`, `rate`, `loss`, `late`,
+            `buffer`), and the values that each takes: `{"queue": ["0.5bdp", "1bdp"], "title.variability": [0, 2]}`.
+        cases: Cases to run; all if there is none.
+        trials: Runs of each controller with each combination.
+        seed: Seed of the first trial.
+        settings: Values of other keys in place of the scenario's own.
+        quick: Make the fewer trials and the shorter title of the scenario's `quick` table.
+        out: Directory for the results, for `sweep_claims` and later calls. They are not kept if it is not given.
+        resume: Keep the results that `out` has and make only the missing runs.
+        cores: Runs at the same time, on Ray of each shard.
+        engine: `"local"` or `"ray"`.
+        shards: Tasks among which Ray divides the runs.
+        lab: Path of the program.
+        progress: Show the progress on `sys.stderr`.
+
+    Raises:
+        BadInputError: if an argument or the scenario is wrong, or `out` has results and `resume` is false.
+        LabError: if `lab` is not found, or runs fail; those that are finished are kept in `out`.
+    """
+    if not over:
+        raise BadInputError('`over` has no key; expected keys and values, such as {"queue": ["0.5bdp", "1bdp"]}')
+    return run(
+        scenario,
+        cases=cases,
+        trials=trials,
+        seed=seed,
+        settings=settings,
+        over=over,
+        quick=quick,
+        out=out,
+        resume=resume,
+        cores=cores,
+        engine=engine,
+        shards=shards,
+        lab=lab,
+        progress=progress,
+    )
+
+
+def sweep_claims(
+    scenario: StrPath,
+    over: Over,
+    out: StrPath,
+    *,
+    controllers: Sequence[str] = (),
+    trials: int | None = None,
+    quick: bool = False,
+    cores: int | None = None,
+    lab: StrPath | None = None,
+    progress: bool = True,
+) -> pl.DataFrame:
+    """Returns the verdicts on a scenario's claims for each combination of values: a row for each check.
+
+    The columns are those of `claims`, after one for each key of `over`. Runs that `out` has, such as those of `sweep`
+    with the same arguments, are not made again.
+
+    Args:
+        scenario: Name of `lab list`, or path of a scenario file, with claims.
+        over: Keys and the values that each takes, as for `sweep`.
+        out: Directory of the results.
+        controllers: Controllers to run; all of the scenario if there is none.
+        trials: Runs of each controller with each combination.
+        quick: Make the fewer trials and the shorter title of the scenario's `quick` table.
+        cores: Runs at the same time; all cores of this machine if it is not given.
+        lab: Path of the program.
+        progress: Show the progress on `sys.stderr`.
+
+    Raises:
+        BadInputError: if an argument or the scenario is wrong, or it makes no claim.
+        LabError: if `lab` is not found, or runs fail; those that are finished are kept in `out`.
+    """
+    directory = Path(out)
+    arguments = ["sweep", os.fspath(scenario), *_over_options(over), "--out", str(directory), "--resume"]
+    if controllers:
+        arguments += ["--controllers", ",".join(controllers)]
+    for option, number in (("--trials", trials), ("--jobs", cores)):
+        if number is not None:
+            arguments += [option, str(number)]
+    if quick:
+        arguments.append("--quick")
+    call(find_lab(lab), arguments, progress=progress)
+    points = json.loads((directory / "sweep.json").read_text(encoding="utf-8"))["points"]
+    given = {key: {_text(value): value for value in values} for key, values in over.items()}
+    judged = [
+        ({key: given[key][value] for key, value in point["settings"].items()}, claim)
+        for point in points
+        for claim in point["claims"]
+    ]
+    return checks(judged)
+
+
+def _several(names: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
+    return [names] if isinstance(names, (str, os.PathLike)) else names
+
+
+def _text(value: Value) -> str:
+    """Returns a value as it stands on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _over_options(over: Over) -> list[str]:
+    options = []
+    for key, values in over.items():
+        if isinstance(values, str) or not values:
+            raise BadInputError(f"`over` needs a list of values for {key!r} (got {values!r})")
+        texts = [_text(value) for value in values]
+        for text in texts:
+            if _has_a_separator(text):
+                raise BadInputError(f"the value {text!r} of {key!r} has a comma, which separates values")
+        options += ["--over", f"{key}={','.join(texts)}"]
+    return options
+
+
+def _has_a_separator(text: str) -> bool:
+    """Returns true if the text has a comma outside parentheses."""
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            return True
+    return False
+
+
+def _with_values(rows: pl.DataFrame, over: Over) -> pl.DataFrame:
+    """Returns the rows with a column for each swept key first, and without the values in the names of the cases."""
+    points = []
+    for values in itertools.product(*over.values()):
+        point = dict(zip(over, values, strict=True))
+        points.append((",".join(f"{key}={_text(value)}" for key, value in point.items()), point))
+    cases = rows.get_column("case").unique(maintain_order=True).to_list()
+    found = []
+    for case in cases:
+        for name, point in points:
+            if case == name or case.endswith("," + name):
+                found.append({"case": case, "_own": case[: -len(name)].removesuffix(","), **point})
+    values_of = pl.DataFrame(found, infer_schema_length=None)
+    joined = rows.join(values_of, on="case", how="left", maintain_order="left")
+    others = [name for name in rows.columns if name not in over]
+    return joined.with_columns(case=pl.coalesce("_own", "case")).select([*over, *others])
+
+
+@contextmanager
+def _directory(out: StrPath | None) -> Iterator[Path]:
+    """Yields `out`, or a directory that is gone afterwards."""
+    if out is not None:
+        yield Path(out)
+        return
+    with tempfile.TemporaryDirectory(prefix="playrate-lab-") as directory:
+        yield Path(directory)
