@@ -82,7 +82,9 @@ impl fmt::Display for Time {
 
 /// Whole nanoseconds of `time`, saturating after 584 years.
 pub(crate) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    time.as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(u64::from(time.subsec_nanos()))
 }
 
 #[cfg(test)]

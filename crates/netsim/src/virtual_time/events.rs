@@ -1,7 +1,10 @@
 //! The event queue of a simulation, timers included.
 
 use core::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
 
 use crate::Time;
@@ -17,26 +20,96 @@ pub(super) enum Event {
     Interrupt { socket: u32 },
 }
 
+/// An event, its place in the order of all events, and the lane in which its successor waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    at: Time,
+    order: u64,
+    event: Event,
+    lane: Option<u32>,
+}
+
 /// Events in order of time, and in order of insertion at equal times.
+///
+/// Hundreds of packets are on a link, and they arrive in the order in which they left unless the link reorders. So each
+/// link has a lane of its own, of which only the first event is in the heap. An event that would be out of order in its
+/// lane goes to the heap at once.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    heap: BinaryHeap<Reverse<Entry>>,
+    lanes: Vec<Lane>,
     order: u64,
     timers: Timers,
 }
 
+/// Events that were inserted in the order of their times.
+#[derive(Debug, Default)]
+struct Lane {
+    /// All but the first, which is in the heap.
+    waiting: VecDeque<Entry>,
+    /// Time of the last one; `None` if there is none, in the heap neither.
+    last: Option<Time>,
+}
+
 impl EventQueue {
     pub(super) fn push(&mut self, at: Time, event: Event) {
-        self.heap.push(Reverse((at, self.order, event)));
+        let order = self.next_order();
+        self.heap.push(Reverse(Entry {
+            at,
+            order,
+            event,
+            lane: None,
+        }));
+    }
+
+    /// Inserts an event that is probably later than those inserted into the same lane before.
+    pub(super) fn push_in_lane(&mut self, lane: usize, at: Time, event: Event) {
+        let order = self.next_order();
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, Lane::default);
+        }
+        let mut entry = Entry {
+            at,
+            order,
+            event,
+            lane: None,
+        };
+        if let Some(state) = self.lanes.get_mut(lane)
+            && state.last.is_none_or(|last| last <= at)
+        {
+            entry.lane = u32::try_from(lane).ok();
+            if state.last.replace(at).is_some() {
+                state.waiting.push_back(entry);
+                return;
+            }
+        }
+        self.heap.push(Reverse(entry));
+    }
+
+    fn next_order(&mut self) -> u64 {
         self.order += 1;
+        self.order
     }
 
     pub(super) fn next_at(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse((at, ..))| *at)
+        self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
     pub(super) fn pop(&mut self) -> Option<(Time, Event)> {
-        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+        let mut first = self.heap.peek_mut()?;
+        let Reverse(entry) = *first;
+        let lane = entry.lane.and_then(|lane| self.lanes.get_mut(lane as usize));
+        match lane.map(|lane| (lane.waiting.pop_front(), lane)) {
+            Some((Some(next), _)) => *first = Reverse(next),
+            Some((None, lane)) => {
+                lane.last = None;
+                PeekMut::pop(first);
+            }
+            None => {
+                PeekMut::pop(first);
+            }
+        }
+        Some((entry.at, entry.event))
     }
 }
 
@@ -50,72 +123,113 @@ struct Timers {
 
 #[derive(Debug)]
 struct TimerSlot {
-    deadline: Time,
-    /// Time of its own entry.
-    entry: Option<Time>,
+    times: Arc<TimerTimes>,
     /// Counts the entries it has made, so that superseded ones are known by their number.
     generation: u32,
     waker: Option<Waker>,
 }
 
-impl EventQueue {
-    pub(super) fn new_timer(&mut self, deadline: Time) -> u32 {
-        let timers = &mut self.timers;
-        if let Some(slot) = timers.free.pop()
-            && let Some(timer) = timers.slots.get_mut(slot as usize)
-        {
-            timer.deadline = deadline;
-            return slot;
+/// The times of a timer, which its owner reads without the lock of the queue. A simulation runs on one thread at a
+/// time, so the fields need no order among each other.
+#[derive(Debug)]
+pub(super) struct TimerTimes {
+    /// Nanoseconds at which it expires.
+    deadline: AtomicU64,
+    /// Nanoseconds of its own entry; [`NO_ENTRY`] if it has none.
+    entry: AtomicU64,
+    /// True while it has someone to wake.
+    is_awaited: AtomicBool,
+}
+
+/// Later than every deadline.
+const NO_ENTRY: u64 = u64::MAX;
+
+impl TimerTimes {
+    fn new(deadline: Time) -> Self {
+        Self {
+            deadline: AtomicU64::new(Self::nanos(deadline)),
+            entry: AtomicU64::new(NO_ENTRY),
+            is_awaited: AtomicBool::new(false),
         }
-        let slot = u32::try_from(timers.slots.len()).unwrap_or(u32::MAX);
-        timers.slots.push(TimerSlot {
-            deadline,
-            entry: None,
+    }
+
+    fn nanos(deadline: Time) -> u64 {
+        deadline.as_nanos().min(NO_ENTRY - 1)
+    }
+
+    /// Sets the deadline. If it returns true, [`EventQueue::arm`] has to follow.
+    #[must_use]
+    pub(super) fn reset(&self, deadline: Time) -> bool {
+        self.deadline.store(Self::nanos(deadline), Relaxed);
+        self.is_awaited.load(Relaxed) && !self.is_armed()
+    }
+
+    /// Returns true if it has expired by `now`.
+    pub(super) fn has_expired(&self, now: Time) -> bool {
+        self.deadline.load(Relaxed) <= now.as_nanos()
+    }
+
+    /// Returns true while it has someone to wake.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Relaxed)
+    }
+
+    /// Returns true if an entry comes up no later than the deadline.
+    pub(super) fn is_armed(&self) -> bool {
+        self.entry.load(Relaxed) <= self.deadline.load(Relaxed)
+    }
+}
+
+impl EventQueue {
+    pub(super) fn new_timer(&mut self, deadline: Time) -> (u32, Arc<TimerTimes>) {
+        let shared = Arc::new(TimerTimes::new(deadline));
+        if let Some(slot) = self.timers.free.pop()
+            && let Some(timer) = self.timers.slots.get_mut(slot as usize)
+        {
+            timer.times = Arc::clone(&shared);
+            return (slot, shared);
+        }
+        let slot = u32::try_from(self.timers.slots.len()).unwrap_or(u32::MAX);
+        self.timers.slots.push(TimerSlot {
+            times: Arc::clone(&shared),
             generation: 0,
             waker: None,
         });
-        slot
+        (slot, shared)
     }
 
-    pub(super) fn reset_timer(&mut self, slot: u32, deadline: Time) {
-        let Some(timer) = self.timers.slots.get_mut(slot as usize) else {
-            return;
+    /// Has `waker` called when the timer expires; returns the waker that it replaces.
+    pub(super) fn await_timer(&mut self, slot: u32, waker: &Waker) -> Option<Waker> {
+        let timer = self.timers.slots.get_mut(slot as usize)?;
+        let replaced = match &timer.waker {
+            Some(known) if known.will_wake(waker) => None,
+            _ => timer.waker.replace(waker.clone()),
         };
-        timer.deadline = deadline;
-        if timer.waker.is_some() {
-            self.arm(slot);
-        }
-    }
-
-    /// Returns true if the timer has expired; otherwise `waker` is called when it does.
-    pub(super) fn poll_timer(&mut self, slot: u32, now: Time, waker: &Waker) -> bool {
-        let Some(timer) = self.timers.slots.get_mut(slot as usize) else {
-            return true;
-        };
-        if timer.deadline <= now {
-            timer.waker = None;
-            return true;
-        }
-        match &mut timer.waker {
-            Some(known) => known.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
+        timer.times.is_awaited.store(true, Relaxed);
         self.arm(slot);
-        false
+        replaced
+    }
+
+    /// Has nobody woken by the timer any more.
+    pub(super) fn forget_waker(&mut self, slot: u32) -> Option<Waker> {
+        let timer = self.timers.slots.get_mut(slot as usize)?;
+        timer.times.is_awaited.store(false, Relaxed);
+        timer.waker.take()
     }
 
     /// Sees to it that an entry comes up no later than the deadline.
-    fn arm(&mut self, slot: u32) {
+    pub(super) fn arm(&mut self, slot: u32) {
         let Some(timer) = self.timers.slots.get_mut(slot as usize) else {
             return;
         };
-        if timer.entry.is_some_and(|entry| entry <= timer.deadline) {
+        if timer.times.is_armed() {
             return;
         }
         timer.generation = timer.generation.wrapping_add(1);
-        timer.entry = Some(timer.deadline);
-        let (at, generation) = (timer.deadline, timer.generation);
-        self.push(at, Event::Timer { slot, generation });
+        let deadline = timer.times.deadline.load(Relaxed);
+        timer.times.entry.store(deadline, Relaxed);
+        let generation = timer.generation;
+        self.push(Time::from_nanos(deadline), Event::Timer { slot, generation });
     }
 
     /// An entry has come up at `now`; returns whom to wake.
@@ -124,9 +238,9 @@ impl EventQueue {
         if timer.generation != generation {
             return None;
         }
-        timer.entry = None;
-        if timer.deadline <= now {
-            return timer.waker.take();
+        timer.times.entry.store(NO_ENTRY, Relaxed);
+        if timer.times.has_expired(now) {
+            return self.forget_waker(slot);
         }
         if timer.waker.is_some() {
             self.arm(slot);
@@ -137,8 +251,50 @@ impl EventQueue {
     pub(super) fn drop_timer(&mut self, slot: u32) -> Option<Waker> {
         let timer = self.timers.slots.get_mut(slot as usize)?;
         timer.generation = timer.generation.wrapping_add(1);
-        timer.entry = None;
         self.timers.free.push(slot);
-        timer.waker.take()
+        self.forget_waker(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Times that mostly grow, as of packets on links, and some that do not.
+        #[test]
+        fn events_come_in_the_order_of_their_times_and_of_insertion_whatever_their_lane(
+            steps in prop::collection::vec((0_u64..50, 0_usize..4, any::<bool>()), 1..300),
+        ) {
+            let (mut queue, mut expected) = (EventQueue::default(), Vec::new());
+            let mut now = Time::ZERO;
+            let mut popped = Vec::new();
+            for (number, (ahead, lane, pops)) in (0_u32..).zip(steps) {
+                let at = Time::from_nanos(now.as_nanos() + ahead);
+                let event = Event::Packet { slot: number };
+                match lane {
+                    3 => queue.push(at, event),
+                    lane => queue.push_in_lane(lane, at, event),
+                }
+                expected.push((at, number));
+                if pops && let Some((at, event)) = queue.pop() {
+                    expected.sort_unstable();
+                    let (expected_at, slot) = expected.remove(0);
+                    prop_assert_eq!((at, event), (expected_at, Event::Packet { slot }));
+                    now = at;
+                }
+            }
+            while let Some(next) = queue.pop() {
+                popped.push(next);
+            }
+            expected.sort_unstable();
+            let rest: Vec<_> = expected
+                .into_iter()
+                .map(|(at, slot)| (at, Event::Packet { slot }))
+                .collect();
+            prop_assert_eq!(popped, rest);
+        }
     }
 }

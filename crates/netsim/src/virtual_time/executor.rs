@@ -34,11 +34,18 @@ pub(super) struct Task {
     number: Option<u64>,
     /// The host on which it runs, if it was spawned on one.
     host: Option<IpAddr>,
-    future: Mutex<Option<BoxedTask>>,
+    /// `None` once it has ended, and for the future of the run.
+    running: Mutex<Option<RunningTask>>,
     queued: AtomicBool,
     /// True if its host has crashed while it was being polled.
     is_doomed: AtomicBool,
     ready: Arc<ReadyQueue>,
+}
+
+/// The future of a task, and the task's own waker: a circle, which ends with the future.
+struct RunningTask {
+    future: BoxedTask,
+    waker: Waker,
 }
 
 impl Wake for Task {
@@ -71,13 +78,13 @@ struct LiveTasks {
 }
 
 impl Executor {
-    fn task(&self, number: Option<u64>, host: Option<IpAddr>, future: Option<BoxedTask>) -> Arc<Task> {
+    fn task(&self, number: Option<u64>, host: Option<IpAddr>) -> Arc<Task> {
         let ready = Arc::clone(&self.ready);
         Arc::new(Task {
             number,
             host,
             is_doomed: AtomicBool::new(false),
-            future: Mutex::new(future),
+            running: Mutex::new(None),
             queued: AtomicBool::new(false),
             ready,
         })
@@ -88,7 +95,9 @@ impl Executor {
         let mut live = lock(&self.live);
         let number = live.next;
         live.next += 1;
-        let task = self.task(Some(number), host, Some(future));
+        let task = self.task(Some(number), host);
+        let waker = Waker::from(Arc::clone(&task));
+        *lock(&task.running) = Some(RunningTask { future, waker });
         live.tasks.insert(number, Arc::clone(&task));
         drop(live);
         task.wake();
@@ -96,7 +105,7 @@ impl Executor {
 
     /// The task that stands for a run's own future; it is ready at once.
     pub(super) fn main(&self) -> Waker {
-        let task = self.task(None, None, None);
+        let task = self.task(None, None);
         task.wake_by_ref();
         Waker::from(task)
     }
@@ -152,8 +161,12 @@ impl Executor {
             }
             for task in gone.values() {
                 task.is_doomed.store(true, Ordering::Relaxed);
-                let future = task.future.try_lock().ok().and_then(|mut future| future.take());
-                drop(future);
+                let running = task
+                    .running
+                    .try_lock()
+                    .ok()
+                    .and_then(|mut running| running.take());
+                drop(running);
             }
         }
     }
@@ -162,15 +175,14 @@ impl Executor {
     /// task may spawn and wake as it likes.
     pub(super) fn poll(&self, task: &Arc<Task>) -> bool {
         let Some(number) = task.number else { return false };
-        let mut future = lock(&task.future);
-        let Some(polled) = future.as_mut() else {
+        let mut running = lock(&task.running);
+        let Some(RunningTask { future, waker }) = running.as_mut() else {
             return true;
         };
-        let waker = Waker::from(Arc::clone(task));
-        let is_done = polled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+        let is_done = future.as_mut().poll(&mut Context::from_waker(waker)).is_ready();
         if is_done || task.is_doomed.load(Ordering::Relaxed) {
-            let finished = future.take();
-            drop(future);
+            let finished = running.take();
+            drop(running);
             // What it owns may spawn or wake on its way out, so it goes while no lock is held.
             drop(finished);
             lock(&self.live).tasks.remove(&number);
@@ -197,8 +209,8 @@ impl Executor {
                 break;
             }
             for task in tasks.values() {
-                let future = lock(&task.future).take();
-                drop(future);
+                let running = lock(&task.running).take();
+                drop(running);
             }
         }
         let ready = core::mem::take(&mut *lock(&self.ready));

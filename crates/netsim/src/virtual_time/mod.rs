@@ -29,7 +29,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use playrate_units::duration;
@@ -56,6 +56,10 @@ pub(crate) struct SimulationCore {
 }
 
 impl SimulationCore {
+    fn now(&self) -> Time {
+        Time::from_nanos(self.clock.load(Ordering::Relaxed))
+    }
+
     fn time_of(&self, instant: Instant) -> Time {
         Time::from(instant.saturating_duration_since(self.epoch))
     }
@@ -333,33 +337,38 @@ impl Simulation {
                     });
                 }
             }
-            let mut network = lock(&self.shared.network);
-            let before = network.now;
+            let before = self.shared.now();
+            self.next_wake_up(deadline)?.wake();
+            if self.shared.now() > before {
+                polls = 0;
+            }
+        }
+    }
+
+    /// Processes events up to one that wakes a task; returns whom to wake.
+    fn next_wake_up(&self, deadline: Time) -> Result<Waker, RunError> {
+        let mut network = lock(&self.shared.network);
+        let woken = loop {
             match network.events.next_at() {
                 None => {
-                    return Err(RunError::Deadlock {
-                        at: before,
-                        tasks: executor.live(),
+                    break Err(RunError::Deadlock {
+                        at: network.now,
+                        tasks: self.shared.executor.live(),
                     });
                 }
                 Some(at) if at > deadline => {
-                    network.now = before.max(deadline);
-                    self.shared.clock.store(network.now.as_nanos(), Ordering::Relaxed);
-                    return Err(RunError::Deadline { at: deadline });
+                    network.now = network.now.max(deadline);
+                    break Err(RunError::Deadline { at: deadline });
                 }
-                Some(at) if at > before => polls = 0,
                 Some(_) => {}
             }
-            let waker = network
-                .events
-                .pop()
-                .and_then(|(at, event)| network.process(at, event));
-            self.shared.clock.store(network.now.as_nanos(), Ordering::Relaxed);
-            drop(network);
-            if let Some(waker) = waker {
-                waker.wake();
+            let event = network.events.pop();
+            if let Some(waker) = event.and_then(|(at, event)| network.process(at, event)) {
+                break Ok(waker);
             }
-        }
+        };
+        self.shared.clock.store(network.now.as_nanos(), Ordering::Relaxed);
+        woken
     }
 
     /// Virtual time since the start of the simulation.

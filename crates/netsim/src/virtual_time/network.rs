@@ -110,6 +110,8 @@ pub(super) struct Network {
     hosts: BTreeMap<IpAddr, HostState>,
     routes: BTreeMap<(IpAddr, IpAddr), Arc<Route>>,
     bound: BTreeMap<SocketAddr, u32>,
+    /// Sockets that were looked up last.
+    recent: [u32; 2],
     packets: Slab<InFlight>,
     spare: Vec<Vec<u8>>,
     slack: Pcg32,
@@ -127,6 +129,7 @@ impl Network {
             hosts: BTreeMap::new(),
             routes: BTreeMap::new(),
             bound: BTreeMap::new(),
+            recent: [0; 2],
             packets: Slab::new(),
             spare: Vec::new(),
             slack,
@@ -322,7 +325,7 @@ impl Network {
         if wait.is_zero() {
             self.forward(packet, 0);
         } else {
-            self.schedule(self.now + wait, packet);
+            self.schedule(None, self.now + wait, packet);
         }
     }
 
@@ -330,7 +333,8 @@ impl Network {
     fn forward(&mut self, mut packet: InFlight, number: usize) {
         let route = &packet.route;
         let (mut at, mut copy_at) = (self.now, None);
-        if let Some(link) = route.links.get(number).and_then(|&link| self.links.get_mut(link)) {
+        let index = route.links.get(number).copied();
+        if let Some(link) = index.and_then(|link| self.links.get_mut(link)) {
             let offered = Packet::new(packet.data.len()).markable(packet.ecn.is_some());
             let verdict = link.offer(at, offered);
             let Verdict::Deliver {
@@ -366,14 +370,18 @@ impl Network {
                 route: Arc::clone(&packet.route),
                 ..packet
             };
-            self.schedule(copy_at + wait, copy);
+            self.schedule(index, copy_at + wait, copy);
         }
-        self.schedule(at + wait, packet);
+        self.schedule(index, at + wait, packet);
     }
 
-    fn schedule(&mut self, at: Time, packet: InFlight) {
+    /// Schedules a packet that comes from the link with this index, or from none.
+    fn schedule(&mut self, link: Option<usize>, at: Time, packet: InFlight) {
         let slot = u32::try_from(self.packets.insert(packet)).unwrap_or(u32::MAX);
-        self.events.push(at, Event::Packet { slot });
+        match link {
+            Some(link) => self.events.push_in_lane(link, at, Event::Packet { slot }),
+            None => self.events.push(at, Event::Packet { slot }),
+        }
     }
 
     /// Processes the next event; returns the task that it wakes.
@@ -395,6 +403,20 @@ impl Network {
         }
     }
 
+    /// The socket that is bound to `address`. Most packets are for one of two.
+    fn socket_at(&mut self, address: SocketAddr) -> Option<u32> {
+        let is_there = |index: &u32| {
+            let socket = self.sockets.get(*index as usize);
+            socket.is_some_and(|socket| socket.address == address && socket.open && !socket.is_dead)
+        };
+        let found = self.recent.iter().copied().find(is_there);
+        found.or_else(|| {
+            let index = self.bound.get(&address).copied()?;
+            self.recent = [index, self.recent[0]];
+            Some(index)
+        })
+    }
+
     fn arrive(&mut self, packet: InFlight) -> Option<Waker> {
         for word in [
             self.now.as_nanos(),
@@ -403,7 +425,7 @@ impl Network {
         ] {
             self.digest = crate::link::mix(self.digest, word);
         }
-        let socket = self.bound.get(&packet.to).copied();
+        let socket = self.socket_at(packet.to);
         let Some((index, socket)) =
             socket.and_then(|index| Some((index, self.sockets.get_mut(index as usize)?)))
         else {

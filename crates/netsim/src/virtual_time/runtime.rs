@@ -7,14 +7,14 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
 
 use super::SimulationCore;
+use super::events::TimerTimes;
 use super::executor::{BoxedTask, lock};
 use crate::Time;
 
@@ -29,7 +29,7 @@ pub struct VirtualRuntime {
 impl VirtualRuntime {
     /// Virtual time since the start of the simulation.
     pub fn time(&self) -> Time {
-        Time::from_nanos(self.shared.clock.load(Ordering::Relaxed))
+        self.shared.now()
     }
 
     /// Waits for this much virtual time.
@@ -54,8 +54,7 @@ impl VirtualRuntime {
             None,
             Box::pin(async move {
                 poll_fn(|cx| timer.as_mut().poll(cx)).await;
-                let now = Time::from_nanos(shared.clock.load(Ordering::Relaxed));
-                shared.executor.resume(host, now);
+                shared.executor.resume(host, shared.now());
             }),
         );
     }
@@ -72,7 +71,7 @@ impl fmt::Debug for VirtualRuntime {
 impl Runtime for VirtualRuntime {
     fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
         let at = self.shared.time_of(deadline);
-        let slot = {
+        let (slot, times) = {
             let mut network = lock(&self.shared.network);
             let at = at + network.timer_slack(self.host);
             network.events.new_timer(at)
@@ -80,6 +79,8 @@ impl Runtime for VirtualRuntime {
         Box::pin(VirtualTimer {
             runtime: self.clone(),
             slot,
+            times,
+            waker: None,
         })
     }
 
@@ -99,27 +100,50 @@ impl Runtime for VirtualRuntime {
     }
 }
 
+/// A timer of quinn's is reset and polled with nearly every packet, mostly to a later deadline and with the same waker.
+/// Then nothing changes in the event queue, and its lock is not taken.
 struct VirtualTimer {
     runtime: VirtualRuntime,
     slot: u32,
+    times: Arc<TimerTimes>,
+    /// The waker that was registered last.
+    waker: Option<Waker>,
 }
 
 impl AsyncTimer for VirtualTimer {
     fn reset(self: Pin<&mut Self>, deadline: Instant) {
-        let at = self.runtime.shared.time_of(deadline);
-        let mut network = lock(&self.runtime.shared.network);
-        let at = at + network.timer_slack(self.runtime.host);
-        network.events.reset_timer(self.slot, at);
+        let shared = &self.runtime.shared;
+        let mut at = shared.time_of(deadline);
+        if self.runtime.host.is_some() {
+            at = at + lock(&shared.network).timer_slack(self.runtime.host);
+        }
+        if self.times.reset(at) {
+            lock(&shared.network).events.arm(self.slot);
+        }
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut network = lock(&self.runtime.shared.network);
-        let now = network.now;
-        if network.events.poll_timer(self.slot, now, cx.waker()) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
+        let this = self.get_mut();
+        let shared = &this.runtime.shared;
+        if this.times.has_expired(this.runtime.time()) {
+            if this.times.is_awaited() {
+                let waker = lock(&shared.network).events.forget_waker(this.slot);
+                drop(waker);
+            }
+            return Poll::Ready(());
         }
+        let is_known = this
+            .waker
+            .as_ref()
+            .is_some_and(|waker| waker.will_wake(cx.waker()));
+        if !(is_known && this.times.is_awaited() && this.times.is_armed()) {
+            if !is_known {
+                this.waker = Some(cx.waker().clone());
+            }
+            let replaced = lock(&shared.network).events.await_timer(this.slot, cx.waker());
+            drop(replaced);
+        }
+        Poll::Pending
     }
 }
 
