@@ -44,16 +44,15 @@ impl TraceSource {
     }
 }
 
-/// After so many bytes the payload begins again. A prime, so that it is in step with no frame, segment or chunk.
-const PERIOD: usize = 1_048_573;
+/// After so many bytes the payload begins again. A prime, so that it is in step with no frame, segment or chunk, and so
+/// few that the processor's cache holds what a simulated session copies from.
+const PERIOD: usize = 65_521;
 
 /// The payload of all generated titles: one period, and so much more that every read is a piece of it. Made once, since
 /// generating it anew for each read was a twentieth of the cost of a simulated session.
 static PAYLOAD: LazyLock<Bytes> = LazyLock::new(|| {
-    let mut payload: Vec<u8> = (0..PERIOD.div_ceil(8) as u64).flat_map(block).collect();
-    payload.truncate(PERIOD);
-    payload.extend_from_within(..MAX_READ);
-    Bytes::from(payload)
+    let period: Vec<u8> = (0..).flat_map(block).take(PERIOD).collect();
+    period.iter().copied().cycle().take(PERIOD + MAX_READ).collect()
 });
 
 /// Eight payload bytes: the `SplitMix64` generator (Steele et al., OOPSLA 2014) at its `block`-th step.
