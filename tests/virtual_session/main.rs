@@ -4,11 +4,13 @@
     reason = "a test that cannot set up its session has nothing better to do than panic"
 )]
 
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::FileSource;
-use playrate_netsim::{PathConfig, QueueLimit, Reordering, Seed};
+use playrate_netsim::{PathConfig, QueueLimit, Reordering, Seed, Simulation};
+use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Trust};
 use playrate_units::{Bitrate, Bytes, Probability};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 use video_client::report::QualityReport;
@@ -81,4 +83,25 @@ fn reordered_packets_do_not_count_as_lost() {
     };
     let (in_order, reordered) = (mean(&path), mean(&reordering));
     assert!(reordered > 0.9 * in_order, "{reordered} against {in_order} bit/s");
+}
+
+/// Packets of a simulation may go without encryption; on a real socket nobody can ask for that.
+#[test]
+fn real_sockets_refuse_the_cryptography_of_a_simulation() {
+    let sim = Simulation::new(Seed::new(1));
+    let runtime = || Arc::new(quinn::TokioRuntime);
+    let identity = Identity::development(&[]).unwrap();
+    let any = || SocketAddr::from(([127, 0, 0, 1], 0));
+    let mut server = ServerOptions::new(identity.clone());
+    server.crypto_provider = sim.crypto_provider();
+    let mut client = ClientOptions::new(Trust::Pin(identity.pin()));
+    client.crypto_provider = sim.crypto_provider();
+    for refused in [
+        Server::bind(any(), runtime(), server.clone()).map(drop),
+        Server::on_socket(UdpSocket::bind(any()).unwrap(), runtime(), server).map(drop),
+        Client::bind(runtime(), client).map(drop),
+    ] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("0xff51 is not registered"), "{error}");
+    }
 }

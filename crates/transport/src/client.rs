@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use quinn::{AsyncUdpSocket, Runtime};
+use rustls::crypto::CryptoProvider;
 
 use crate::autotuning::{Autotuning, WindowUpdate};
 use crate::endpoint::{BindError, udp_socket};
@@ -17,7 +18,7 @@ use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, H
 use crate::options::TransportOptions;
 use crate::quic;
 use crate::time;
-use crate::tls::{Trust, client_config};
+use crate::tls::{Trust, client_config, require_registered_suites, ring_provider};
 use playrate_quinn::telemetry::Totals;
 
 /// Time without an answer from one address before the next one is tried as well (RFC 8305 §5).
@@ -32,6 +33,9 @@ const HEADER_LIMIT: u64 = 64 << 10;
 pub struct ClientOptions {
     /// Servers that the client trusts.
     pub trust: Trust,
+    /// Cryptography of its connections, ring's by default. Sockets of a real network accept registered cipher suites
+    /// only.
+    pub crypto_provider: Arc<CryptoProvider>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
     /// Longest wait for an answer from one address.
@@ -46,6 +50,7 @@ impl ClientOptions {
     pub fn new(trust: Trust) -> Self {
         Self {
             trust,
+            crypto_provider: ring_provider(),
             transport: TransportOptions::client(),
             connect_timeout: Duration::from_secs(5),
             receive_autotuning: None,
@@ -137,6 +142,7 @@ impl Client {
 
     /// A client on a UDP socket of its own, for IPv6 and IPv4 where the system can do both.
     pub fn bind(runtime: Arc<dyn Runtime>, options: ClientOptions) -> Result<Self, EndpointError> {
+        require_registered_suites(&options.crypto_provider)?;
         let any = |ip: IpAddr| SocketAddr::new(ip, 0);
         let socket = udp_socket(any(Ipv6Addr::UNSPECIFIED.into()))
             .or_else(|_| udp_socket(any(Ipv4Addr::UNSPECIFIED.into())))?;
@@ -183,7 +189,9 @@ impl Client {
 
     async fn connect_to(&self, target: &Target, address: SocketAddr) -> Result<Connection, ConnectError> {
         let setup = |error: EndpointError| ConnectError::Setup(Arc::new(error));
-        let (crypto, handshake) = client_config(&self.options.trust).map_err(|error| setup(error.into()))?;
+        let (crypto, handshake) =
+            client_config(&self.options.trust, Arc::clone(&self.options.crypto_provider))
+                .map_err(|error| setup(error.into()))?;
         let mut config = quinn::ClientConfig::new(crypto);
         let transport = self.options.transport.to_quinn();
         config.transport_config(Arc::new(transport.map_err(|error| setup(error.into()))?));

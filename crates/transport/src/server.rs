@@ -31,6 +31,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use quinn::{AsyncUdpSocket, Runtime};
+use rustls::crypto::CryptoProvider;
 use tokio::sync::watch;
 
 use crate::endpoint::udp_socket;
@@ -40,7 +41,7 @@ use crate::options::TransportOptions;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
-use crate::tls::Identity;
+use crate::tls::{Identity, require_registered_suites, ring_provider};
 use clients::{Clients, Decision};
 use keys::EndpointKeys;
 use playrate_quinn::ConnectionController;
@@ -74,6 +75,9 @@ pub struct ServerOptions {
     pub endpoint_key: Option<EndpointKey>,
     /// Place of this process among those that have the same endpoint key and socket.
     pub succession: Succession,
+    /// Cryptography of its connections, ring's by default. Sockets of a real network accept registered cipher suites
+    /// only.
+    pub crypto_provider: Arc<CryptoProvider>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
     /// Longest time that a handshake, and then a request, may take to arrive.
@@ -109,6 +113,7 @@ impl ServerOptions {
             identity,
             endpoint_key: None,
             succession: Succession::default(),
+            crypto_provider: ring_provider(),
             transport: TransportOptions::server(),
             request_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(300),
@@ -153,7 +158,10 @@ impl Server {
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
         let mut router = None;
-        let mut base = quinn::ServerConfig::with_crypto(options.identity.server_config()?);
+        let crypto = options
+            .identity
+            .server_config(Arc::clone(&options.crypto_provider))?;
+        let mut base = quinn::ServerConfig::with_crypto(crypto);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
         let mut endpoint = options.transport.to_endpoint()?;
         if let Some(key) = &options.endpoint_key {
@@ -197,6 +205,7 @@ impl Server {
         runtime: Arc<dyn Runtime>,
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
+        require_registered_suites(&options.crypto_provider)?;
         let socket = MergingSocket::new(runtime.wrap_udp_socket(socket)?);
         let runtime = ReceivingRuntime::wrap(runtime, Arc::clone(&socket));
         Self::new(runtime, socket, options)
@@ -232,7 +241,7 @@ impl Server {
     /// # Errors
     /// If its certificate and key cannot be used. Nothing has changed then.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
-        let crypto = identity.server_config()?;
+        let crypto = identity.server_config(Arc::clone(&self.shared.options.crypto_provider))?;
         let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
         base.crypto = crypto;
         self.endpoint.set_server_config(Some(base.clone()));

@@ -13,6 +13,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::ParsedCertificate;
+use rustls::{CipherSuite, SupportedCipherSuite};
 use sha2::{Digest, Sha256};
 
 mod verify;
@@ -58,6 +59,12 @@ pub enum TlsError {
     /// The system has no certificate authorities.
     #[error("this system has no certificate authorities to trust; give a CA file or a pin")]
     NoSystemAuthorities,
+    /// A cipher suite that is not registered, such as one that does not encrypt, on a real network.
+    #[error("cipher suite {suite:#06x} is not registered; sockets of a real network need ring's suites")]
+    UnregisteredSuite {
+        /// Number of the suite.
+        suite: u16,
+    },
     /// A pin in the wrong format.
     #[error(
         "`{text}` is not a pin: expected the base64 SHA-256 of a public key, 44 characters ending in `=`"
@@ -82,8 +89,18 @@ impl TlsError {
     }
 }
 
-pub(crate) fn provider() -> Arc<CryptoProvider> {
+/// ring's cryptography.
+pub(crate) fn ring_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// The error of an endpoint on a real network if `provider` has a cipher suite that is not registered.
+pub(crate) fn require_registered_suites(provider: &CryptoProvider) -> Result<(), TlsError> {
+    let mut suites = provider.cipher_suites.iter().map(SupportedCipherSuite::suite);
+    match suites.find(|suite| matches!(suite, CipherSuite::Unknown(_))) {
+        Some(suite) => Err(TlsError::UnregisteredSuite { suite: suite.into() }),
+        None => Ok(()),
+    }
 }
 
 /// SHA-256 of a certificate's public key (the DER of its `SubjectPublicKeyInfo`). Its text form is base64, as RFC 7469
@@ -179,7 +196,7 @@ impl Identity {
             chain,
             key,
         };
-        identity.server_config()?;
+        identity.server_config(ring_provider())?;
         Ok(identity)
     }
 
@@ -233,8 +250,11 @@ impl Identity {
         pem
     }
 
-    pub(crate) fn server_config(&self) -> Result<Arc<QuicServerConfig>, TlsError> {
-        QuicServerConfig::try_from(self.config(&[&rustls::version::TLS13], &[ALPN])?)
+    pub(crate) fn server_config(
+        &self,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<QuicServerConfig>, TlsError> {
+        QuicServerConfig::try_from(self.config(provider, &[&rustls::version::TLS13], &[ALPN])?)
             .map(Arc::new)
             .map_err(|error| TlsError::identity(&error))
     }
@@ -245,16 +265,18 @@ impl Identity {
     /// # Errors
     /// If certificate and key cannot be used.
     pub fn tcp_config(&self, protocols: &[&[u8]]) -> Result<Arc<rustls::ServerConfig>, TlsError> {
-        self.config(rustls::ALL_VERSIONS, protocols).map(Arc::new)
+        self.config(ring_provider(), rustls::ALL_VERSIONS, protocols)
+            .map(Arc::new)
     }
 
     fn config(
         &self,
+        provider: Arc<CryptoProvider>,
         versions: &[&'static rustls::SupportedProtocolVersion],
         protocols: &[&[u8]],
     ) -> Result<rustls::ServerConfig, TlsError> {
         let failed = |error: rustls::Error| TlsError::identity(&error);
-        let mut config = rustls::ServerConfig::builder_with_provider(provider())
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(failed)?
             .with_no_client_auth()

@@ -88,6 +88,7 @@ pub async fn run_live(
             address,
             start,
             shutdown_timeout: SHUTDOWN_TIMEOUT,
+            crypto_provider: None,
         };
         let mut session = Session::new(setup, index, viewer, &endpoints)?;
         if let Some(status) = statuses.next() {

@@ -192,7 +192,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
     let path = simulation.add_path(path);
     let (sender, mut finished) = mpsc::unbounded_channel();
     for (index, viewer) in setup.viewers.iter().enumerate() {
-        let endpoints = endpoints(&simulation, viewer.access, path)?;
+        let endpoints = endpoints(&simulation, viewer.access, path, setup.encrypts)?;
         let session = Session::new(setup, index, viewer, &endpoints)?;
         let (sender, handle, joins) = (sender.clone(), Arc::clone(handle), viewer.joins);
         let runtime = simulation.runtime();
@@ -208,7 +208,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
     drop(sender);
     let mut downloads = Vec::new();
     for (index, bulk) in setup.bulk.iter().enumerate() {
-        let endpoints = endpoints(&simulation, bulk.access, path)?;
+        let endpoints = endpoints(&simulation, bulk.access, path, setup.encrypts)?;
         let download = Download::new(setup, index, bulk, &endpoints)?;
         let run = Arc::clone(&download).run(Arc::clone(handle));
         simulation.runtime().spawn(Box::pin(run));
@@ -255,7 +255,12 @@ fn in_order<T>(mut sessions: Vec<(usize, T)>) -> Vec<T> {
 }
 
 /// Two hosts for the server and the client of one flow, both on `path`.
-fn endpoints(simulation: &Simulation, access: Access, path: PathId) -> Result<Endpoints, SimError> {
+fn endpoints(
+    simulation: &Simulation,
+    access: Access,
+    path: PathId,
+    encrypts: bool,
+) -> Result<Endpoints, SimError> {
     let host = |delay| simulation.add_host(HostConfig::default().with_access_delay(delay));
     let (server, client) = (host(access.server)?, host(access.client)?);
     simulation.connect(server, client, &[path]);
@@ -268,5 +273,6 @@ fn endpoints(simulation: &Simulation, access: Access, path: PathId) -> Result<En
         server,
         client: simulation.bind(client, 0)?,
         shutdown_timeout: SHUTDOWN_TIMEOUT,
+        crypto_provider: (!encrypts).then(|| simulation.crypto_provider()),
     })
 }

@@ -13,6 +13,7 @@ use playrate_transport::{
     Trust, time,
 };
 use playrate_units::Bytes;
+use quinn::rustls::crypto::CryptoProvider;
 use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use quinn::{AsyncUdpSocket, Runtime};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
@@ -58,6 +59,8 @@ pub(super) struct Endpoints {
     pub(super) start: Instant,
     /// Time that the server has to see that its client has left.
     pub(super) shutdown_timeout: Duration,
+    /// Cryptography of a simulation's endpoints; `None` on a real network.
+    pub(super) crypto_provider: Option<Arc<CryptoProvider>>,
 }
 
 /// Makes the two ends of one flow, with the lab's fixed transport parameters.
@@ -91,6 +94,9 @@ impl<'a> FlowEnds<'a> {
         if let Some(pause) = pause {
             options.stall_timeout = pause;
         }
+        if let Some(provider) = &self.endpoints.crypto_provider {
+            options.crypto_provider = Arc::clone(provider);
+        }
         let (runtime, socket) = (&self.endpoints.runtime, &self.endpoints.server);
         Server::new(Arc::clone(runtime), Arc::clone(socket), options)
             .map_err(|error| SimError::setup("the server", &error))
@@ -111,6 +117,9 @@ impl<'a> FlowEnds<'a> {
             }
         }
         self.fix(&mut options.transport, "client");
+        if let Some(provider) = &self.endpoints.crypto_provider {
+            options.crypto_provider = Arc::clone(provider);
+        }
         let (runtime, socket) = (&self.endpoints.runtime, &self.endpoints.client);
         Client::new(Arc::clone(runtime), Arc::clone(socket), options)
             .map_err(|error| SimError::setup("the client", &error))

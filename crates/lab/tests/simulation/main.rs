@@ -87,6 +87,28 @@ fn taps_do_not_change_what_happens() {
 }
 
 #[test]
+fn encryption_changes_no_packet_of_any_controller() {
+    let title = short_film(4, 5);
+    for (controller, loss) in [
+        ("cubic", "none"),
+        ("reno", "0.5%"),
+        ("ccpd", "0.1%"),
+        ("quinn-newreno", "gilbert(0.1%,20%)"),
+    ] {
+        let setup = alone(viewer(controller, &title), 20, loss, 11);
+        let plain = sim::run(&setup).unwrap();
+        let encrypted = sim::run(&setup.encrypted()).unwrap();
+        assert_eq!(plain.wire_hash, encrypted.wire_hash, "{controller}, {loss}");
+        let (plain, encrypted) = (&plain.viewers[0], &encrypted.viewers[0]);
+        assert_eq!(plain.transport, encrypted.transport, "{controller}, {loss}");
+        assert_eq!(
+            plain.report.series, encrypted.report.series,
+            "{controller}, {loss}"
+        );
+    }
+}
+
+#[test]
 fn no_packet_is_faster_than_light_and_every_loss_is_counted() {
     let run = short(1, "0.5%");
     for link in [&run.forward, &run.backward] {

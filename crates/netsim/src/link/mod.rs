@@ -405,6 +405,12 @@ impl Link {
         self.digest
     }
 
+    /// Returns true if the link ever inverts bits of its packets.
+    pub(crate) fn damages(&self) -> bool {
+        let mut faults = self.config.faults.iter();
+        faults.any(|fault| matches!(fault.kind, LinkFaultKind::Corruption(_)))
+    }
+
     /// Propagation delay, without jitter.
     pub fn delay(&self) -> Duration {
         self.config.delay

@@ -476,6 +476,12 @@ impl Network {
         Some(datagram)
     }
 
+    /// Contents of the packets under way.
+    #[cfg(test)]
+    pub(super) fn contents(&self) -> impl Iterator<Item = &[u8]> {
+        self.packets.iter().map(|(_, packet)| &*packet.data)
+    }
+
     /// A hash of every packet's time, size and fate on every link and at every socket.
     pub(super) fn digest(&self) -> u64 {
         self.links.iter().fold(self.digest, |digest, link| {

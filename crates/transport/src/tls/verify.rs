@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::{ALPN, Pin, TlsError, provider, read_certificates};
+use super::{ALPN, Pin, TlsError, read_certificates};
 use crate::error::{ConnectError, ConnectionLost};
 
 /// Servers that a client trusts.
@@ -53,8 +53,10 @@ impl Handshake {
 }
 
 /// The client's TLS for one connection.
-pub(crate) fn client_config(trust: &Trust) -> Result<(Arc<QuicClientConfig>, Handshake), TlsError> {
-    let provider = provider();
+pub(crate) fn client_config(
+    trust: &Trust,
+    provider: Arc<CryptoProvider>,
+) -> Result<(Arc<QuicClientConfig>, Handshake), TlsError> {
     let handshake = Handshake::default();
     let by_key = |expected| {
         Arc::new(KeyVerifier {

@@ -2,6 +2,7 @@
 
 mod executor;
 mod faults;
+mod null_protection;
 mod quinn_flows;
 mod sockets;
 

@@ -1,0 +1,143 @@
+//! A cipher suite for simulated sessions: TLS as usual, and QUIC packets that are not encrypted.
+//!
+//! Packets have the lengths that they have under the real suite, so a run has the same packets at the same times. A
+//! tag consists of the packet number and bytes of the key, so a packet of another key, a wrong packet number and a
+//! stateless reset fail to decrypt as they do under the real suite. What goes unnoticed is damage to a packet's
+//! contents.
+
+use std::sync::{Arc, OnceLock};
+
+use quinn::rustls::crypto::CryptoProvider;
+use quinn::rustls::crypto::cipher::{AeadKey, Iv};
+use quinn::rustls::crypto::ring;
+use quinn::rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
+use quinn::rustls::{CipherSuite, CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
+
+/// Number of the suite, of those for private use (IANA, TLS Cipher Suites). No peer outside a simulation knows it.
+const PRIVATE_USE: CipherSuite = CipherSuite::Unknown(0xFF51);
+
+/// Bytes of a tag.
+const TAG: usize = 16;
+
+/// ring's provider, with the suite that protects nothing in front of its own.
+pub(super) fn provider() -> Arc<CryptoProvider> {
+    let mut provider = ring::default_provider();
+    if let Some(suite) = suite(&provider) {
+        provider
+            .cipher_suites
+            .insert(0, SupportedCipherSuite::Tls13(suite));
+    }
+    Arc::new(provider)
+}
+
+/// The suite that `provider` prefers for QUIC, without its protection.
+fn suite(provider: &CryptoProvider) -> Option<&'static Tls13CipherSuite> {
+    static SUITE: OnceLock<Tls13CipherSuite> = OnceLock::new();
+    let mut suites = provider
+        .cipher_suites
+        .iter()
+        .filter_map(SupportedCipherSuite::tls13);
+    let (real, quic) = suites.find_map(|suite| Some((suite, suite.quic?)))?;
+    Some(SUITE.get_or_init(|| {
+        static ALGORITHM: OnceLock<NullAlgorithm> = OnceLock::new();
+        Tls13CipherSuite {
+            common: CipherSuiteCommon {
+                suite: PRIVATE_USE,
+                hash_provider: real.common.hash_provider,
+                confidentiality_limit: real.common.confidentiality_limit,
+            },
+            hkdf_provider: real.hkdf_provider,
+            aead_alg: real.aead_alg,
+            quic: Some(ALGORITHM.get_or_init(|| NullAlgorithm(quic))),
+        }
+    }))
+}
+
+/// Makes keys that have the lengths and limits of the algorithm's, and protect nothing.
+struct NullAlgorithm(&'static dyn Algorithm);
+
+impl Algorithm for NullAlgorithm {
+    fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
+        let mut mark = [0; TAG];
+        for (to, from) in mark.iter_mut().zip(key.as_ref()) {
+            *to = *from;
+        }
+        let real = self.0.packet_key(key, iv);
+        Box::new(NullPacketKey {
+            mark: u128::from_be_bytes(mark),
+            confidentiality_limit: real.confidentiality_limit(),
+            integrity_limit: real.integrity_limit(),
+        })
+    }
+
+    fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
+        Box::new(NullHeaderKey {
+            sample_len: self.0.header_protection_key(key).sample_len(),
+        })
+    }
+
+    fn aead_key_len(&self) -> usize {
+        self.0.aead_key_len()
+    }
+}
+
+struct NullPacketKey {
+    /// Bytes of the key, by which its packets are known.
+    mark: u128,
+    confidentiality_limit: u64,
+    integrity_limit: u64,
+}
+
+impl NullPacketKey {
+    fn tag(&self, packet_number: u64) -> [u8; TAG] {
+        (self.mark ^ u128::from(packet_number)).to_be_bytes()
+    }
+}
+
+impl PacketKey for NullPacketKey {
+    fn encrypt_in_place(&self, packet_number: u64, _: &[u8], _: &mut [u8]) -> Result<Tag, Error> {
+        Ok(Tag::from(&self.tag(packet_number)[..]))
+    }
+
+    fn decrypt_in_place<'a>(
+        &self,
+        packet_number: u64,
+        _: &[u8],
+        payload: &'a mut [u8],
+    ) -> Result<&'a [u8], Error> {
+        match payload.split_last_chunk::<TAG>() {
+            Some((plain, tag)) if *tag == self.tag(packet_number) => Ok(plain),
+            _ => Err(Error::DecryptError),
+        }
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.confidentiality_limit
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.integrity_limit
+    }
+}
+
+struct NullHeaderKey {
+    sample_len: usize,
+}
+
+impl HeaderProtectionKey for NullHeaderKey {
+    fn encrypt_in_place(&self, _: &[u8], _: &mut u8, _: &mut [u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn decrypt_in_place(&self, _: &[u8], _: &mut u8, _: &mut [u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn sample_len(&self) -> usize {
+        self.sample_len
+    }
+}
