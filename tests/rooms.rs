@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// `(crate directory, workspace crates it may depend on, other crates it must not depend on)`.
 const CRATES: &[(&str, &[&str], &[&str])] = &[
@@ -93,4 +94,48 @@ fn each_crate_excludes_dependencies_that_do_not_belong_in_it() {
             "crates/{name} must not use {found:?}; see docs/architecture.md"
         );
     }
+}
+
+/// Names of the crates that a program builds for `package`.
+fn built_for(arguments: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--locked",
+            "--offline",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+        ])
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let (tree, error) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert!(output.status.success(), "{error:?}");
+    let tree = tree.expect("names are UTF-8");
+    tree.lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn controllers_alone_bring_a_quinn_program_one_crate_of_others() {
+    let quinn = built_for(&["--package", "quinn"]);
+    let ours = built_for(&["--package", "playrate", "--no-default-features"]);
+    let more: Vec<_> = ours.difference(&quinn).map(String::as_str).collect();
+    assert_eq!(
+        more,
+        [
+            "playrate",
+            "playrate-cc",
+            "playrate-quinn",
+            "playrate-units",
+            "strsim"
+        ]
+    );
+    // A tool of the workspace asks for it, and so brings it under quinn, too.
+    assert!(!ours.contains("tracing-attributes"), "{ours:?}");
 }
