@@ -175,3 +175,42 @@ fn no_line_of_prose_is_longer_than_120_columns() {
         found.join("\n")
     );
 }
+
+/// Returns true if the figure paints its whole area before anything else, so that it can be read on a page of any colour.
+fn has_own_background(svg: &str) -> bool {
+    let attribute = |tag: &str, name: &str| {
+        let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
+        Some(rest.split_once('"')?.0.to_owned())
+    };
+    let drawn = match (svg.split_once("<defs>"), svg.split_once("</defs>")) {
+        (Some((before, _)), Some((_, after))) => format!("{before}{after}"),
+        _ => svg.to_owned(),
+    };
+    let mut tags = drawn.split('<').filter(|tag| !tag.trim_start().is_empty());
+    let (Some(svg), Some(first)) = (tags.next(), tags.next()) else {
+        return false;
+    };
+    let area = attribute(svg, "viewBox").unwrap_or_default();
+    let painted = ["width", "height"].map(|name| attribute(first, name).unwrap_or_default());
+    first.starts_with("rect ")
+        && area == format!("0 0 {} {}", painted[0], painted[1])
+        && attribute(first, "fill").is_some_and(|colour| colour.starts_with('#'))
+        && !first.contains("opacity")
+}
+
+#[test]
+fn every_figure_can_be_read_on_light_and_dark_pages() {
+    let figures = files(&root().join("docs"), "svg");
+    assert!(figures.len() > 50, "{figures:?}");
+    let bare = |path: &&PathBuf| !has_own_background(&fs::read_to_string(path).expect("a figure"));
+    let bare: Vec<_> = figures.iter().filter(bare).collect();
+    assert!(
+        bare.is_empty(),
+        "no opaque rectangle below everything else: {bare:#?}"
+    );
+    let ground = r##"<rect x="0" y="0" width="9" height="5" fill="#FFF"/>"##;
+    let svg = |rest: &str| format!(r#"<svg viewBox="0 0 9 5" width="9">{rest}</svg>"#);
+    assert!(has_own_background(&svg(ground)));
+    assert!(!has_own_background(&svg(&format!("<text/>{ground}"))));
+    assert!(!has_own_background(&svg(&ground.replace('9', "8"))));
+}
