@@ -1,19 +1,21 @@
 // Opens the web page of `video-server`, plays a title, and writes what the page showed while it played.
 //
-// A job as JSON on stdin: {origin, pin, quic, title, screenshots, name}, and for screenshots dark and width; a report as JSON on
-// stdout. Exit code 1 with a message if the title was not played.
+// A job as JSON on stdin: {origin, pin, quic, title, screenshots, name}, for screenshots dark and width, and for another browser
+// than Chromium `"firefox": {}` with options of `launchFirefox`; a report as JSON on stdout. Exit code 1 with a message if the
+// title was not played.
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { launch } from './browser.mjs';
+import { launch, launchFirefox, nameOf, newPage } from './browser.mjs';
 
 const job = JSON.parse(readFileSync(0, 'utf8'));
-const { origin, pin, quic, title, screenshots, name, dark = false, width = 1180, seconds = 4 } = job;
-const browser = await launch(quic ? [new URL(origin).host] : [], pin);
+const { origin, pin, quic, title, screenshots, name, firefox, dark = false, width = 1180, seconds = 4 } = job;
+const chromium = () => launch(quic ? [new URL(origin).host] : [], pin);
+const browser = await (firefox ? launchFirefox({ dark, ...firefox }) : chromium());
 const complaints = [];
 try {
   // The pin that Chromium was started with covers TCP, too.
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: dark ? 'dark' : 'light' });
+  const page = await newPage(browser, { width, height: 900, dark: firefox ? undefined : dark });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => { if (message.type() === 'error') complaints.push(message.text()); });
   await page.goto(`${origin}/`, { timeout: 60_000 });
@@ -30,7 +32,7 @@ try {
     curves: [0, 1, 2, 3].map((i) => document.getElementById(`p${i}`)).map((canvas) => (canvas.clientWidth > 0 ? canvas.toDataURL() : null)),
     legends: [0, 1, 2, 3].map((i) => document.getElementById(`l${i}`).textContent),
   }));
-  const until = (condition, argument) => page.waitForFunction(condition, argument, { timeout: 90_000, polling: 100 });
+  const until = (condition, argument) => page.waitForFunction(condition, { timeout: 90_000, polling: 100 }, argument);
   const failed = async (error) => { throw new Error(`${error.message.split('\n')[0]} ${JSON.stringify({ ...(await look()), curves: [], complaints })}`); };
   if (job.posters) await until((count) => document.querySelectorAll('.poster canvas').length >= count, job.posters).catch(failed);
   const before = await look();
@@ -47,7 +49,7 @@ try {
   }
   const moved = first.curves.map((curve, i) => (curve === null ? null : curve !== second.curves[i]));
   const requests = await page.evaluate(() => performance.getEntriesByType('resource').map((entry) => [new URL(entry.name).pathname, entry.nextHopProtocol]));
-  console.log(JSON.stringify({ browser: `Chromium ${browser.version()}`, before: { ...before, curves: undefined }, after: { ...second, curves: undefined }, moved, requests, complaints }));
+  console.log(JSON.stringify({ browser: await nameOf(browser), before: { ...before, curves: undefined }, after: { ...second, curves: undefined }, moved, requests, complaints }));
 } catch (error) {
   console.error(`error: ${error.message}`);
   process.exitCode = 1;

@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { launch } from './browser.mjs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { launch, nameOf, newPage } from './browser.mjs';
 
 const job = JSON.parse(readFileSync(0, 'utf8'));
 const { origin, query, pin, screenshots, name, quic = true, seconds = 60, toTheEnd = true } = job;
@@ -19,12 +20,12 @@ async function shot(page, moment) {
 }
 
 try {
-  const page = await browser.newPage({ viewport: { width: 940, height: 800 } });
+  const page = await newPage(browser, { width: 940, height: 800 });
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(`page: ${error.message}`));
   page.on('requestfailed', (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
   await page.goto(`${origin}/player.html?${new URLSearchParams(query)}`, { timeout: 60_000 });
-  const until = (condition, limit) => page.waitForFunction(condition, null, { timeout: limit * 1000, polling: 100 });
+  const until = (condition, limit) => page.waitForFunction(condition, { timeout: limit * 1000, polling: 100 });
   const failed = async (error) => {
     const facts = await page.evaluate(() => window.facts);
     throw new Error(`${error.message.split('\n')[0]} ${JSON.stringify({ facts, complaints })}`);
@@ -35,7 +36,7 @@ try {
     await shot(page, 'halfway');
     await until(() => window.facts.errors.length > 0 || window.facts.ended, seconds).catch(failed);
     // So that the page shows the end, too.
-    await page.waitForTimeout(400);
+    await pause(400);
     await shot(page, 'end');
   }
   const facts = await page.evaluate(() => window.facts);
@@ -50,7 +51,7 @@ try {
       bytes: entry.encodedBodySize,
     })),
   );
-  console.log(JSON.stringify({ browser: `Chromium ${browser.version()}`, facts, requests, complaints }));
+  console.log(JSON.stringify({ browser: await nameOf(browser), facts, requests, complaints }));
 } catch (error) {
   console.error(`error: ${error.message}`);
   process.exitCode = 1;

@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { launch } from './browser.mjs';
+import { launch, newPage } from './browser.mjs';
 import { paddedSite, RATES, SEGMENT } from './padded.mjs';
 import { kept, median, needTools, relay, videoServer } from './support.mjs';
 
@@ -126,8 +126,7 @@ async function watched(page) {
 }
 
 async function open(browser, origin) {
-  const context = await browser.newContext({ viewport: { width: 200, height: 120 } });
-  const page = await context.newPage();
+  const page = await newPage(await browser.createBrowserContext(), { width: 200, height: 120 });
   await page.goto(`${origin}/shared.html`, { timeout: 60_000 });
   return page;
 }
@@ -171,7 +170,7 @@ async function view(server, arm, round) {
       await page.evaluate(([of, settings]) => window.join(of, settings), [manifest, JSON.parse(values.settings)]);
       const over = () => window.facts.ended !== null || window.facts.errors.length > 0;
       // Whoever is not at the end by then has stalled for a third of the time.
-      await page.waitForFunction(over, null, { timeout: 1500 * seconds + 20_000, polling: 500 }).catch(() => {});
+      await page.waitForFunction(over, { timeout: 1500 * seconds + 20_000, polling: 500 }).catch(() => {});
     }));
     end = processors();
     viewings = await Promise.all(pages.map(watched));

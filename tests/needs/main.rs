@@ -5,6 +5,7 @@
 
 mod browser;
 mod ffmpeg;
+mod firefox;
 mod interop;
 mod page;
 mod prometheus;
@@ -19,6 +20,7 @@ use libtest_mimic::Arguments;
 fn main() -> ExitCode {
     let mut tests = browser::tests();
     tests.extend(ffmpeg::tests());
+    tests.extend(firefox::tests());
     tests.extend(interop::tests());
     tests.extend(page::tests());
     tests.extend(prometheus::tests());

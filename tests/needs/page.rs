@@ -29,7 +29,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 /// Result of playing `title` from the page at the server's address.
-fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
+pub(crate) fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
     let port = server
         .address()
         .rsplit(':')
@@ -54,8 +54,8 @@ fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
     report
 }
 
-/// Checks that `command` names the server's pin.
-fn names_the_pin(report: &Value, server: &Server) {
+/// Checks that the page's commands name the server's pin.
+pub(crate) fn names_the_pin(report: &Value, server: &Server) {
     for command in report["after"]["commands"].as_array().expect("two commands") {
         assert!(
             command
