@@ -25,6 +25,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
         &["playrate-units", "playrate-cc"],
         &["h3", "http", "rustls"],
     ),
+    ("origin", &["playrate-units"], &["quinn", "h3"]),
     ("transport", &["playrate-units", "playrate-quinn"], &[]),
     (
         "video-server",
@@ -32,9 +33,10 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
             "playrate-units",
             "playrate-cc",
             "playrate-media",
+            "playrate-origin",
             "playrate-transport",
         ],
-        &["h3"],
+        &["h3", "object_store"],
     ),
     (
         "video-client",

@@ -1,9 +1,14 @@
 //! [`Site`]: answers requests from a library, for all versions of HTTP.
 
+#[cfg(feature = "object-store")]
+mod stored;
+
 use core::ops::Range;
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -119,6 +124,9 @@ pub struct ResourceBody {
     /// The opened resource of the library.
     pub resource: Resource,
     bytes: Range<u64>,
+    /// Reader of an object of a store.
+    #[cfg(feature = "object-store")]
+    remote: Option<Box<stored::RemoteBody>>,
 }
 
 impl ResourceBody {
@@ -142,23 +150,45 @@ impl ResourceBody {
         self.resource.average_rate.is_some() || self.resource.representation().is_some()
     }
 
-    /// Reads the next bytes, at most `most` of them; `None` at the end. Files are read on the calling thread.
+    /// Reads the next bytes, at most `most` of them; `None` at the end. Files are read on the calling thread; objects
+    /// of a store are waited for.
     ///
     /// # Errors
     /// The bytes cannot be read, or the file has changed since it was opened.
-    pub fn next_chunk(&mut self, most: ByteCount) -> io::Result<Option<Bytes>> {
+    pub async fn next_chunk(&mut self, most: ByteCount) -> io::Result<Option<Bytes>> {
+        poll_fn(|context| self.poll_chunk(context, most)).await
+    }
+
+    /// As [`next_chunk`](Self::next_chunk). The task in `context` is woken when it is worthwhile to try again.
+    pub fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+        most: ByteCount,
+    ) -> Poll<io::Result<Option<Bytes>>> {
         if self.is_empty() {
-            return Ok(None);
+            return Poll::Ready(Ok(None));
         }
         let most = usize::try_from(self.len())
             .unwrap_or(usize::MAX)
             .min(most.as_usize());
-        let chunk = self.resource.read_at(self.bytes.start, most)?;
+        let chunk = ready!(self.poll_read(context, most))?;
         if chunk.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
         self.bytes.start += chunk.len() as u64;
-        Ok(Some(chunk))
+        Poll::Ready(Ok(Some(chunk)))
+    }
+
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(unused_variables, reason = "only a store is waited for")
+    )]
+    fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<Bytes>> {
+        #[cfg(feature = "object-store")]
+        if let Some(remote) = &mut self.remote {
+            return remote.poll_read(context, self.bytes.start, most);
+        }
+        Poll::Ready(self.resource.read_at(self.bytes.start, most))
     }
 }
 
@@ -237,6 +267,10 @@ impl Site {
         }
         let content = match (body, found) {
             (AnswerBody::Bytes(bytes), Some((name, resource))) => Content::Resource(ResourceBody {
+                #[cfg(feature = "object-store")]
+                remote: resource
+                    .object()
+                    .map(|object| Box::new(stored::RemoteBody::new(object.reader(bytes.clone())))),
                 name,
                 resource,
                 bytes,
@@ -245,6 +279,22 @@ impl Site {
             (AnswerBody::Empty | AnswerBody::Bytes(_), _) => Content::Text(Bytes::new()),
         };
         Reply { head, content }
+    }
+
+    /// The result of `reply`, which needs no store.
+    #[cfg(not(feature = "object-store"))]
+    #[expect(
+        clippy::unused_async,
+        reason = "with a store, a reply may have to wait for it"
+    )]
+    pub(crate) async fn once_known<B>(&self, _: &Request<B>, mut reply: impl FnMut() -> Reply) -> Reply {
+        reply()
+    }
+
+    /// The name in the library that a request means with `name`.
+    fn without_prefix(&self, name: ResourceName) -> ResourceName {
+        let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
+        stripped.unwrap_or(name)
     }
 
     /// Answer to a request, and the resource that it is about.
@@ -256,8 +306,7 @@ impl Site {
             Route::Answer(answer) => return (answer, None),
             Route::LookUp(name) => name,
         };
-        let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
-        let name = stripped.unwrap_or(name);
+        let name = self.without_prefix(name);
         match self.library().open(&name) {
             Ok(Some(resource)) => {
                 let answer = represent(method, request.headers(), &resource.info, now);

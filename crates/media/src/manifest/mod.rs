@@ -26,7 +26,7 @@ pub use counter::SEGMENT_LIMIT;
 use crate::error::MediaError;
 
 /// Most bytes of a manifest. A ten-hour title in 2 s segments, every one listed, has about 2 MB.
-const LARGEST: Bytes = Bytes::new(16 << 20);
+pub const LARGEST: Bytes = Bytes::new(16 << 20);
 /// Longest time accepted. Sums over all segments of a manifest fit into a `Duration`.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 

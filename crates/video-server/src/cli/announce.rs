@@ -32,7 +32,7 @@ pub(super) fn announcement(
         "Serving {} and {} of {} over HTTP/3{}",
         counted(library.title_count(), "title"),
         counted(library.other_files(), "other file"),
-        options.media.display(),
+        options.media,
         if options.no_tcp {
             ""
         } else {

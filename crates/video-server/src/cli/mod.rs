@@ -16,12 +16,15 @@ mod handover;
 mod listen;
 mod load;
 mod logging;
+mod media;
 mod metrics;
 mod qlog;
 mod rescan;
 mod serve;
 mod signals;
 mod state;
+#[cfg(feature = "object-store")]
+mod store;
 mod tcp;
 mod watch;
 

@@ -1,6 +1,6 @@
-//! Reads the media directory again: on SIGHUP, and when it has changed.
+//! Reads the media again: on SIGHUP, and when the directory has changed, or a store is to be listed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,17 @@ pub(super) enum Reason {
     Change,
 }
 
+/// Media that is read again.
+#[derive(Clone, Debug)]
+pub(super) enum RescannedMedia {
+    Directory(PathBuf),
+    /// The store of the server's library, which is listed after `interval` again, if there is one.
+    #[cfg(feature = "object-store")]
+    Store {
+        interval: Option<Duration>,
+    },
+}
+
 /// Thread that reads the media directory again. It runs until the process ends.
 #[derive(Debug)]
 pub(super) struct Rescans {
@@ -35,13 +46,13 @@ pub(super) struct Rescans {
 }
 
 impl Rescans {
-    /// Starts the thread for `directory`, which `server` serves. If `strict`, a reading with a bad title,
+    /// Starts the thread for `media`, which `server` serves. If `strict`, a reading with a bad title,
     /// manifest or directory changes nothing. If `watched`, every change in the directory causes a reading.
     ///
     /// # Errors
     /// There is no further thread.
     pub(super) fn start(
-        directory: &Path,
+        media: RescannedMedia,
         (strict, watched): (bool, bool),
         server: VideoServer,
     ) -> std::io::Result<Self> {
@@ -52,12 +63,12 @@ impl Rescans {
             None
         });
         let rescanner = Rescanner {
-            directory: directory.to_owned(),
+            next_look: media.interval().map(|interval| TokioRuntime.now() + interval),
+            media,
             strict,
             server,
             watch,
             rest_until: TokioRuntime.now(),
-            next_look: None,
             error: None,
         };
         let thread = std::thread::Builder::new().name("media-library".to_owned());
@@ -72,8 +83,19 @@ impl Rescans {
     }
 }
 
+impl RescannedMedia {
+    /// Time between two readings for which nothing else is a reason.
+    fn interval(&self) -> Option<Duration> {
+        match self {
+            Self::Directory(_) => None,
+            #[cfg(feature = "object-store")]
+            Self::Store { interval } => *interval,
+        }
+    }
+}
+
 struct Rescanner {
-    directory: PathBuf,
+    media: RescannedMedia,
     strict: bool,
     server: VideoServer,
     watch: Option<Watch>,
@@ -136,20 +158,38 @@ impl Rescanner {
     fn read(&mut self, reason: Reason) {
         let began = TokioRuntime.now();
         let earlier = self.server.library();
-        let found = earlier
-            .rescan(&self.directory, began, &mut |directory| {
-                if let Some(watch) = &mut self.watch {
-                    watch.add(directory);
+        let found = match &self.media {
+            RescannedMedia::Directory(directory) => {
+                let visit = &mut |directory: &std::path::Path| {
+                    if let Some(watch) = &mut self.watch {
+                        watch.add(directory);
+                    }
+                };
+                earlier.rescan(directory, began, visit).map(Some)
+            }
+            #[cfg(feature = "object-store")]
+            RescannedMedia::Store { .. } => earlier.rescan_store(),
+        };
+        match found.and_then(|library| library.map(|library| self.check(library)).transpose()) {
+            Ok(None) => {
+                if reason == Reason::Request {
+                    tracing::info!("the media was listed again: nothing has changed");
                 }
-            })
-            .and_then(|library| self.check(library));
-        match found {
-            Ok(library) => {
+                self.error = None;
+                self.next_look = self
+                    .media
+                    .interval()
+                    .map(|interval| TokioRuntime.now() + interval);
+            }
+            Ok(Some(library)) => {
                 if let Some(watch) = &mut self.watch {
                     watch.forget_others();
                 }
                 report(&library, &earlier, reason);
-                self.next_look = library.next_look();
+                let interval = self.media.interval();
+                self.next_look = library
+                    .next_look()
+                    .or(interval.map(|interval| TokioRuntime.now() + interval));
                 self.server.set_library(library);
                 self.error = None;
             }

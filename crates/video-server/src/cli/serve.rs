@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions, address};
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
@@ -23,10 +24,13 @@ use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
 use super::handover::Handover;
 use super::listen::listen;
+use super::media::{self, MediaLocation};
 use super::metrics::{Dashboard, Metrics};
 use super::qlog::Qlog;
-use super::rescan::Rescans;
+use super::rescan::{RescannedMedia, Rescans};
 use super::signals::{Signal, Signals};
+#[cfg(feature = "object-store")]
+use super::store;
 use super::tcp::TcpServer;
 use super::{Failure, descriptors, load, logging, print, state};
 
@@ -50,9 +54,16 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Directory of titles (.mp4 with H.264, DASH, HLS); other files in it are served unchanged
-    #[arg(long, value_name = "DIR", help_heading = TITLES)]
-    pub(super) media: PathBuf,
+    /// Directory of titles (.mp4 with H.264, DASH, HLS), or their place in an object store, such as
+    /// `s3://BUCKET/PREFIX`; other files in it are served unchanged
+    #[arg(
+        long,
+        value_name = "DIR|URL",
+        value_parser = OsStringValueParser::new().map(MediaLocation::from),
+        value_hint = clap::ValueHint::AnyPath,
+        help_heading = TITLES
+    )]
+    pub(super) media: MediaLocation,
 
     /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default all IPv6 and IPv4 addresses,
     /// port 4433
@@ -68,11 +79,12 @@ pub(super) struct ServeOptions {
     #[arg(long, help_heading = TITLES)]
     strict: bool,
 
-    /// Memory for the bytes of files that several viewers request, each read once; 0 for none
+    /// Memory for the bytes of files that several viewers request, each read once; 0 for none. Of an object store all
+    /// that is read is kept, in at least 32 MiB
     #[arg(long, value_name = "SIZE", default_value = "256MB", help_heading = TITLES)]
     cache: Bytes,
 
-    /// Do not watch the directory for changes: it is read again on SIGHUP only
+    /// Do not watch the directory for changes, or list the store from time to time: it is read again on SIGHUP only
     #[arg(long, help_heading = TITLES)]
     no_watch: bool,
 
@@ -136,6 +148,10 @@ pub(super) struct ServeOptions {
 
     #[command(flatten)]
     load: load::AdmissionOptions,
+
+    #[cfg(feature = "object-store")]
+    #[command(flatten)]
+    store: store::StoreOptions,
 
     /// Maximum number of bytes per connection that are unsent or unacknowledged
     #[arg(
@@ -207,7 +223,7 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     }
     if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
-            directory = %arguments.media.display(),
+            media = %arguments.media,
             "no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
@@ -228,14 +244,22 @@ struct Prepared {
 
 /// Reads what `arguments` name; if `strict`, a single title that cannot be played is an error.
 fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
-    let library = if strict {
-        Library::scan_strictly(&arguments.media)
-    } else {
-        Library::scan(&arguments.media)
+    let library = match &arguments.media {
+        MediaLocation::Directory(directory) if strict => Library::scan_strictly(directory),
+        MediaLocation::Directory(directory) => Library::scan(directory),
+        #[cfg(feature = "object-store")]
+        MediaLocation::Store(location) => {
+            let library = arguments.store.scan(location, arguments.cache);
+            if strict {
+                library.and_then(Library::strictly)
+            } else {
+                library
+            }
+        }
     };
-    let mut library = library.context("--media").map_err(Failure::Input)?;
+    let mut library = library.map_err(media::failure)?;
     library.set_cache(arguments.cache);
-    let arms = arms(arguments)?;
+    let arms = arms(arguments, &library)?;
     let identity = identity(arguments)?;
     let pages = pages(arguments, identity.pin())?;
     let mut options = ServerOptions::new(identity);
@@ -279,7 +303,7 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
         "{} and {} in {}, {}",
         counted(library.title_count(), "title"),
         counted(library.other_files(), "other file"),
-        arguments.media.display(),
+        arguments.media,
         arguments.controller
     );
     if let Some(arms) = arms {
@@ -298,7 +322,7 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
 }
 
 /// Arms of the command line, if there are any.
-fn arms(arguments: &ServeOptions) -> Result<Option<Arms>, Failure> {
+fn arms(arguments: &ServeOptions, library: &Library) -> Result<Option<Arms>, Failure> {
     let Some(by) = arguments.choose_by else {
         return Ok(None);
     };
@@ -306,13 +330,13 @@ fn arms(arguments: &ServeOptions) -> Result<Option<Arms>, Failure> {
         .context("--arm")
         .map_err(Failure::Input)?;
     // A path must be unambiguous.
-    let taken = |arm: &&Arm| arguments.media.join(&arm.name).exists();
+    let taken = |arm: &&Arm| arguments.media.contains(&arm.name, library);
     match arms.arms().iter().find(taken).filter(|_| by == ChooseBy::Path) {
         None => Ok(Some(arms)),
         Some(arm) => Err(Failure::Input(anyhow::anyhow!(
             "--arm {0}: {1} contains {0}, so /{0}/… would be ambiguous; give the arm another name",
             arm.name,
-            arguments.media.display()
+            arguments.media
         ))),
     }
 }
@@ -365,8 +389,17 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
         .map(|listener| TcpServer::start(listener, &server, &options, totals).map(Arc::new))
         .transpose()
         .map_err(Failure::input)?;
-    let watching = (arguments.strict, !arguments.no_watch);
-    let rescans = Rescans::start(&arguments.media, watching, server.clone()).map_err(Failure::run)?;
+    let (watched, media) = match &arguments.media {
+        MediaLocation::Directory(directory) => {
+            (!arguments.no_watch, RescannedMedia::Directory(directory.clone()))
+        }
+        #[cfg(feature = "object-store")]
+        MediaLocation::Store(_) => {
+            let interval = Some(arguments.store.listing()).filter(|_| !arguments.no_watch);
+            (false, RescannedMedia::Store { interval })
+        }
+    };
+    let rescans = Rescans::start(media, (arguments.strict, watched), server.clone()).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(|dashboard| dashboard.address());
     let accepting = Accepting { tcp, dashboard };
     let tcp = accepting.tcp.as_deref();

@@ -46,6 +46,10 @@ pub enum LibraryError {
         /// Directories below the media directory that cannot be read.
         directories: Vec<UnreadableDirectory>,
     },
+    /// The object store, or an object that is needed, cannot be read.
+    #[cfg(feature = "object-store")]
+    #[error(transparent)]
+    Origin(#[from] playrate_origin::OriginError),
     /// A name that no request can have.
     #[error(
         "invalid title name `{0}`; expected segments joined by `/`, none of them empty or with a leading dot"

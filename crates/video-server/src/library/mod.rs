@@ -21,6 +21,8 @@ mod file;
 mod packaged;
 mod scan;
 mod settling;
+#[cfg(feature = "object-store")]
+mod stored;
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -40,6 +42,8 @@ use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
 use settling::Unsettled;
+#[cfg(feature = "object-store")]
+use stored::Stored;
 
 use crate::http::answer::ContentInfo;
 use crate::http::content_type;
@@ -91,12 +95,15 @@ struct Indexed {
     etag: EntityTag,
 }
 
-/// The contents of a server: a directory, titles from other sources, or both. Other sources take precedence
-/// over files of the same name.
+/// The contents of a server: a directory or an object store, titles from other sources, or both. Other sources take
+/// precedence over files of the same name.
 #[derive(Debug, Default)]
 pub struct Library {
     /// With all symbolic links resolved.
     directory: Option<PathBuf>,
+    /// Object store in place of a directory.
+    #[cfg(feature = "object-store")]
+    stored: Option<Stored>,
     /// Shared with the libraries that it was read again from, so that a version of a file has one descriptor.
     open_files: Arc<OpenFiles>,
     indexed: BTreeMap<ResourceName, Indexed>,
@@ -297,8 +304,8 @@ impl Library {
     pub fn open(&self, name: &ResourceName) -> io::Result<Option<Resource>> {
         let content = match self.sources.get(name) {
             Some(source) => ResourceContent::Source(Arc::clone(source)),
-            None => match self.open_file(name)? {
-                Some(file) => ResourceContent::File(file),
+            None => match self.open_stored(name)? {
+                Some(content) => content,
                 None => return Ok(None),
             },
         };
@@ -309,6 +316,12 @@ impl Library {
                 source.modified(),
             ),
             ResourceContent::File(file) => (file.len(), file.etag(), file.modified()),
+            #[cfg(feature = "object-store")]
+            ResourceContent::Object(object) => (
+                object.len(),
+                EntityTag::of_identity(object.etag()),
+                Some(object.modified()),
+            ),
         };
         let segments = self.packaged.files.get(name).map(Arc::clone);
         let alternatives = segments.iter().find_map(|segments| {
@@ -339,6 +352,15 @@ impl Library {
             segments,
             content,
         }))
+    }
+
+    /// Opens the file or object `name`.
+    fn open_stored(&self, name: &ResourceName) -> io::Result<Option<ResourceContent>> {
+        #[cfg(feature = "object-store")]
+        if let Some(stored) = &self.stored {
+            return Ok(stored.open(name).map(ResourceContent::Object));
+        }
+        Ok(self.open_file(name)?.map(ResourceContent::File))
     }
 
     fn open_file(&self, name: &ResourceName) -> io::Result<Option<Arc<OpenFile>>> {
@@ -393,6 +415,8 @@ pub struct Resource {
 enum ResourceContent {
     Source(Arc<dyn MediaSource>),
     File(Arc<OpenFile>),
+    #[cfg(feature = "object-store")]
+    Object(Arc<playrate_origin::Object>),
 }
 
 impl Resource {
@@ -410,11 +434,26 @@ impl Resource {
     /// zero. Files are read on the calling thread, from the page cache or the disk.
     ///
     /// # Errors
-    /// The bytes cannot be read, or the file has changed since it was opened.
+    /// The bytes cannot be read, the file has changed since it was opened, or it is an object of a store: that is read
+    /// by [`ResourceBody`](crate::site::ResourceBody).
     pub fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         match &self.content {
             ResourceContent::Source(source) => source.read_at(offset, max),
             ResourceContent::File(file) => file.read_at(offset, max),
+            #[cfg(feature = "object-store")]
+            ResourceContent::Object(_) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "an object of a store is read while its response waits",
+            )),
+        }
+    }
+
+    /// The object of a store that it is, if it is one.
+    #[cfg(feature = "object-store")]
+    pub(crate) fn object(&self) -> Option<&Arc<playrate_origin::Object>> {
+        match &self.content {
+            ResourceContent::Object(object) => Some(object),
+            _ => None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use playrate_media::MediaError;
 use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variant};
 use playrate_units::{Bitrate, Bytes};
 
@@ -62,6 +63,14 @@ pub(super) struct KnownSegment {
     pub(super) representation: Arc<RepresentationSummary>,
 }
 
+/// Bytes of the first segment from `end` on in a file that holds these.
+#[cfg(feature = "object-store")]
+pub(super) fn segment_from(segments: &[KnownSegment], end: u64) -> Option<Range<u64>> {
+    let cuts = segments.iter().filter_map(|segment| segment.cut.bytes.clone());
+    cuts.filter(|bytes| bytes.start >= end)
+        .min_by_key(|bytes| bytes.start)
+}
+
 /// Duration of the segments that lie within `part` of a file that holds these.
 pub(super) fn duration_of(segments: &[KnownSegment], part: &Range<u64>) -> Option<Duration> {
     let cuts = segments.iter().map(|segment| &segment.cut);
@@ -77,6 +86,8 @@ pub(super) fn duration_of(segments: &[KnownSegment], part: &Range<u64>) -> Optio
 pub(super) struct PackagedIndex {
     pub(super) titles: Vec<PackagedTitle>,
     pub(super) files: BTreeMap<ResourceName, Arc<[KnownSegment]>>,
+    /// The file after another in its representation, of remote files.
+    pub(super) next: BTreeMap<ResourceName, ResourceName>,
     /// Manifests that cannot be used, and why.
     pub(super) bad: Vec<BadManifest>,
 }
@@ -101,10 +112,40 @@ pub(super) struct Known<'a> {
     pub(super) previous: &'a PackagedIndex,
 }
 
+/// Files that manifests name.
+pub(super) trait Files {
+    /// Reads the manifest `name`, which lies at `path`.
+    fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError>;
+
+    /// Number of bytes of the file `name`; `None` if it does not exist.
+    fn size(&self, name: &ResourceName) -> Option<u64>;
+
+    /// Returns true if it is worthwhile to know which file comes after another.
+    fn is_remote(&self) -> bool;
+}
+
+/// Files below a directory.
+pub(super) struct DirectoryFiles<'a>(pub(super) &'a Path);
+
+impl Files for DirectoryFiles<'_> {
+    fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
+        Manifest::open(path, name.as_str())
+    }
+
+    fn size(&self, name: &ResourceName) -> Option<u64> {
+        let metadata = fs::metadata(self.0.join(name.as_str())).ok()?;
+        Some(metadata.len())
+    }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
+}
+
 /// Reads `manifests`. What they name in vain is added to `warnings`. A title keeps its previous contents while its
 /// manifest, or a title or manifest that it names, may be incomplete.
 pub(super) fn read(
-    root: &Path,
+    files: &dyn Files,
     mut manifests: Vec<(PathBuf, ResourceName)>,
     known: Known<'_>,
     warnings: &mut Vec<DirectoryWarning>,
@@ -118,7 +159,7 @@ pub(super) fn read(
         )
     });
     let mut reader = ManifestReader {
-        root,
+        files,
         known,
         warnings,
         packaged: PackagedIndex::default(),
@@ -135,7 +176,7 @@ pub(super) fn read(
             }
             continue;
         }
-        match Manifest::open(&path, name.as_str()) {
+        match files.manifest(&path, &name) {
             Ok(Manifest::Dash(representations))
                 if representations.iter().any(|one| reader.is_unsettled(one)) =>
             {
@@ -203,7 +244,7 @@ fn named(file: &str) -> Option<ResourceName> {
 }
 
 struct ManifestReader<'a> {
-    root: &'a Path,
+    files: &'a dyn Files,
     known: Known<'a>,
     warnings: &'a mut Vec<DirectoryWarning>,
     packaged: PackagedIndex,
@@ -334,6 +375,12 @@ impl ManifestReader<'_> {
             let summary = Arc::new(summary);
             missing += summary.missing;
             segments += summary.segments;
+            if self.files.is_remote() {
+                let pairs = pieces.iter().zip(pieces.iter().skip(1));
+                let pairs = pairs.filter(|((one, _), (next, _))| one != next);
+                let pairs = pairs.map(|((one, _), (next, _))| (one.clone(), next.clone()));
+                self.packaged.next.extend(pairs);
+            }
             for (file, cut) in pieces {
                 let representation = Arc::clone(&summary);
                 let segment = KnownSegment { cut, representation };
@@ -411,9 +458,7 @@ impl ManifestReader<'_> {
         let mut played = Duration::ZERO;
         let mut there = Vec::with_capacity(pieces.len());
         for (file, cut) in pieces {
-            let size = file
-                .as_ref()
-                .and_then(|file| fs::metadata(self.root.join(file.as_str())).ok());
+            let size = file.as_ref().and_then(|file| self.files.size(file));
             let (Some(file), Some(size)) = (file, size) else {
                 summary.missing += 1;
                 continue;
@@ -423,7 +468,7 @@ impl ManifestReader<'_> {
                     .bytes
                     .as_ref()
                     .map(|range| range.end.saturating_sub(range.start));
-                bytes += Bytes::new(range.unwrap_or(u64::MAX).min(size.len()));
+                bytes += Bytes::new(range.unwrap_or(u64::MAX).min(size));
                 played += duration;
             }
             there.push((file, cut));

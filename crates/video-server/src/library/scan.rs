@@ -11,7 +11,7 @@ use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Segment, Title};
 
 use super::file::OpenFile;
-use super::packaged::{self, Cut, Known};
+use super::packaged::{self, Cut, DirectoryFiles, Known};
 use super::settling::Look;
 use super::{
     BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSummary, UnreadableDirectory, is_absence,
@@ -24,7 +24,7 @@ const DEPTH: usize = 16;
 /// 54,000.
 const ENTRIES: usize = 1_000_000;
 /// Maximum number of indexed titles. A summary takes about 300 bytes, and reading an index some milliseconds.
-const TITLES: usize = 100_000;
+pub(super) const TITLES: usize = 100_000;
 
 /// Reads `directory`; what has not changed since `previous` was read, or may be incomplete `now`, is taken from there.
 /// Without `now` everything is read. `visit` gets each directory before it is listed.
@@ -35,14 +35,7 @@ pub(super) fn scan(
     visit: &mut dyn FnMut(&Path),
 ) -> Result<Library, LibraryError> {
     let root = resolve(directory)?;
-    let mut walk = Walk {
-        root: &root,
-        visit,
-        entries: 0,
-        found: Vec::new(),
-        unreadable: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let mut walk = Walk::new(&root, visit);
     walk.below(&root, DEPTH, false)?;
     let Walk {
         found,
@@ -121,9 +114,11 @@ pub(super) fn scan(
         unsettled: &unsettled,
         previous: &previous.packaged,
     };
-    let packaged = packaged::read(&root, manifests, known, &mut warnings);
+    let packaged = packaged::read(&DirectoryFiles(&root), manifests, known, &mut warnings);
     Ok(Library {
         directory: Some(root),
+        #[cfg(feature = "object-store")]
+        stored: None,
         open_files: Arc::clone(&previous.open_files),
         indexed,
         sources: previous.sources.clone(),
@@ -154,7 +149,7 @@ fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
 
 impl Library {
     /// Entries of the titles that are not files.
-    fn titles_of_sources(&self) -> BTreeMap<ResourceName, Indexed> {
+    pub(super) fn titles_of_sources(&self) -> BTreeMap<ResourceName, Indexed> {
         let of_sources = self
             .indexed
             .iter()
@@ -194,7 +189,7 @@ fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
 
 /// Returns true if a file must be a title. A `.m4s` is not: it is a segment and cannot be read without its
 /// initialisation segment.
-fn is_title(path: &Path) -> bool {
+pub(super) fn is_title(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
     ["mp4", "m4v"]
         .iter()
@@ -203,7 +198,7 @@ fn is_title(path: &Path) -> bool {
 
 /// Returns true if an `.mp4` beside a manifest may have this error: as an initialisation segment (no frames),
 /// as an audio representation (no H.264), as a media segment (no `moov`).
-fn is_part(error: &MediaError) -> bool {
+pub(super) fn is_part(error: &MediaError) -> bool {
     matches!(
         error.cause(),
         MediaError::NoFrames | MediaError::NoH264 { .. } | MediaError::NoMovie { .. }
@@ -225,7 +220,18 @@ struct Walk<'a> {
     warnings: Vec<DirectoryWarning>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(root: &'a Path, visit: &'a mut dyn FnMut(&Path)) -> Self {
+        Self {
+            root,
+            visit,
+            entries: 0,
+            found: Vec::new(),
+            unreadable: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
         let (files, directories) = match self.contents(directory) {
             // As a title that cannot be played, it does not keep the others from being served.

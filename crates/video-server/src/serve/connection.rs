@@ -30,6 +30,9 @@ pub(super) struct ActiveConnection {
     pub(super) playback: Arc<PlaybackTracker>,
     pub(super) throughput: Arc<Throughput>,
     pub(super) admission: AdmissionSlot,
+    /// Objects that its player is going to request.
+    #[cfg(feature = "object-store")]
+    pub(super) ahead: playrate_origin::ReadAhead,
     pub(super) requests: AtomicU64,
     pub(super) responses: AtomicU64,
     pub(super) aborted: AtomicU64,
@@ -86,6 +89,8 @@ pub(super) async fn serve(
         arm: ArmChoice::new(id),
         playback: Arc::new(PlaybackTracker::new(knowledge, Arc::clone(&context.runtime))),
         throughput,
+        #[cfg(feature = "object-store")]
+        ahead: playrate_origin::ReadAhead::new(),
         admission: AdmissionSlot::new(Arc::clone(&context.admission)),
         requests: AtomicU64::new(0),
         responses: AtomicU64::new(0),

@@ -94,10 +94,13 @@ async fn answer(
 ) -> Result<(), ResponseError> {
     let (request, now) = (exchange.request(), context.runtime.now());
     let own = || pages::describe(&connection.state(now, context.settings.arms.as_ref()));
-    let Reply { mut head, content } = context
-        .site
-        .reply_about_connection(request, own)
-        .unwrap_or_else(|| connection.admission.reply(&context.site, request, now));
+    let reply = if let Some(reply) = context.site.reply_about_connection(request, own) {
+        reply
+    } else {
+        let reply = || connection.admission.reply(&context.site, request, now);
+        context.site.once_known(request, reply).await
+    };
+    let Reply { mut head, content } = reply;
     context.site.replied.add(Version::HTTP_3, head.status());
     progress.status = head.status();
     progress.length = content.len();
@@ -122,13 +125,17 @@ async fn answer(
                 connection.playback.log(connection.id);
                 add_cmsd(head.headers_mut(), &body, connection, context);
             }
+            #[cfg(feature = "object-store")]
+            context
+                .site
+                .read_ahead(&connection.ahead, &body, request.cmcd.as_ref());
             if body.is_media() {
                 context.start_queue.wait(body.len()).await;
             }
             let mut writer = exchange.start(head).await?;
             while !body.is_empty() {
                 writer.ready().await?;
-                let Some(chunk) = body.next_chunk(CHUNK)? else {
+                let Some(chunk) = body.next_chunk(CHUNK).await? else {
                     break;
                 };
                 // Counted before it is written: of an aborted chunk the client may have received a part.

@@ -120,6 +120,10 @@ impl Metrics {
         let version = env!("CARGO_PKG_VERSION");
         build.get_or_create(&BuildLabel { version }).set(1);
         registry.register("build_info", "Version of the server", build);
+        #[cfg(feature = "object-store")]
+        registry
+            .sub_registry_with_prefix("origin")
+            .register_collector(Box::new(super::origin::OriginCollector(server.clone())));
         registry.register_collector(Box::new(ServerCollector {
             server,
             tcp: Arc::clone(&self.tcp),

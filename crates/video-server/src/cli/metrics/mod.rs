@@ -6,6 +6,8 @@ mod arm_totals;
 mod connections;
 mod counters;
 mod history;
+#[cfg(feature = "object-store")]
+mod origin;
 mod process;
 
 use std::collections::HashSet;

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -64,12 +64,15 @@ impl Body for ResponseBody {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let most = self.next_chunk;
         let chunk = match &mut self.content {
             Content::Text(text) if text.is_empty() => Ok(None),
             Content::Text(text) => Ok(Some(std::mem::take(text))),
-            Content::Resource(body) => body.next_chunk(most),
+            Content::Resource(body) => ready!(body.poll_chunk(context, most)),
         };
         let share = READ_AHEAD.as_u64() / self.connection.open.load(Relaxed).max(1);
         self.next_chunk = ByteCount::new(share).clamp(FIRST_CHUNK, CHUNK);

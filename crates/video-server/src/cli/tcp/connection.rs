@@ -168,9 +168,10 @@ pub(super) async fn serve(
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
     let connection = Arc::new(TcpConnection::new(Arc::clone(&context), activity));
     let answering = Arc::clone(&connection);
-    let service = service_fn(move |request| {
-        let response = answer(&request, &answering);
-        async move { Ok::<_, Infallible>(response) }
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        // Content of a request is ignored.
+        let (request, connection) = (request.map(drop), Arc::clone(&answering));
+        async move { Ok::<_, Infallible>(answer(&request, &connection).await) }
     });
     let limits = StreamLimits {
         idle: context.limits.idle,
@@ -218,7 +219,7 @@ fn has_host(fields: &HeaderMap) -> bool {
 }
 
 /// Answers a request; with 503 on a connection that makes room for another client.
-pub(super) fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
+pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
     connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();
@@ -231,7 +232,8 @@ pub(super) fn answer<B>(request: &Request<B>, connection: &Arc<TcpConnection>) -
             "a request over HTTP/1.1 has one Host field, such as `Host: example.org`",
         )
     } else {
-        connection.admission.reply(site, request, TokioRuntime.now())
+        let reply = || connection.admission.reply(site, request, TokioRuntime.now());
+        site.once_known(request, reply).await
     };
     let Reply {
         mut head, content, ..

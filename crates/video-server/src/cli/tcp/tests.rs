@@ -138,7 +138,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     let displaced = Arc::new(displaced);
     let request = Request::get("https://localhost/long.bin").version(http::Version::HTTP_2);
     let request = request.body(()).unwrap();
-    assert_eq!(connection::answer(&request, &displaced).status(), 200);
+    assert_eq!(connection::answer(&request, &displaced).await.status(), 200);
     // So that the other one has been idle for longer.
     drop(second.begin());
     for (address, activity) in [
@@ -150,7 +150,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
         places.take(address, activity, (), TokioRuntime.now()).unwrap();
     }
     assert_eq!(places.evicted(), 1);
-    let response = connection::answer(&request, &displaced);
+    let response = connection::answer(&request, &displaced).await;
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["retry-after"], "1");
 }

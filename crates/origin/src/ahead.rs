@@ -1,0 +1,134 @@
+//! [`ReadAhead`]: objects that are fetched before they are requested.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Semaphore;
+
+use crate::fetch::chunks_of;
+use crate::origin::{Object, Shared};
+use crate::version::ObjectKey;
+
+/// Concurrent requests ahead of readers: few, so that those that readers wait for have the store to themselves.
+const CONCURRENT: usize = 4;
+/// Fetches ahead that may wait for their turn; further ones are left out.
+const QUEUE: usize = 256;
+/// Maximum number of bytes that are fetched ahead for one reader.
+const MOST: u64 = 8 << 20;
+/// Maximum number of places that one client reads at: video, audio, subtitles.
+const PLACES: usize = 4;
+
+/// A part of an object that is fetched ahead.
+type PartKey = (ObjectKey, u64);
+
+/// Fetches ahead of all clients: those who want the same part share one.
+#[derive(Debug)]
+pub(crate) struct AheadTasks {
+    tasks: Mutex<HashMap<PartKey, Weak<()>>>,
+    permits: Semaphore,
+    queued: AtomicUsize,
+}
+
+impl Default for AheadTasks {
+    fn default() -> Self {
+        Self {
+            tasks: Mutex::default(),
+            permits: Semaphore::new(CONCURRENT),
+            queued: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// Says to a fetch whether somebody still wants it.
+pub(crate) struct Wanted(Weak<()>);
+
+impl Wanted {
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+/// Parts of objects that one client is going to request. They are fetched with less urgency than what somebody waits
+/// for, and no longer once no client expects them.
+#[derive(Debug, Default)]
+pub struct ReadAhead(Mutex<Vec<(usize, PartKey, Arc<()>)>>);
+
+impl ReadAhead {
+    /// Nothing is fetched ahead yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Fetches `bytes` of `object`, at most 8 MiB, instead of what was fetched before for the same `place` of the
+    /// client's playback.
+    pub fn fetch(&self, place: usize, object: &Object, bytes: Range<u64>) {
+        let bytes = bytes.start..bytes.end.min(bytes.start.saturating_add(MOST)).min(object.len());
+        if bytes.is_empty() {
+            return;
+        }
+        let key = (object.version.key, bytes.start);
+        let mut places = self.lock();
+        if places.iter().any(|(_, known, _)| *known == key) {
+            return;
+        }
+        let shared = object.shared();
+        let is_kept = shared.has_all(&object.version, chunks_of(&bytes));
+        let wanted = if is_kept {
+            None
+        } else {
+            shared.fetch_ahead(object, key, bytes)
+        };
+        places.retain(|(known, ..)| *known != place);
+        if places.len() >= PLACES {
+            places.remove(0);
+        }
+        places.extend(wanted.map(|wanted| (place, key, wanted)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(usize, PartKey, Arc<()>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Has `bytes` of `object` fetched as long as the returned value is kept; `None` if too many others wait.
+    fn fetch_ahead(self: &Arc<Self>, object: &Object, key: PartKey, bytes: Range<u64>) -> Option<Arc<()>> {
+        let mut tasks = self.ahead.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wanted) = tasks.get(&key).and_then(Weak::upgrade) {
+            return Some(wanted);
+        }
+        if self.ahead.queued.fetch_add(1, Relaxed) >= QUEUE {
+            self.ahead.queued.fetch_sub(1, Relaxed);
+            return None;
+        }
+        let wanted = Arc::new(());
+        tasks.retain(|_, wanted| wanted.strong_count() > 0);
+        tasks.insert(key, Arc::downgrade(&wanted));
+        drop(tasks);
+        let (shared, version) = (Arc::clone(self), Arc::clone(&object.version));
+        let weak = Arc::downgrade(&wanted);
+        self.handle.spawn(async move {
+            let permit = shared.ahead.permits.acquire().await;
+            shared.ahead.queued.fetch_sub(1, Relaxed);
+            let mut counted = false;
+            // A request is for one window; the rest follows.
+            while permit.is_ok() && weak.strong_count() > 0 {
+                // Only now: a reader that comes before does not wait for its turn.
+                let chunks = chunks_of(&bytes);
+                let end = chunks.end;
+                let Some(claim) = shared.claim_missing(&version, chunks, end) else {
+                    break;
+                };
+                if !std::mem::replace(&mut counted, true) {
+                    shared.counters.ahead.fetch_add(1, Relaxed);
+                }
+                if !claim.fetch(Some(Wanted(weak.clone()))).await {
+                    break;
+                }
+            }
+        });
+        Some(wanted)
+    }
+}

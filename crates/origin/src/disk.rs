@@ -1,0 +1,361 @@
+//! [`DiskCache`]: chunks in one file, which outlive the process.
+//!
+//! The file `chunks` has slots of [`CHUNK`] bytes; the file `index` has a record for each: key, length, checksum. Which
+//! chunks stay is decided as in memory, by `quick_cache`. Nothing is synchronized: the checksum is of the bytes in the
+//! slot, so a slot that was written in part, or for another chunk than its record says, is a chunk that is not there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, checksum};
+use quick_cache::sync::Cache;
+use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::CHUNK;
+use crate::cache::ChunkKey;
+
+/// Size of a record in the index: key 16 bytes, chunk number 8, length 4, unused 4, checksum 8.
+const RECORD: usize = 40;
+/// Chunks that may wait to be written; further ones are not written.
+const QUEUE: usize = 256;
+/// Slots beyond those of the chunks that stay, so that there is a free one for each new chunk.
+const SPARE: usize = 64;
+/// Processes that may use one directory at a time: one serves, another takes over from it.
+const PLACES: usize = 2;
+
+/// Place of a chunk in the file.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    number: u32,
+    length: u32,
+    checksum: u64,
+}
+
+/// Slots without a chunk.
+#[derive(Clone, Debug, Default)]
+struct FreeSlots(Arc<Mutex<Vec<u32>>>);
+
+impl FreeSlots {
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lifecycle<ChunkKey, Slot> for FreeSlots {
+    type RequestState = ();
+
+    fn on_evict(&self, (): &mut (), _: ChunkKey, slot: Slot) {
+        self.lock().push(slot.number);
+    }
+}
+
+type Index = Cache<ChunkKey, Slot, UnitWeighter, DefaultHashBuilder, FreeSlots>;
+
+#[derive(Debug)]
+struct Files {
+    chunks: File,
+    /// Locked as long as it is open.
+    index: File,
+    slots: Index,
+    free: FreeSlots,
+}
+
+/// Chunks on disk. Reads are done by the calling thread, writes by one of its own.
+#[derive(Debug)]
+pub(crate) struct DiskCache {
+    files: Arc<Files>,
+    writes: SyncSender<(ChunkKey, Bytes)>,
+}
+
+impl DiskCache {
+    /// Opens the cache of at most `size` bytes in `directory`, which is created if need be. Chunks that an earlier
+    /// process has left there are found again.
+    ///
+    /// # Errors
+    /// The directory cannot be written to, or two processes use it already.
+    pub(crate) fn open(directory: &Path, size: u64) -> io::Result<Self> {
+        let place = Self::lock_place(directory)?;
+        let (directory, index) = place;
+        let chunks = options().open(directory.join("chunks"))?;
+        let capacity = usize::try_from(size / CHUNK as u64).unwrap_or(usize::MAX).max(1);
+        let free = FreeSlots::default();
+        let slots = Index::with(
+            capacity,
+            capacity as u64,
+            UnitWeighter,
+            DefaultHashBuilder::default(),
+            free.clone(),
+        );
+        // The shards of the cache may hold some more together than was asked for.
+        let kept = slots.shard_capacity().saturating_mul(slots.num_shards() as u64);
+        let count = usize::try_from(kept).unwrap_or(usize::MAX).saturating_add(SPARE);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let files = Files {
+            chunks,
+            index,
+            slots,
+            free,
+        };
+        files.load(count)?;
+        let files = Arc::new(files);
+        let (writes, queue) = sync_channel(QUEUE);
+        let writing = Arc::clone(&files);
+        std::thread::Builder::new()
+            .name("media-cache".to_owned())
+            .spawn(move || writing.write_all(&queue))?;
+        Ok(Self { files, writes })
+    }
+
+    /// The first place in `directory` that no other process uses, with its locked index.
+    fn lock_place(directory: &Path) -> io::Result<(PathBuf, File)> {
+        for number in 0..PLACES {
+            let place = directory.join(number.to_string());
+            fs::create_dir_all(&place)?;
+            let index = options().open(place.join("index"))?;
+            match flock(&index, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok((place, index)),
+                Err(rustix::io::Errno::WOULDBLOCK) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::other(
+            "other servers use it; name a directory of this server alone",
+        ))
+    }
+
+    /// Size of the chunks in bytes, each counted whole.
+    pub(crate) fn size(&self) -> u64 {
+        self.files.slots.len() as u64 * CHUNK as u64
+    }
+
+    pub(crate) fn contains(&self, key: &ChunkKey) -> bool {
+        self.files.slots.contains_key(key)
+    }
+
+    pub(crate) fn get(&self, key: &ChunkKey) -> Option<Bytes> {
+        let slot = self.files.slots.get(key)?;
+        let read = self.files.read(slot);
+        if read.is_none() {
+            // Its slot stays out of use until the next start: it may be another chunk's by now.
+            self.files
+                .slots
+                .remove_if(key, |found| found.checksum == slot.checksum);
+        }
+        read
+    }
+
+    /// Has `chunk` written; returns false if too many others wait.
+    pub(crate) fn put(&self, key: ChunkKey, chunk: &Bytes) -> bool {
+        self.contains(&key) || self.writes.try_send((key, chunk.clone())).is_ok()
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options
+}
+
+impl Files {
+    /// Reads the records of `count` slots.
+    fn load(&self, count: u32) -> io::Result<()> {
+        self.index.set_len(u64::from(count) * RECORD as u64)?;
+        self.chunks.set_len(u64::from(count) * CHUNK as u64)?;
+        let mut records = io::BufReader::with_capacity(RECORD << 10, &self.index);
+        let mut record = [0; RECORD];
+        for number in 0..count {
+            records.read_exact(&mut record)?;
+            match read_record(&record) {
+                Some((key, length, checksum)) if !self.slots.contains_key(&key) => {
+                    let slot = Slot {
+                        number,
+                        length,
+                        checksum,
+                    };
+                    self.slots.insert(key, slot);
+                }
+                _ => self.free.lock().push(number),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, slot: Slot) -> Option<Bytes> {
+        let mut bytes = vec![0; slot.length as usize];
+        let read = self.chunks.read_exact_at(&mut bytes, offset(slot.number));
+        (read.is_ok() && sum(&bytes) == slot.checksum).then(|| Bytes::from(bytes))
+    }
+
+    /// Writes what comes until no more can come.
+    fn write_all(&self, queue: &Receiver<(ChunkKey, Bytes)>) {
+        let mut is_failing = false;
+        while let Ok((key, chunk)) = queue.recv() {
+            if self.slots.contains_key(&key) {
+                continue;
+            }
+            let Some(number) = self.free.lock().pop() else {
+                continue;
+            };
+            match self.write(number, &key, &chunk) {
+                Ok(slot) => {
+                    self.slots.insert(key, slot);
+                    is_failing = false;
+                }
+                Err(error) => {
+                    self.free.lock().push(number);
+                    if !is_failing {
+                        tracing::warn!(%error, "the cache on disk cannot be written to");
+                    }
+                    is_failing = true;
+                }
+            }
+        }
+    }
+
+    fn write(&self, number: u32, key: &ChunkKey, chunk: &Bytes) -> io::Result<Slot> {
+        let slot = Slot {
+            number,
+            length: u32::try_from(chunk.len()).map_err(io::Error::other)?,
+            checksum: sum(chunk),
+        };
+        self.chunks.write_all_at(chunk, offset(number))?;
+        let record = record(key, slot);
+        self.index
+            .write_all_at(&record, u64::from(number) * RECORD as u64)?;
+        Ok(slot)
+    }
+}
+
+fn offset(slot: u32) -> u64 {
+    u64::from(slot) * CHUNK as u64
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    checksum(CrcAlgorithm::Crc64Nvme, bytes)
+}
+
+fn record(key: &ChunkKey, slot: Slot) -> Vec<u8> {
+    let (object, chunk) = key;
+    let mut record = Vec::with_capacity(RECORD);
+    record.extend(object.to_le_bytes());
+    record.extend(chunk.to_le_bytes());
+    record.extend(slot.length.to_le_bytes());
+    record.extend([0; 4]);
+    record.extend(slot.checksum.to_le_bytes());
+    record
+}
+
+/// Key, length and checksum of a record; `None` if its slot is free.
+fn read_record(record: &[u8; RECORD]) -> Option<(ChunkKey, u32, u64)> {
+    let (object, rest) = record.split_first_chunk()?;
+    let (chunk, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (_, rest) = rest.split_at_checked(4)?;
+    let (checksum, _) = rest.split_first_chunk()?;
+    let length = u32::from_le_bytes(*length);
+    let key = (u128::from_le_bytes(*object), u64::from_le_bytes(*chunk));
+    let is_used = length > 0 && length as usize <= CHUNK;
+    is_used.then_some((key, length, u64::from_le_bytes(*checksum)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn chunk(number: u64) -> Bytes {
+        let mut bytes = vec![number.to_le_bytes()[0]; CHUNK];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        bytes.into()
+    }
+
+    fn put(cache: &DiskCache, key: ChunkKey, chunk: &Bytes) {
+        let begun = Instant::now();
+        while !(cache.put(key, chunk) && cache.contains(&key)) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "{key:?} is not written"
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn chunks_are_found_again_by_the_next_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = DiskCache::open(directory.path(), 8 << 20).unwrap();
+        for number in 0..20 {
+            put(&cache, (7, number), &chunk(number));
+        }
+        put(
+            &cache,
+            (8, 0),
+            &Bytes::from_static(b"the last chunk of an object is shorter"),
+        );
+        drop(cache);
+        let again = loop {
+            // The writing thread closes the files when it has ended.
+            match DiskCache::open(directory.path(), 8 << 20) {
+                Ok(again) if again.contains(&(7, 0)) => break again,
+                _ => std::thread::yield_now(),
+            }
+        };
+        for number in 0..20 {
+            assert_eq!(again.get(&(7, number)), Some(chunk(number)));
+        }
+        assert_eq!(again.get(&(8, 0)).unwrap().len(), 38);
+        assert_eq!(again.get(&(7, 20)), None);
+        assert_eq!(again.size(), 21 * CHUNK as u64);
+    }
+
+    #[test]
+    fn a_damaged_chunk_is_not_there_and_the_others_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = DiskCache::open(directory.path(), 8 << 20).unwrap();
+        put(&cache, (1, 0), &chunk(3));
+        put(&cache, (1, 1), &chunk(4));
+        let slot = cache.files.slots.get(&(1, 0)).unwrap();
+        cache
+            .files
+            .chunks
+            .write_all_at(b"x", offset(slot.number) + 1_000)
+            .unwrap();
+        assert_eq!(cache.get(&(1, 0)), None);
+        assert!(!cache.contains(&(1, 0)));
+        assert_eq!(cache.get(&(1, 1)), Some(chunk(4)));
+    }
+
+    #[test]
+    fn more_chunks_than_have_room_replace_others_and_the_files_stay_within_their_size() {
+        let directory = tempfile::tempdir().unwrap();
+        let size = 2 << 20;
+        let cache = DiskCache::open(directory.path(), size).unwrap();
+        for number in 0..1_000 {
+            put(&cache, (1, number), &chunk(number));
+        }
+        let found = (0..1_000).filter_map(|number| Some((number, cache.get(&(1, number))?)));
+        let found: Vec<_> = found.collect();
+        assert!(found.len() >= 8, "{}", found.len());
+        assert!(found.iter().all(|(number, bytes)| *bytes == chunk(*number)));
+        let length = directory.path().join("0/chunks").metadata().unwrap().len();
+        assert!(length <= 2 * size + (SPARE * CHUNK) as u64, "{length}");
+    }
+
+    #[test]
+    fn a_second_process_has_a_place_of_its_own_and_a_third_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = DiskCache::open(directory.path(), 1 << 20).unwrap();
+        let second = DiskCache::open(directory.path(), 1 << 20).unwrap();
+        put(&first, (1, 0), &chunk(0));
+        assert!(!second.contains(&(1, 0)));
+        let third = DiskCache::open(directory.path(), 1 << 20).unwrap_err();
+        assert!(third.to_string().contains("other servers use it"), "{third}");
+    }
+}

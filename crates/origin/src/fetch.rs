@@ -1,0 +1,278 @@
+//! [`Fetching`]: chunks on their way from the store, each fetched once for all who wait for it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use tokio::sync::oneshot;
+
+use crate::ahead::Wanted;
+use crate::cache::ChunkKey;
+use crate::error::OriginError;
+use crate::origin::Shared;
+use crate::version::ObjectVersion;
+use crate::{CHUNK, ChunkNumber, WINDOW};
+
+/// Answer to one who waits for a chunk.
+pub(crate) type Fetched = Result<Bytes, OriginError>;
+
+/// Chunks on their way, with those who wait for them.
+#[derive(Debug, Default)]
+pub(crate) struct Fetching(Mutex<HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>>);
+
+impl Fetching {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A chunk for a reader.
+pub(crate) enum Chunk {
+    /// It is in the cache.
+    Found(Bytes),
+    /// It is on its way.
+    Coming(oneshot::Receiver<Fetched>),
+}
+
+/// Numbers of the chunks that hold `bytes`.
+pub(crate) fn chunks_of(bytes: &Range<u64>) -> Range<ChunkNumber> {
+    bytes.start / CHUNK as u64..bytes.end.div_ceil(CHUNK as u64)
+}
+
+impl Shared {
+    /// The chunk `number` of `version`, whose reader will go on to the byte `end`.
+    pub(crate) fn chunk(
+        self: &Arc<Self>,
+        version: &Arc<ObjectVersion>,
+        number: ChunkNumber,
+        end: u64,
+    ) -> Chunk {
+        let key = (version.key, number);
+        if let Some(chunk) = self.cache.get(&key) {
+            return Chunk::Found(chunk);
+        }
+        let (sender, receiver) = oneshot::channel();
+        let claim = {
+            let mut fetching = self.fetching.lock();
+            if let Some(waiting) = fetching.get_mut(&key) {
+                waiting.push(sender);
+                self.counters.coalesced.fetch_add(1, Relaxed);
+                None
+            } else if self.cache.contains(&key)
+                && let Some(chunk) = self.cache.get(&key)
+            {
+                // It has come since the first look.
+                return Chunk::Found(chunk);
+            } else {
+                let claimed = self.claim(&mut fetching, version, number..chunks_of(&(0..end)).end);
+                fetching.entry(key).or_default().push(sender);
+                Some(claimed)
+            }
+        };
+        self.counters.misses.fetch_add(1, Relaxed);
+        if let Some(claim) = claim {
+            self.handle.spawn(claim.fetch(None));
+        }
+        Chunk::Coming(receiver)
+    }
+
+    /// Returns true if all of `chunks` are in the cache.
+    pub(crate) fn has_all(&self, version: &ObjectVersion, mut chunks: Range<ChunkNumber>) -> bool {
+        chunks.all(|number| self.cache.contains(&(version.key, number)))
+    }
+
+    /// Claims the first of `chunks` that is neither there nor on its way, and those after it up to `end`; `None` if
+    /// there is none.
+    pub(crate) fn claim_missing(
+        self: &Arc<Self>,
+        version: &Arc<ObjectVersion>,
+        mut chunks: Range<ChunkNumber>,
+        end: ChunkNumber,
+    ) -> Option<Claim> {
+        let mut fetching = self.fetching.lock();
+        let is_there = |key: &ChunkKey| fetching.contains_key(key) || self.cache.contains(key);
+        let first = chunks.find(|&number| !is_there(&(version.key, number)))?;
+        Some(self.claim(&mut fetching, version, first..end))
+    }
+
+    /// Claims the first of `chunks`, which is missing, and those after it that are missing too, as far as one request
+    /// may go.
+    fn claim(
+        self: &Arc<Self>,
+        fetching: &mut HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>,
+        version: &Arc<ObjectVersion>,
+        chunks: Range<ChunkNumber>,
+    ) -> Claim {
+        let run = self.windows.run(self.cache.capacity()) / CHUNK as u64;
+        let window = WINDOW / CHUNK as u64;
+        let whole = chunks_of(&(0..version.length)).end;
+        let end = chunks
+            .end
+            .min(whole)
+            .min(chunks.start + run)
+            .min((chunks.start / window + 1) * window);
+        let mut claimed = chunks.start..chunks.start;
+        for number in chunks.start..end.max(chunks.start + 1) {
+            let key = (version.key, number);
+            if number > chunks.start && (fetching.contains_key(&key) || self.cache.contains(&key)) {
+                break;
+            }
+            fetching.insert(key, Vec::new());
+            claimed.end = number + 1;
+        }
+        Claim {
+            shared: Arc::clone(self),
+            version: Arc::clone(version),
+            chunks: claimed,
+            is_joined: false,
+        }
+    }
+}
+
+/// Chunks that one task fetches. Those that it has not delivered when it ends are on their way no longer.
+pub(crate) struct Claim {
+    shared: Arc<Shared>,
+    version: Arc<ObjectVersion>,
+    /// Chunks that are left to fetch.
+    chunks: Range<ChunkNumber>,
+    /// True once a reader has waited for one of them.
+    is_joined: bool,
+}
+
+impl Claim {
+    /// Fetches the chunks; ahead of readers only as long as they are `wanted`. Returns true if all of them have come.
+    pub(crate) async fn fetch(mut self, wanted: Option<Wanted>) -> bool {
+        let shared = Arc::clone(&self.shared);
+        // What is fetched ahead has its own limit.
+        let permit = match wanted {
+            None => shared.gets.acquire().await.ok(),
+            Some(_) => None,
+        };
+        let fetched = self.stream(wanted).await;
+        drop(permit);
+        if let Err(error) = fetched {
+            if matches!(error, OriginError::Changed { .. } | OriginError::Missing { .. }) {
+                shared.confirm(&self.version, false);
+            }
+            tracing::debug!(%error, "a fetch failed");
+            self.end(&error);
+            return false;
+        }
+        true
+    }
+
+    async fn stream(&mut self, wanted: Option<Wanted>) -> Result<(), OriginError> {
+        let (shared, version) = (Arc::clone(&self.shared), Arc::clone(&self.version));
+        let begin = self.chunks.start * CHUNK as u64;
+        let end = (self.chunks.end * CHUNK as u64).min(version.length);
+        if begin >= end {
+            return Ok(());
+        }
+        shared.counters.gets.fetch_add(1, Relaxed);
+        let since = Instant::now();
+        let request = shared.store.get_opts(&version.path, version.options(begin..end));
+        let answer = shared.in_time(&version.url, request).await?;
+        if answer
+            .meta
+            .e_tag
+            .as_ref()
+            .is_some_and(|etag| *etag != version.etag)
+        {
+            let url = version.url.clone();
+            return Err(OriginError::Changed { url });
+        }
+        shared.confirm(&version, true);
+        let mut stream = answer.into_stream();
+        let mut left = end - begin;
+        let mut is_first = true;
+        let mut chunk = BytesMut::new();
+        while left > 0 {
+            let next = async { stream.next().await.transpose() };
+            let Some(mut piece) = shared.in_time(&version.url, next).await? else {
+                let problem = format!("the store sent {left} bytes too few").into();
+                let url = version.url.clone();
+                return Err(OriginError::Unavailable { url, problem });
+            };
+            if std::mem::take(&mut is_first) {
+                shared.counters.first_byte(since.elapsed());
+            }
+            shared.counters.bytes.fetch_add(piece.len() as u64, Relaxed);
+            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            while !piece.is_empty() {
+                let size = usize::try_from(left + chunk.len() as u64)
+                    .unwrap_or(usize::MAX)
+                    .min(CHUNK);
+                chunk.reserve(size - chunk.len());
+                let part = piece.split_to(piece.len().min(size - chunk.len()));
+                left -= part.len() as u64;
+                chunk.extend_from_slice(&part);
+                if chunk.len() == size {
+                    self.deliver(&std::mem::take(&mut chunk).freeze());
+                }
+            }
+            if wanted.as_ref().is_some_and(|wanted| !wanted.is_wanted()) && self.cancel() {
+                shared.counters.ahead_cancelled.fetch_add(1, Relaxed);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the next chunk, and hands it to all who wait for it.
+    fn deliver(&mut self, chunk: &Bytes) {
+        let key = (self.version.key, self.chunks.start);
+        // First: who finds it no longer on its way looks here.
+        self.shared.cache.insert(key, chunk);
+        let waiting = self.shared.fetching.lock().remove(&key);
+        self.chunks.start += 1;
+        self.is_joined |= waiting.as_ref().is_some_and(|waiting| !waiting.is_empty());
+        for sender in waiting.into_iter().flatten() {
+            // Who has left needs no chunk.
+            let _ = sender.send(Ok(chunk.clone()));
+        }
+    }
+
+    /// Gives up the chunks that are left if no reader has come for any of them; returns true if it did.
+    fn cancel(&mut self) -> bool {
+        let mut fetching = self.shared.fetching.lock();
+        let key = |number| (self.version.key, number);
+        let is_awaited = |number| {
+            fetching
+                .get(&key(number))
+                .is_some_and(|waiting| !waiting.is_empty())
+        };
+        if self.is_joined || self.chunks.clone().any(is_awaited) {
+            return false;
+        }
+        for number in self.chunks.clone() {
+            fetching.remove(&key(number));
+        }
+        self.chunks.start = self.chunks.end;
+        true
+    }
+
+    /// Answers all who wait for the chunks that are left with `error`.
+    fn end(&mut self, error: &OriginError) {
+        let waiting: Vec<_> = {
+            let mut fetching = self.shared.fetching.lock();
+            let left = self.chunks.clone();
+            left.filter_map(|number| fetching.remove(&(self.version.key, number)))
+                .collect()
+        };
+        self.chunks.start = self.chunks.end;
+        for sender in waiting.into_iter().flatten() {
+            // Who has left needs no answer.
+            let _ = sender.send(Err(error.clone()));
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.end(&OriginError::Cancelled);
+    }
+}

@@ -1,0 +1,62 @@
+//! Objects of a store (S3, Google Cloud Storage, Azure) as the origin of a media server.
+//!
+//! In scope: versions of objects, their bytes by ranges, a cache of these in memory and on disk. Out of scope: titles,
+//! manifests, HTTP semantics.
+//!
+//! An [`Origin`] does its input and output on a runtime of its own, in real time. Whoever reads waits for a channel, on
+//! any runtime: a server that runs on another one, and its other responses, are not held up by a slow store.
+//!
+//! - An [`Object`] is one version of an object, named by its entity tag. Every request to the store is conditional on
+//!   it (`If-Match`): bytes of two versions never mix, and a replaced object is an [`OriginError::Changed`].
+//! - Bytes are kept in chunks of [`CHUNK`], in memory and, if there is a directory for it, on disk.
+//! - A chunk that is being fetched is fetched once, however many readers wait for it. A request to the store is for as
+//!   many chunks in sequence as the reader is going to read, up to [`WINDOW`].
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use playrate_origin::{Origin, OriginOptions};
+//!
+//! let origin = Origin::open(&OriginOptions::new("s3://films/published"))?;
+//! if let Some(object) = origin.look_up("clip.mp4").await? {
+//!     let mut reader = object.reader(0..object.len());
+//!     let bytes = reader.read(0, 64 << 10).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+
+mod ahead;
+mod cache;
+#[cfg(unix)]
+mod disk;
+#[cfg(not(unix))]
+#[path = "disk_unsupported.rs"]
+mod disk;
+mod error;
+mod fetch;
+mod index;
+mod location;
+mod origin;
+mod reader;
+mod totals;
+mod version;
+mod windows;
+
+pub use ahead::ReadAhead;
+pub use error::OriginError;
+pub use index::IndexReader;
+pub use location::is_location;
+pub use origin::{DiskOptions, Known, Object, Origin, OriginOptions};
+pub use reader::ObjectReader;
+pub use totals::OriginTotals;
+
+/// Bytes that are kept or dropped together.
+pub const CHUNK: usize = 64 << 10;
+
+/// Maximum number of bytes that one request to the store is for.
+pub const WINDOW: u64 = 4 << 20;
+
+/// Number of a chunk in its object.
+type ChunkNumber = u64;

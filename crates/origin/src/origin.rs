@@ -1,0 +1,532 @@
+//! [`Origin`]: a store, what is known of its objects, and [`Object`]: one version of one of them.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use object_store::path::Path;
+use object_store::{Error as StoreError, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
+use playrate_units::Bytes as ByteCount;
+use quick_cache::sync::Cache;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+use crate::ahead::AheadTasks;
+use crate::cache::ChunkCache;
+use crate::disk::DiskCache;
+use crate::error::OriginError;
+use crate::fetch::Fetching;
+use crate::location::{self, Place};
+use crate::reader::ObjectReader;
+use crate::totals::{Counters, OriginTotals};
+use crate::version::ObjectVersion;
+use crate::windows::Windows;
+
+/// Maximum number of objects that a listing may have.
+const OBJECTS: usize = 1_000_000;
+/// Names without an object that are remembered.
+const ABSENT: usize = 10_000;
+/// Concurrent requests for bytes.
+const GETS: usize = 256;
+/// Concurrent requests for versions.
+const HEADS: usize = 32;
+/// Least memory for chunks: those of some requests at once.
+const LEAST_MEMORY: ByteCount = ByteCount::from_mib(32);
+
+/// Settings of an [`Origin`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OriginOptions {
+    /// Location of the media: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`.
+    pub location: String,
+    /// Memory for chunks; at least 32 MiB are used.
+    pub memory: ByteCount,
+    /// Place for chunks on disk.
+    pub disk: Option<DiskOptions>,
+    /// Time for which the version of an object, or its absence, is taken to be the present one without asking the
+    /// store.
+    pub freshness: Duration,
+    /// Maximum time without a byte from the store, further attempts included.
+    pub timeout: Duration,
+}
+
+/// Place for chunks on disk.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a cache on disk has a place and a size")]
+pub struct DiskOptions {
+    /// Directory of one server; it is created if need be.
+    pub directory: PathBuf,
+    /// Maximum size of the chunks.
+    pub size: ByteCount,
+}
+
+impl OriginOptions {
+    /// Options with 256 MB of memory, no disk, a freshness of 5 s and a timeout of 10 s.
+    pub fn new(location: impl Into<String>) -> Self {
+        Self {
+            location: location.into(),
+            memory: ByteCount::new(256_000_000),
+            disk: None,
+            freshness: Duration::from_secs(5),
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A store as the origin of media. Clones are handles to the same one.
+#[derive(Clone, Debug)]
+pub struct Origin(Arc<Owned>);
+
+#[derive(Debug)]
+struct Owned {
+    shared: Arc<Shared>,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // To wait for its threads is forbidden where the last handle may be dropped: on another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Knowledge of the object of a name.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "there is no fourth state")]
+pub enum Known {
+    /// There is one, as far as was known at the last request or listing.
+    Object(Arc<Object>),
+    /// There was none a moment ago.
+    Absent,
+    /// The store was not asked yet, or long ago.
+    Unknown,
+}
+
+/// State that tasks of the origin share with its handles.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    bucket: String,
+    pub(crate) timeout: Duration,
+    freshness: Duration,
+    pub(crate) handle: Handle,
+    pub(crate) cache: ChunkCache,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) fetching: Fetching,
+    pub(crate) windows: Arc<Windows>,
+    pub(crate) ahead: AheadTasks,
+    pub(crate) gets: Semaphore,
+    heads: Semaphore,
+    known: RwLock<HashMap<String, KnownVersion>>,
+    absent: Cache<String, Instant>,
+    /// Names whose versions are being requested, with those who wait for them.
+    looking: Mutex<HashMap<String, Vec<oneshot::Sender<Found>>>>,
+}
+
+/// Version that a request found; `None` if there is no object.
+type Found = Result<Option<Arc<ObjectVersion>>, OriginError>;
+
+#[derive(Clone, Debug)]
+struct KnownVersion {
+    version: Arc<ObjectVersion>,
+    /// Time of the last answer of the store that confirmed it; `None` if another one denied it since.
+    confirmed: Option<Instant>,
+}
+
+impl Origin {
+    /// Opens the store at the location in `options`, with its credentials in the environment. Nothing is requested yet.
+    ///
+    /// # Errors
+    /// The location or the environment names no store, or the cache's directory cannot be used.
+    pub fn open(options: &OriginOptions) -> Result<Self, OriginError> {
+        let Place {
+            store,
+            prefix,
+            bucket,
+        } = location::open(&options.location, options.timeout)?;
+        let open = |disk: &DiskOptions| {
+            DiskCache::open(&disk.directory, disk.size.as_u64()).map_err(|error| {
+                OriginError::CacheDirectory {
+                    directory: disk.directory.display().to_string(),
+                    problem: error.to_string().into(),
+                }
+            })
+        };
+        let disk = options.disk.as_ref().map(open).transpose()?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("media-origin")
+            .enable_all()
+            .build()
+            .map_err(|error| OriginError::Location {
+                location: options.location.clone(),
+                problem: error.to_string().into(),
+            })?;
+        let counters = Arc::new(Counters::default());
+        let memory = options.memory.max(LEAST_MEMORY).as_u64();
+        let shared = Shared {
+            store,
+            prefix,
+            bucket,
+            timeout: options.timeout,
+            freshness: options.freshness,
+            handle: runtime.handle().clone(),
+            cache: ChunkCache::new(memory, disk, Arc::clone(&counters)),
+            counters,
+            fetching: Fetching::default(),
+            windows: Arc::default(),
+            ahead: AheadTasks::default(),
+            gets: Semaphore::new(GETS),
+            heads: Semaphore::new(HEADS),
+            known: RwLock::default(),
+            absent: Cache::new(ABSENT),
+            looking: Mutex::default(),
+        };
+        Ok(Self(Arc::new(Owned {
+            shared: Arc::new(shared),
+            runtime: Some(runtime),
+        })))
+    }
+
+    /// URL of the object `name`, for messages.
+    pub fn url(&self, name: &str) -> String {
+        let shared = &self.0.shared;
+        let path = shared
+            .path(name)
+            .map_or_else(|| name.to_owned(), |path| path.to_string());
+        format!("{}{path}", shared.bucket)
+    }
+
+    /// Lists all objects, by names relative to the location, on the calling thread. From then on their versions are
+    /// known. Objects without a strong entity tag are logged and left out.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses; the bucket does not exist, or has more than a million objects.
+    pub fn list(&self) -> Result<Vec<(String, Arc<Object>)>, OriginError> {
+        let shared = Arc::clone(&self.0.shared);
+        let listed = self.block(async move { shared.list().await })?;
+        let object = |(name, version)| (name, Arc::new(self.object(version)));
+        Ok(listed.into_iter().map(object).collect())
+    }
+
+    /// Knowledge of the object `name`, without a request.
+    pub fn known(&self, name: &str) -> Known {
+        let shared = &self.0.shared;
+        if let Some(known) = shared.known(name) {
+            return Known::Object(Arc::new(self.object(known.version)));
+        }
+        match shared.absent.get(name) {
+            Some(since) if since.elapsed() <= shared.freshness => Known::Absent,
+            _ => Known::Unknown,
+        }
+    }
+
+    /// Returns true if the store has confirmed what is known of `name` a moment ago.
+    pub fn is_fresh(&self, name: &str) -> bool {
+        let shared = &self.0.shared;
+        match shared.known(name) {
+            Some(known) => known.confirmed.is_some_and(|at| at.elapsed() <= shared.freshness),
+            None => matches!(self.known(name), Known::Absent),
+        }
+    }
+
+    /// Requests the present version of the object `name`; `None` if there is none. Several callers cause one request.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses.
+    pub async fn look_up(&self, name: &str) -> Result<Option<Arc<Object>>, OriginError> {
+        let found = self.0.shared.look_up(name).await?;
+        Ok(found.map(|version| Arc::new(self.object(version))))
+    }
+
+    /// Totals since the start.
+    pub fn totals(&self) -> OriginTotals {
+        let shared = &self.0.shared;
+        let mut totals = shared.counters.totals();
+        let (memory, disk) = shared.cache.sizes();
+        (totals.memory, totals.disk) = (ByteCount::new(memory), ByteCount::new(disk));
+        totals
+    }
+
+    fn object(&self, version: Arc<ObjectVersion>) -> Object {
+        Object {
+            origin: self.clone(),
+            version,
+        }
+    }
+
+    /// Runs `work` on the origin's runtime, while the calling thread waits.
+    fn block<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, OriginError>> + Send + 'static,
+    ) -> Result<T, OriginError> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        self.0.shared.handle.spawn(async move {
+            // The receiver waits below.
+            let _ = sender.send(work.await);
+        });
+        receiver.recv().unwrap_or(Err(OriginError::Cancelled))
+    }
+}
+
+/// One version of an object.
+#[derive(Clone, Debug)]
+pub struct Object {
+    origin: Origin,
+    pub(crate) version: Arc<ObjectVersion>,
+}
+
+impl Object {
+    /// Number of its bytes in total.
+    pub fn len(&self) -> u64 {
+        self.version.length
+    }
+
+    /// Returns true if it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entity tag as the store writes it, with quotes. Versions with the same one are the same bytes.
+    pub fn etag(&self) -> &str {
+        &self.version.etag
+    }
+
+    /// Time of its last modification.
+    pub fn modified(&self) -> SystemTime {
+        self.version.modified
+    }
+
+    /// Reader of `bytes`, from the cache or the store.
+    pub fn reader(&self, bytes: Range<u64>) -> ObjectReader {
+        ObjectReader::new(self.clone(), bytes)
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.origin.0.shared
+    }
+
+    /// Name relative to the location.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.shared().name(&self.version.path)
+    }
+
+    /// Fetches `bytes` on the calling thread, and keeps them nowhere.
+    pub(crate) fn read_past_the_cache(&self, bytes: Range<u64>) -> Result<Bytes, OriginError> {
+        let (shared, version) = (Arc::clone(self.shared()), Arc::clone(&self.version));
+        self.origin.block(async move {
+            let options = version.options(bytes);
+            shared.counters.gets.fetch_add(1, Relaxed);
+            let fetch = async { shared.store.get_opts(&version.path, options).await?.bytes().await };
+            let bytes = shared.in_time(&version.url, fetch).await?;
+            shared.counters.bytes.fetch_add(bytes.len() as u64, Relaxed);
+            Ok(bytes)
+        })
+    }
+}
+
+impl ObjectVersion {
+    /// A request for `bytes` of this version and no other.
+    pub(crate) fn options(&self, bytes: Range<u64>) -> GetOptions {
+        GetOptions {
+            range: Some(GetRange::Bounded(bytes)),
+            if_match: Some(self.etag.clone()),
+            ..GetOptions::default()
+        }
+    }
+}
+
+impl Shared {
+    /// Path of the object `name` in the bucket; `None` if no object can have it.
+    fn path(&self, name: &str) -> Option<Path> {
+        let prefix = self.prefix.as_ref();
+        let separator = if prefix.is_empty() { "" } else { "/" };
+        Path::parse(format!("{prefix}{separator}{name}")).ok()
+    }
+
+    /// Name of the object at `path`; `None` if it does not lie below the location.
+    fn name(&self, path: &Path) -> Option<String> {
+        let prefix = self.prefix.as_ref();
+        let below = path.as_ref().strip_prefix(prefix)?;
+        let name = if prefix.is_empty() {
+            below
+        } else {
+            below.strip_prefix('/')?
+        };
+        Some(name.to_owned())
+    }
+
+    fn known(&self, name: &str) -> Option<KnownVersion> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).cloned()
+    }
+
+    fn set_known(&self, name: String, version: Option<Arc<ObjectVersion>>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(version) = version else {
+            known.remove(&name);
+            self.absent.insert(name, Instant::now());
+            return;
+        };
+        let confirmed = Some(Instant::now());
+        if let Some(old) = known.insert(
+            name,
+            KnownVersion {
+                version: Arc::clone(&version),
+                confirmed,
+            },
+        ) && old.version != version
+        {
+            self.counters.changed.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Records that the store has confirmed `version`, or denied it.
+    pub(crate) fn confirm(&self, version: &ObjectVersion, is_present: bool) {
+        let Some(name) = self.name(&version.path) else {
+            return;
+        };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get_mut(&name)
+            && *known.version == *version
+        {
+            known.confirmed = is_present.then(Instant::now);
+        }
+    }
+
+    /// The result of `request` about `url`, if it comes in time.
+    pub(crate) async fn in_time<T>(
+        &self,
+        url: &str,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, OriginError> {
+        let error = match timeout(self.timeout, request).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => OriginError::of_store(url.to_owned(), &error),
+            Err(_) => OriginError::Unavailable {
+                url: url.to_owned(),
+                problem: format!("no answer within {:?}", self.timeout).into(),
+            },
+        };
+        self.counters.errors.fetch_add(1, Relaxed);
+        Err(error)
+    }
+
+    async fn list(&self) -> Result<Vec<(String, Arc<ObjectVersion>)>, OriginError> {
+        let prefix = Some(&self.prefix).filter(|prefix| !prefix.as_ref().is_empty());
+        let url = format!("{}{}", self.bucket, self.prefix);
+        self.counters.lists.fetch_add(1, Relaxed);
+        let begun = Instant::now();
+        let mut stream = self.store.list(prefix);
+        let mut found = Vec::new();
+        let mut without_tag = 0;
+        loop {
+            let next = async { stream.next().await.transpose() };
+            let Some(meta) = self.in_time(&url, next).await? else {
+                break;
+            };
+            let Some(name) = self.name(&meta.location) else {
+                continue;
+            };
+            match ObjectVersion::new(&self.bucket, meta) {
+                Some(version) => found.push((name, Arc::new(version))),
+                None => without_tag += 1,
+            }
+            if found.len() > OBJECTS {
+                let problem = format!("it has more than {OBJECTS} objects; name a prefix with fewer").into();
+                return Err(OriginError::Location {
+                    location: url,
+                    problem,
+                });
+            }
+        }
+        if without_tag > 0 {
+            tracing::warn!(
+                url,
+                objects = without_tag,
+                "not served: the store gives no strong entity tag of them"
+            );
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let listed = |(name, version): &(String, Arc<ObjectVersion>)| {
+            let (version, confirmed) = (Arc::clone(version), Some(begun));
+            (name.clone(), KnownVersion { version, confirmed })
+        };
+        let mut all: HashMap<_, _> = found.iter().map(listed).collect();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        // What was looked up while the listing went on is newer than it.
+        let newer = known
+            .drain()
+            .filter(|(_, known)| known.confirmed.is_some_and(|at| at >= begun));
+        all.extend(newer);
+        *known = all;
+        Ok(found)
+    }
+
+    async fn look_up(self: &Arc<Self>, name: &str) -> Found {
+        let (sender, receiver) = oneshot::channel();
+        let is_first = {
+            let mut looking = self.looking();
+            let waiting = looking.entry(name.to_owned()).or_default();
+            waiting.push(sender);
+            waiting.len() == 1
+        };
+        if is_first {
+            let (shared, name) = (Arc::clone(self), name.to_owned());
+            self.handle.spawn(async move {
+                let found = shared.head(&name).await;
+                if let Ok(version) = &found {
+                    shared.set_known(name.clone(), version.clone());
+                }
+                let waiting = shared.looking().remove(&name);
+                for sender in waiting.into_iter().flatten() {
+                    // Who has left needs no answer.
+                    let _ = sender.send(found.clone());
+                }
+            });
+        }
+        receiver.await.unwrap_or(Err(OriginError::Cancelled))
+    }
+
+    async fn head(&self, name: &str) -> Found {
+        let Some(path) = self.path(name) else {
+            return Ok(None);
+        };
+        let Ok(_permit) = self.heads.acquire().await else {
+            return Err(OriginError::Cancelled);
+        };
+        self.counters.heads.fetch_add(1, Relaxed);
+        let url = format!("{}{path}", self.bucket);
+        let head = async {
+            match self.store.head(&path).await {
+                Err(StoreError::NotFound { .. }) => Ok(None),
+                found => found.map(Some),
+            }
+        };
+        let meta = self.in_time(&url, head).await?;
+        let Some(meta) = meta else { return Ok(None) };
+        let problem = "the store gives no strong entity tag of it".into();
+        let version = ObjectVersion::new(&self.bucket, meta);
+        let version = version.ok_or(OriginError::Unavailable { url, problem })?;
+        Ok(Some(Arc::new(version)))
+    }
+
+    fn looking(&self) -> MutexGuard<'_, HashMap<String, Vec<oneshot::Sender<Found>>>> {
+        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

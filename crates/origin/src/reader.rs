@@ -1,0 +1,142 @@
+//! [`ObjectReader`]: reads a part of an object for one response.
+
+use std::future::poll_fn;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use crate::error::OriginError;
+use crate::fetch::{Chunk, Fetched};
+use crate::origin::Object;
+use crate::windows::ReadWindow;
+use crate::{CHUNK, ChunkNumber, WINDOW};
+
+/// Chunks ahead of the reader that are requested before it comes to them.
+const AHEAD: ChunkNumber = 16;
+/// Attempts to read a chunk whose fetch was cancelled by others.
+const ATTEMPTS: u32 = 3;
+
+/// Reads a part of an object, from its begin to its end.
+#[derive(Debug)]
+pub struct ObjectReader {
+    object: Object,
+    /// End of the part.
+    end: u64,
+    /// Chunk that is awaited.
+    coming: Option<(ChunkNumber, oneshot::Receiver<Fetched>)>,
+    cancelled: u32,
+    window: Option<ReadWindow>,
+}
+
+impl ObjectReader {
+    pub(crate) fn new(object: Object, bytes: Range<u64>) -> Self {
+        Self {
+            end: bytes.end.min(object.len()),
+            object,
+            coming: None,
+            cancelled: 0,
+            window: None,
+        }
+    }
+
+    /// Reads at least one byte from `offset` on, at most `most`, and at most to the end of their chunk; none at the end
+    /// of the part.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses, or the object was replaced.
+    pub async fn read(&mut self, offset: u64, most: usize) -> Result<Bytes, OriginError> {
+        poll_fn(|context| self.poll_read(context, offset, most)).await
+    }
+
+    /// As [`read`](Self::read). The task in `context` is woken when it is worthwhile to try again.
+    pub fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        offset: u64,
+        most: usize,
+    ) -> Poll<Result<Bytes, OriginError>> {
+        if offset >= self.end {
+            return Poll::Ready(Ok(Bytes::new()));
+        }
+        let number = offset / CHUNK as u64;
+        let chunk = loop {
+            match &mut self.coming {
+                Some((awaited, receiver)) if *awaited == number => {
+                    let fetched = ready!(Pin::new(receiver).poll(context));
+                    self.coming = None;
+                    match fetched.unwrap_or(Err(OriginError::Cancelled)) {
+                        Err(OriginError::Cancelled) if self.cancelled < ATTEMPTS => self.cancelled += 1,
+                        fetched => break fetched?,
+                    }
+                }
+                _ => {
+                    self.enter(offset);
+                    match self.object.shared().chunk(&self.object.version, number, self.end) {
+                        Chunk::Found(chunk) => break chunk,
+                        Chunk::Coming(receiver) => self.coming = Some((number, receiver)),
+                    }
+                }
+            }
+        };
+        self.cancelled = 0;
+        self.read_ahead(number);
+        let from = usize::try_from(offset % CHUNK as u64)
+            .unwrap_or(usize::MAX)
+            .min(chunk.len());
+        let left = usize::try_from(self.end - offset).unwrap_or(usize::MAX);
+        let to = from.saturating_add(most.min(left)).min(chunk.len());
+        Poll::Ready(Ok(chunk.slice(from..to)))
+    }
+
+    /// Reads the first bytes from `offset` on as [`read`](Self::read) does, and makes sure that the object is still the
+    /// present one: bytes that come from the store prove it; if they come from the cache, and the store has not
+    /// confirmed the object for a while, it is asked. What is in the cache is good for use while the store does not
+    /// answer.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_first(&mut self, offset: u64, most: usize) -> Result<Bytes, OriginError> {
+        let bytes = self.read(offset, most).await?;
+        let Some(name) = self.object.name() else {
+            return Ok(bytes);
+        };
+        let origin = self.object.origin();
+        if origin.is_fresh(&name) {
+            return Ok(bytes);
+        }
+        match origin.look_up(&name).await {
+            Ok(Some(present)) if present.version == self.object.version => Ok(bytes),
+            Ok(_) => {
+                let url = self.object.version.url.clone();
+                Err(OriginError::Changed { url })
+            }
+            Err(error) if error.is_temporary() => Ok(bytes),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Marks the part of the object that is being read.
+    fn enter(&mut self, offset: u64) {
+        let key = (self.object.version.key, offset / WINDOW);
+        if self.window.as_ref().is_none_or(|window| window.key != key) {
+            self.window = Some(self.object.shared().windows.enter(key));
+        }
+    }
+
+    /// Requests what lies some way ahead, so that a long sequence of reads does not wait for the store at the end of
+    /// each request.
+    fn read_ahead(&self, number: ChunkNumber) {
+        if !number.is_multiple_of(AHEAD / 2) {
+            return;
+        }
+        let end = self.end.div_ceil(CHUNK as u64);
+        let look = number + 1..(number + AHEAD).min(end);
+        let shared = self.object.shared();
+        if let Some(claim) = shared.claim_missing(&self.object.version, look, end) {
+            shared.handle.spawn(claim.fetch(None));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! [`Stored`]: a library in an object store.
+//!
+//! The store is listed, and the index of each title read by ranges; the media is passed over. An object is replaced at
+//! once, so nothing needs to settle. Of the next listing, objects with the entity tags of the last one are not read
+//! again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use playrate_media::manifest::{LARGEST, Manifest};
+use playrate_media::{MediaError, Segment, Title};
+use playrate_origin::{IndexReader, Known as KnownObject, Object, Origin, OriginTotals};
+
+use super::packaged::{self, Cut, Files, Known};
+use super::scan::{TITLES, is_part, is_title};
+use super::{BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSummary};
+use crate::http::path::ResourceName;
+use crate::http::validator::EntityTag;
+
+/// Titles whose indexes are read at the same time: each waits for the store most of the time.
+const CONCURRENT: usize = 16;
+
+/// Contents of an object store.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    origin: Origin,
+    /// All objects of the last listing that requests can name.
+    objects: BTreeMap<ResourceName, EntityTag>,
+    /// Titles, playable or not, as they were read.
+    titles: BTreeMap<ResourceName, Arc<ReadTitle>>,
+}
+
+/// Index of a title, in one version of it.
+#[derive(Debug)]
+struct ReadTitle {
+    etag: EntityTag,
+    index: Result<(TitleSummary, Vec<Cut>), MediaError>,
+}
+
+impl Stored {
+    /// The object `name`, in the version that is known.
+    pub(super) fn open(&self, name: &ResourceName) -> Option<Arc<Object>> {
+        match self.origin.known(name.as_str()) {
+            KnownObject::Object(object) => Some(object),
+            KnownObject::Absent | KnownObject::Unknown => None,
+        }
+    }
+}
+
+impl Library {
+    /// Lists `origin`, and reads the index of every title in it, as [`scan`](Self::scan) does with a directory. The
+    /// calling thread waits for the store.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan); the store does not answer or refuses, or the bucket does not exist.
+    pub fn scan_store(origin: Origin) -> Result<Self, LibraryError> {
+        let stored = Stored {
+            origin,
+            objects: BTreeMap::new(),
+            titles: BTreeMap::new(),
+        };
+        let library = stored.read(&Self::default())?;
+        if library.indexed.is_empty() && library.packaged.titles.is_empty() {
+            return library.strictly();
+        }
+        library.changes_since(&Self::default()).warn();
+        Ok(library)
+    }
+
+    /// Lists the store again, and reads the titles that are new or have changed; `None` if nothing has, or if the
+    /// library is not that of a store. The calling thread waits for the store.
+    ///
+    /// # Errors
+    /// The store does not answer or refuses, or has more objects than the limits allow.
+    pub fn rescan_store(&self) -> Result<Option<Self>, LibraryError> {
+        let Some(stored) = &self.stored else {
+            return Ok(None);
+        };
+        let library = stored.read(self)?;
+        let objects = library.stored.as_ref().map(|stored| &stored.objects);
+        let is_same = objects == Some(&stored.objects) && library.bad_titles == self.bad_titles;
+        Ok((!is_same).then_some(library))
+    }
+
+    /// Totals of the store and the cache of its objects, if the library is that of a store.
+    pub fn origin_totals(&self) -> Option<OriginTotals> {
+        self.origin().map(Origin::totals)
+    }
+
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.stored.as_ref().map(|stored| &stored.origin)
+    }
+
+    /// The object and its bytes that a player requests after `bytes` of `name`, in the order of the manifest.
+    pub(crate) fn next_segment(
+        &self,
+        name: &ResourceName,
+        bytes: &Range<u64>,
+    ) -> Option<(Arc<Object>, Range<u64>)> {
+        let stored = self.stored.as_ref()?;
+        let segments = self.packaged.files.get(name)?;
+        if let Some(next) = packaged::segment_from(segments, bytes.end) {
+            return Some((stored.open(name)?, next));
+        }
+        let object = stored.open(self.packaged.next.get(name)?)?;
+        let all = 0..object.len();
+        Some((object, all))
+    }
+}
+
+impl Stored {
+    /// The library of the present objects.
+    fn read(&self, previous: &Library) -> Result<Library, LibraryError> {
+        let listed = self.origin.list()?;
+        let mut warnings = Vec::new();
+        let mut files = BTreeMap::new();
+        for (name, object) in listed {
+            match ResourceName::from_relative(Path::new(&name)).filter(|found| found.as_str() == name) {
+                Some(name) => {
+                    files.insert(name, object);
+                }
+                None if name
+                    .split('/')
+                    .any(|segment| segment.starts_with('.') || segment.is_empty()) => {}
+                None => warnings.push(DirectoryWarning::Name {
+                    file: self.path(&name),
+                }),
+            }
+        }
+        let files = Objects(files);
+        let manifests: Vec<_> = files
+            .0
+            .keys()
+            .filter(|name| Manifest::is_named(Path::new(name.as_str())))
+            .collect();
+        let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
+        let titles = files
+            .0
+            .iter()
+            .filter(|(name, _)| is_title(Path::new(name.as_str())));
+        let titles: Vec<_> = titles.collect();
+        if titles.len() > TITLES {
+            return Err(LibraryError::TooLarge {
+                path: self.path(""),
+                limit: TITLES,
+                what: "titles",
+            });
+        }
+        let mut other_files = files.0.len() - titles.len();
+        let read = self.read_titles(titles);
+        let mut indexed = previous.titles_of_sources();
+        let (mut bad, mut cuts) = (Vec::new(), BTreeMap::new());
+        for (name, title) in &read {
+            let packaged = is_below(name.as_str(), &above);
+            match &title.index {
+                Ok((summary, segments)) => {
+                    if packaged {
+                        cuts.insert(name.clone(), segments.clone());
+                    }
+                    let (summary, etag) = (summary.clone(), title.etag.clone());
+                    indexed.insert(name.clone(), Indexed { summary, etag });
+                }
+                Err(error) if packaged && is_part(error) => other_files += 1,
+                Err(error) => {
+                    let path = self.path(name.as_str());
+                    let error = error.clone().in_file(&path);
+                    bad.push(BadTitle { path, error });
+                }
+            }
+        }
+        let manifests = manifests
+            .into_iter()
+            .map(|name| (self.path(name.as_str()), name.clone()));
+        let known = Known {
+            cuts: &cuts,
+            unsettled: &BTreeMap::new(),
+            previous: &previous.packaged,
+        };
+        let packaged = packaged::read(&files, manifests.collect(), known, &mut warnings);
+        let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
+            (name.clone(), EntityTag::of_identity(object.etag()))
+        };
+        Ok(Library {
+            stored: Some(Self {
+                origin: self.origin.clone(),
+                objects: files.0.iter().map(tag).collect(),
+                titles: read,
+            }),
+            indexed,
+            sources: previous.sources.clone(),
+            highest_rates: previous.highest_rates.clone(),
+            packaged,
+            bad_titles: bad,
+            warnings,
+            other_files,
+            ..Library::default()
+        })
+    }
+
+    /// Reads the indexes of `titles`, except those that were read before.
+    fn read_titles(
+        &self,
+        titles: Vec<(&ResourceName, &Arc<Object>)>,
+    ) -> BTreeMap<ResourceName, Arc<ReadTitle>> {
+        let concurrent = CONCURRENT.min(titles.len());
+        let left = Mutex::new(titles.into_iter());
+        let read = Mutex::new(BTreeMap::new());
+        let work = || {
+            loop {
+                let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((name, object)) = next else { return };
+                let etag = EntityTag::of_identity(object.etag());
+                let before = self
+                    .titles
+                    .get(name)
+                    .filter(|title| title.etag == etag)
+                    .map(Arc::clone);
+                // What the store did not deliver may come the next time.
+                let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
+                let title = before.unwrap_or_else(|| {
+                    let index = index(object);
+                    Arc::new(ReadTitle { etag, index })
+                });
+                read.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(name.clone(), title);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..concurrent {
+                scope.spawn(work);
+            }
+        });
+        read.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// URL of an object, where messages name a path.
+    fn path(&self, name: &str) -> PathBuf {
+        PathBuf::from(self.origin.url(name))
+    }
+}
+
+/// Returns true if the error is not one of the title's content.
+fn is_of_store(error: &MediaError) -> bool {
+    matches!(error.cause(), MediaError::Io { .. })
+}
+
+fn index(object: &Arc<Object>) -> Result<(TitleSummary, Vec<Cut>), MediaError> {
+    let title = Title::read(IndexReader::new(Arc::clone(object)))?;
+    let cut = |segment: Segment| Cut {
+        bytes: Some(segment.bytes),
+        duration: Some(segment.duration),
+    };
+    let cuts = title.segments().into_iter().map(cut).collect();
+    Ok((TitleSummary::of(&title), cuts))
+}
+
+/// The directory that the object `name` lies in; empty for none.
+fn directory_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
+/// Returns true if `name` lies in one of `directories`, or below it.
+fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
+    let mut directory = directory_of(name);
+    loop {
+        if directories.contains(directory) {
+            return true;
+        }
+        if directory.is_empty() {
+            return false;
+        }
+        directory = directory_of(directory);
+    }
+}
+
+/// Objects of a listing.
+struct Objects(BTreeMap<ResourceName, Arc<Object>>);
+
+impl Files for Objects {
+    fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
+        let read = || {
+            let gone = || io::Error::from(io::ErrorKind::NotFound);
+            let object = self.0.get(name).ok_or_else(gone)?;
+            let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
+            Manifest::read(name.as_str(), &content)
+        };
+        read().map_err(|error: MediaError| error.in_file(path))
+    }
+
+    fn size(&self, name: &ResourceName) -> Option<u64> {
+        self.0.get(name).map(|object| object.len())
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+}

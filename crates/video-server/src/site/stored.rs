@@ -1,0 +1,248 @@
+//! Answers about objects of a store, which may have to be requested from it first.
+
+use core::ops::Range;
+use std::io;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use playrate_media::cmcd::Cmcd;
+use playrate_origin::{Known, ObjectReader, Origin, OriginError, ReadAhead};
+
+use super::{CHUNK, Content, Reply, ResourceBody, Site};
+use crate::http::answer::{Answer, Route, route};
+use crate::http::path::{ResourceName, resolve};
+use crate::pages;
+
+// A chunk of the cache is handed to the transport as it is.
+const _: () = assert!(CHUNK.as_u64() == playrate_origin::CHUNK as u64);
+
+/// Attempts to answer from a version that is still there when its first bytes are read.
+const ATTEMPTS: usize = 3;
+/// Time after which a client may come again while the store does not answer.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Bytes of an object for one response.
+#[derive(Debug)]
+pub(super) struct RemoteBody {
+    reader: ObjectReader,
+    /// Bytes that were read and not yet taken.
+    held: Bytes,
+}
+
+impl RemoteBody {
+    pub(super) fn new(reader: ObjectReader) -> Self {
+        Self {
+            reader,
+            held: Bytes::new(),
+        }
+    }
+
+    /// Reads the bytes from `offset` on, at most `most`; what is held is from there.
+    pub(super) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        offset: u64,
+        most: usize,
+    ) -> Poll<io::Result<Bytes>> {
+        if self.held.is_empty() {
+            let read = ready!(self.reader.poll_read(context, offset, CHUNK.as_usize()));
+            self.held = read.map_err(io::Error::other)?;
+        }
+        let most = most.min(self.held.len());
+        Poll::Ready(Ok(self.held.split_to(most)))
+    }
+}
+
+impl ResourceBody {
+    /// Reads the first bytes of an object, which shows whether it is still the present one.
+    async fn read_first(&mut self) -> Result<(), OriginError> {
+        let offset = self.bytes.start;
+        if let Some(remote) = &mut self.remote
+            && remote.held.is_empty()
+        {
+            remote.held = remote.reader.read_first(offset, CHUNK.as_usize()).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Site {
+    /// The result of `reply`, once it can be given: the version of the requested object is known, and the first bytes
+    /// of the content have come from the store. If they cannot, a reply that says so.
+    pub(crate) async fn once_known<B>(
+        &self,
+        request: &Request<B>,
+        mut reply: impl FnMut() -> Reply,
+    ) -> Reply {
+        let library = self.library();
+        let Some(origin) = library.origin() else {
+            return reply();
+        };
+        let Some(name) = self.requested(request) else {
+            return reply();
+        };
+        let mut outcome = if matches!(origin.known(name.as_str()), Known::Unknown) {
+            origin.look_up(name.as_str()).await.map(drop)
+        } else {
+            Ok(())
+        };
+        for _ in 0..ATTEMPTS {
+            match outcome {
+                Ok(()) => {}
+                Err(OriginError::Changed { .. }) => {
+                    if let Err(error) = origin.look_up(name.as_str()).await {
+                        return self.failed(request, &error);
+                    }
+                }
+                Err(error) => return self.failed(request, &error),
+            }
+            let mut replied = reply();
+            outcome = match &mut replied.content {
+                Content::Resource(body) => body.read_first().await,
+                Content::Text(_) => is_present(origin, &name).await,
+            };
+            if outcome.is_ok() {
+                return replied;
+            }
+        }
+        self.unavailable(request, AGAIN)
+    }
+
+    /// Name of the object that a request is about; `None` if it is about none.
+    fn requested<B>(&self, request: &Request<B>) -> Option<ResourceName> {
+        if self.pages.is_some() && (request.uri().path() == pages::HOME || self.page(request).is_some()) {
+            return None;
+        }
+        match route(request.method(), request.uri()) {
+            Route::LookUp(name) => Some(self.without_prefix(name)),
+            Route::Answer(_) => None,
+        }
+    }
+
+    fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Reply {
+        let path = request.uri().path();
+        if error.is_temporary() {
+            tracing::warn!(path, %error, "cannot read a requested object now");
+            return self.unavailable(request, AGAIN);
+        }
+        let answer = if let OriginError::Missing { .. } = error {
+            Answer::not_found(request.method())
+        } else {
+            tracing::error!(path, %error, "cannot read a requested object");
+            let why = "the server's store does not let it read this resource".to_owned();
+            Answer::refusal(StatusCode::BAD_GATEWAY, why).for_method(request.method())
+        };
+        self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
+    }
+
+    /// Has what the client of `body` is going to request next fetched from the store: what its player reports (CMCD
+    /// `nor`, `nrr`), or else the next segment in the manifest.
+    pub(crate) fn read_ahead(&self, ahead: &ReadAhead, body: &ResourceBody, report: Option<&Cmcd>) {
+        let library = self.library();
+        let Some(origin) = library.origin() else { return };
+        let reported = || {
+            let report = report?;
+            if report.next_object.is_none() && report.next_range.is_none() {
+                return None;
+            }
+            let name = match &report.next_object {
+                Some(path) => beside(&body.name, path)?,
+                None => body.name.clone(),
+            };
+            let Known::Object(object) = origin.known(name.as_str()) else {
+                return None;
+            };
+            let bytes: Range<u64> = report.next_range.clone().unwrap_or(0..object.len());
+            Some((object, bytes))
+        };
+        let next = reported().or_else(|| library.next_segment(&body.name, body.bytes()));
+        if let Some((object, bytes)) = next {
+            let set = body
+                .resource
+                .representation()
+                .map_or(0, |representation| representation.set);
+            ahead.fetch(set, &object, bytes);
+        }
+    }
+}
+
+/// Error if what is known of the object `name` is not what the store has now. While the store does not answer, what is
+/// known is good.
+async fn is_present(origin: &Origin, name: &ResourceName) -> Result<(), OriginError> {
+    let name = name.as_str();
+    if origin.is_fresh(name) {
+        return Ok(());
+    }
+    let etag = || match origin.known(name) {
+        Known::Object(object) => Some(object.etag().to_owned()),
+        Known::Absent | Known::Unknown => None,
+    };
+    let before = etag();
+    match origin.look_up(name).await {
+        Err(error) if before.is_none() || !error.is_temporary() => Err(error),
+        Ok(_) if etag() != before => Err(OriginError::Changed {
+            url: origin.url(name),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Name of the resource at `path`, as a player reports it in a request for `name`.
+fn beside(name: &ResourceName, path: &str) -> Option<ResourceName> {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    if path.starts_with('/') {
+        return resolve(path).ok();
+    }
+    let mut segments: Vec<&str> = name.as_str().split('/').collect();
+    segments.pop();
+    let base = segments.join("/");
+    let base = ResourceName::from_relative(std::path::Path::new(&base)).map(|base| base.to_url_path());
+    let mut whole: Vec<String> = base
+        .iter()
+        .flat_map(|base| base.split('/'))
+        .map(str::to_owned)
+        .collect();
+    whole.retain(|segment| !segment.is_empty());
+    for segment in path.split('/') {
+        match segment {
+            "." => {}
+            ".." => drop(whole.pop()),
+            _ => whole.push(segment.to_owned()),
+        }
+    }
+    resolve(&format!("/{}", whole.join("/"))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_next_object_is_named_relative_to_the_request() {
+        let name = |text: &str| ResourceName::from_relative(Path::new(text)).unwrap();
+        for (request, path, expected) in [
+            ("film/seg-1.m4s", "seg-2.m4s", Some("film/seg-2.m4s")),
+            (
+                "film/720p/seg-1.m4s",
+                "../360p/seg-2.m4s",
+                Some("film/360p/seg-2.m4s"),
+            ),
+            ("seg-1.m4s", "seg-2.m4s?a=b", Some("seg-2.m4s")),
+            ("a film/1.m4s", "two%202.m4s", Some("a film/two 2.m4s")),
+            ("film/1.m4s", "/other/2.m4s", Some("other/2.m4s")),
+            ("film/1.m4s", "../../../etc/passwd", Some("etc/passwd")),
+            ("film/1.m4s", ".hidden", None),
+            ("film/1.m4s", "%zz", None),
+        ] {
+            assert_eq!(
+                beside(&name(request), path),
+                expected.map(name),
+                "{path} beside {request}"
+            );
+        }
+    }
+}
