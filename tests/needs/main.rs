@@ -7,6 +7,7 @@ mod browser;
 mod ffmpeg;
 mod firefox;
 mod interop;
+mod origin;
 mod page;
 mod prometheus;
 mod python;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     tests.extend(ffmpeg::tests());
     tests.extend(firefox::tests());
     tests.extend(interop::tests());
+    tests.extend(origin::tests());
     tests.extend(page::tests());
     tests.extend(prometheus::tests());
     tests.extend(python::tests());

@@ -1,0 +1,579 @@
+//! Titles are served from a real S3 server: cold and warm, and while it is slow, fails, or has its objects replaced.
+//!
+//! Needs versitygw, which `tests/store/install` installs.
+
+mod measure;
+mod store;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderValue};
+use libtest_mimic::Trial;
+use playrate_transport::{Client, ClientOptions, Connection, Target, Trust};
+use quinn::TokioRuntime;
+use tokio::runtime::Runtime;
+
+use self::store::{Fault, Proxy, Store, environment};
+use crate::support::{self, Server, program, root, title};
+
+/// Time after which what should happen has not happened.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOCATION: &str = "s3://films/published";
+
+pub(crate) fn tests() -> Vec<Trial> {
+    let missing = if store::program().exists() {
+        Ok(())
+    } else {
+        Err("versitygw is not there; run `tests/store/install`".to_owned())
+    };
+    let test = |name: &str, run| support::test(&format!("origin::{name}"), &missing, run);
+    vec![
+        test(
+            "every_byte_is_the_objects_cold_and_warm",
+            every_byte_is_the_objects_cold_and_warm,
+        ),
+        test(
+            "an_index_at_the_end_is_read_without_the_media",
+            an_index_at_the_end_is_read_without_the_media,
+        ),
+        test(
+            "a_thousand_viewers_of_a_segment_cause_one_request",
+            a_thousand_viewers_of_a_segment_cause_one_request,
+        ),
+        test(
+            "a_replaced_object_never_mixes_with_the_new_one",
+            a_replaced_object_never_mixes_with_the_new_one,
+        ),
+        test("what_is_new_or_gone_is_noticed", what_is_new_or_gone_is_noticed),
+        test(
+            "wrong_settings_are_an_error_that_names_them",
+            wrong_settings_are_an_error_that_names_them,
+        ),
+        test(
+            "a_failing_store_holds_up_only_what_is_not_kept",
+            a_failing_store_holds_up_only_what_is_not_kept,
+        ),
+        test(
+            "a_slow_store_holds_up_only_what_waits_for_it",
+            a_slow_store_holds_up_only_what_waits_for_it,
+        ),
+        test(
+            "a_connection_that_breaks_is_resumed",
+            a_connection_that_breaks_is_resumed,
+        ),
+        test(
+            "what_is_on_disk_outlives_the_server",
+            what_is_on_disk_outlives_the_server,
+        ),
+        test(
+            "the_next_segment_is_fetched_ahead",
+            the_next_segment_is_fetched_ahead,
+        ),
+        // It takes a while, and says nothing of what is right.
+        test(
+            "measure",
+            measure::warm_objects_beside_files_and_cold_ones_beside_the_store,
+        )
+        .with_ignored_flag(true),
+    ]
+}
+
+/// A server of the objects of a store, with a fault in between.
+struct Site {
+    store: Store,
+    proxy: Proxy,
+    /// `None` only between two of them.
+    server: Option<Server>,
+    runtime: Runtime,
+}
+
+/// A response: status, fields, and its content as far as it came.
+struct Answer {
+    status: u16,
+    fields: HeaderMap,
+    content: Vec<u8>,
+    is_whole: bool,
+}
+
+impl Site {
+    /// A server of what `fill` puts into the store, with these further arguments.
+    fn start(fill: impl FnOnce(&Store), arguments: &[&str]) -> Self {
+        let store = Store::start();
+        fill(&store);
+        let proxy = Proxy::start(store.address());
+        let server = serve(&proxy, arguments);
+        Self {
+            store,
+            proxy,
+            server: Some(server),
+            runtime: Runtime::new().expect("a runtime"),
+        }
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("it has started")
+    }
+
+    /// Stops the server in order, and starts another one.
+    fn restart(&mut self, arguments: &[&str]) {
+        self.server.take().expect("it has started").stop();
+        self.server = Some(serve(&self.proxy, arguments));
+    }
+
+    fn connect(&self) -> Connection {
+        connect(&self.runtime, self.server())
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.get_with(path, &[])
+    }
+
+    fn get_with(&self, path: &str, fields: &[(&'static str, &'static str)]) -> Answer {
+        let connection = self.connect();
+        self.runtime.block_on(get(&connection, path, fields))
+    }
+
+    /// Value of a metric.
+    fn metric(&self, name: &str) -> f64 {
+        let address = self
+            .server()
+            .said("Metrics")
+            .trim_start_matches("http://")
+            .trim_end_matches('/');
+        let mut stream = TcpStream::connect(address).expect("the server listens");
+        let request = b"GET /metrics HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the server answers");
+        let value = answer
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value = value.unwrap_or_else(|| panic!("no `{name}` in {answer}"));
+        value.parse().expect("a number")
+    }
+}
+
+fn connect(runtime: &Runtime, server: &Server) -> Connection {
+    let pin = server.said("Pin").parse().expect("a pin");
+    let target = Target::at("localhost", server.address().parse().expect("an address"));
+    runtime.block_on(async {
+        let client = Client::bind(Arc::new(TokioRuntime), ClientOptions::new(Trust::Pin(pin)));
+        let connection = client.expect("a client").connect(&target).await;
+        connection.expect("a connection")
+    })
+}
+
+fn serve(proxy: &Proxy, arguments: &[&str]) -> Server {
+    let mut command = Command::new(program("video-server"));
+    command.env("RUST_LOG", "info,video_server=debug,playrate_origin=debug");
+    command.envs(environment(proxy.address));
+    let always = [
+        ("--metrics", "127.0.0.1:0"),
+        ("--store-freshness", "500ms"),
+        ("--store-timeout", "2s"),
+    ];
+    let always = always.iter().filter(|(name, _)| !arguments.contains(name));
+    let always: Vec<_> = always.flat_map(|&(name, value)| [name, value]).collect();
+    let arguments = [&always, arguments].concat();
+    Server::start_program(command, "127.0.0.1:0", LOCATION.as_ref(), &arguments)
+}
+
+async fn get(connection: &Connection, path: &str, fields: &[(&'static str, &'static str)]) -> Answer {
+    let fields = fields.iter().map(|&(name, value)| {
+        let name = http::HeaderName::from_static(name);
+        (name, HeaderValue::from_static(value))
+    });
+    let (head, mut body) = connection.get(path, fields.collect()).await.expect("an answer");
+    let mut content = Vec::new();
+    let is_whole = loop {
+        match body.chunk().await {
+            Ok(Some(chunk)) => content.extend_from_slice(&chunk),
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    Answer {
+        status: head.status().as_u16(),
+        fields: head.headers().clone(),
+        content,
+        is_whole,
+    }
+}
+
+/// Bytes that differ everywhere, and between seeds.
+fn noise(length: usize, seed: u32) -> Vec<u8> {
+    let words = (0..).map(|word: u32| word.wrapping_add(seed << 24).wrapping_mul(0x9e37_79b9));
+    words.flat_map(u32::to_le_bytes).take(length).collect()
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < PATIENCE, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn every_byte_is_the_objects_cold_and_warm() {
+    let film = fs::read(title()).expect("the title is there");
+    let site = Site::start(
+        |store| {
+            store.put("published/a film/title.mp4", film.clone());
+            store.put("published/empty.txt", []);
+            store.put("elsewhere/other.bin", [1; 100]);
+        },
+        &[],
+    );
+    let path = "/a%20film/title.mp4";
+    let cold = site.get(path);
+    assert_eq!((cold.status, cold.content == film), (200, true));
+    let (gets, misses) = (
+        site.store.gets("published/a"),
+        site.metric("playrate_origin_misses_total"),
+    );
+    assert!(gets >= 1, "{gets}");
+    let warm = site.get(path);
+    assert!(warm.content == film);
+    assert_eq!(warm.fields["etag"], cold.fields["etag"]);
+    for (range, bytes) in [
+        ("bytes=0-0", 0..1),
+        ("bytes=65530-200000", 65_530..200_001),
+        ("bytes=-7", film.len() - 7..film.len()),
+    ] {
+        let part = site.get_with(path, &[("range", range)]);
+        assert_eq!((part.status, part.content == film[bytes]), (206, true), "{range}");
+    }
+    assert_eq!(
+        site.store.gets("published/a"),
+        gets,
+        "what is kept is not requested again"
+    );
+    assert_eq!(site.metric("playrate_origin_misses_total"), misses);
+    assert_eq!(site.get("/empty.txt").content, b"");
+    assert_eq!(site.get("/other.bin").status, 404);
+    let over_tcp = Command::new("curl")
+        .args([
+            "--silent",
+            "--insecure",
+            &format!("https://{}{path}", site.server().address()),
+        ])
+        .output()
+        .expect("curl runs");
+    assert!(over_tcp.stdout == film);
+    println!("{gets} requests to the store for {} bytes", film.len());
+}
+
+/// The progressive fixture, with 8 MiB between its media and its index.
+fn film_with_index_at_the_end() -> Vec<u8> {
+    let film = fs::read(root().join("assets/fixtures/progressive-moov-last.mp4")).expect("the fixture");
+    let moov = film
+        .windows(4)
+        .position(|word| word == b"moov")
+        .expect("a moov box")
+        - 4;
+    let padding: u32 = 8 << 20;
+    let mut padded = film[..moov].to_vec();
+    padded.extend(padding.to_be_bytes());
+    padded.extend(b"free");
+    padded.resize(moov + padding as usize, 0);
+    padded.extend(&film[moov..]);
+    padded
+}
+
+fn an_index_at_the_end_is_read_without_the_media() {
+    let film = film_with_index_at_the_end();
+    let site = Site::start(
+        |store| store.put("published/film.mp4", film.clone()),
+        &["--strict"],
+    );
+    assert!(
+        site.server().said("Serving").starts_with("1 title"),
+        "{}",
+        site.server().said("Serving")
+    );
+    let received = site.metric("playrate_origin_received_bytes_total");
+    assert!(
+        received < 300_000.0,
+        "{received} of {} bytes were read for the index",
+        film.len()
+    );
+    assert!(site.get("/film.mp4").content == film);
+}
+
+fn a_thousand_viewers_of_a_segment_cause_one_request() {
+    let segment = noise(2_500_000, 1);
+    let site = Site::start(
+        |store| store.put("published/seg.m4s", segment.clone()),
+        &["--max-connections-per-address", "1000"],
+    );
+    // All of them have asked before the first byte comes.
+    site.proxy.set(Fault::Delay(Duration::from_millis(1_000)));
+    let connections: Vec<_> = (0..20).map(|_| site.connect()).collect();
+    let answers = site.runtime.block_on(async {
+        let viewers = (0..1_000).map(|viewer| {
+            let connection = connections[viewer % connections.len()].clone();
+            tokio::spawn(async move { get(&connection, "/seg.m4s", &[]).await })
+        });
+        let viewers: Vec<_> = viewers.collect();
+        let mut answers = Vec::new();
+        for viewer in viewers {
+            answers.push(viewer.await.expect("a viewer ends"));
+        }
+        answers
+    });
+    assert_eq!(answers.len(), 1_000);
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.status == 200 && answer.content == segment)
+    );
+    assert_eq!(
+        site.store.gets("published/seg.m4s"),
+        1,
+        "the store was asked more than once"
+    );
+    assert_eq!(site.metric("playrate_origin_get_requests_total") as usize, 1);
+    println!(
+        "{} reads waited together",
+        site.metric("playrate_origin_coalesced_reads_total")
+    );
+}
+
+fn a_replaced_object_never_mixes_with_the_new_one() {
+    let (old, new) = (noise(24 << 20, 1), noise(24 << 20, 2));
+    let site = Site::start(|store| store.put("published/film.bin", old.clone()), &[]);
+    site.proxy.set(Fault::Rate(8 << 20));
+    let connection = site.connect();
+    let reading = site
+        .runtime
+        .spawn(async move { get(&connection, "/film.bin", &[]).await });
+    until("the first bytes came", || {
+        site.metric("playrate_origin_received_bytes_total") > 1e6
+    });
+    site.store.put("published/film.bin", new.clone());
+    site.proxy.set(Fault::None);
+    let begun = site.runtime.block_on(reading).expect("the reader ends");
+    assert!(
+        !begun.is_whole,
+        "the object was read whole although it was replaced"
+    );
+    assert!(
+        begun.content.len() > 1 << 20 && old.starts_with(&begun.content),
+        "two versions mixed"
+    );
+    let again = site.get("/film.bin");
+    assert!(again.is_whole && again.content == new);
+    assert_ne!(again.fields["etag"], begun.fields["etag"]);
+    // A warm object that is replaced is noticed once what is known of it is not fresh any more.
+    site.store.put("published/film.bin", old.clone());
+    until("the replaced object is noticed", || {
+        site.get_with("/film.bin", &[("range", "bytes=0-99")]).content == old[..100]
+    });
+    let parts =
+        ["bytes=100-5000000", "bytes=5000001-"].map(|range| site.get_with("/film.bin", &[("range", range)]));
+    assert!(parts[0].content == old[100..=5_000_000] && parts[1].content == old[5_000_001..]);
+    assert!(site.metric("playrate_origin_replaced_objects_total") >= 2.0);
+}
+
+fn what_is_new_or_gone_is_noticed() {
+    let site = Site::start(
+        |store| store.put("published/a.bin", [7; 1_000]),
+        &["--store-listing", "1s"],
+    );
+    assert_eq!(site.get("/b.bin").status, 404);
+    assert_eq!(site.get("/a.bin/b.bin").status, 404);
+    site.store.put("published/b.bin", [8; 1_000]);
+    until("the new object is served", || {
+        site.get("/b.bin").content == [8; 1_000]
+    });
+    site.store.delete("published/a.bin");
+    until("the deleted object is gone", || site.get("/a.bin").status == 404);
+    // A title is listed, and its rate known, after the next listing.
+    let film = fs::read(root().join("assets/fixtures/fragmented.mp4")).expect("the fixture");
+    site.store.put("published/film.mp4", film);
+    let is_listed = || String::from_utf8_lossy(&site.get("/").content).contains("film.mp4");
+    until("the new title is listed", is_listed);
+}
+
+fn wrong_settings_are_an_error_that_names_them() {
+    let store = Store::start();
+    store.put("published/a.bin", [7; 1_000]);
+    let run = |location: &str, change: (&'static str, &str)| {
+        let mut settings: BTreeMap<_, _> = environment(store.address());
+        settings.insert(change.0, change.1.to_owned());
+        let output = Command::new(program("video-server"))
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--store-timeout",
+                "2s",
+                "--media",
+                location,
+            ])
+            .envs(settings)
+            .output()
+            .expect("video-server runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (region, other) = (("AWS_REGION", "us-east-1"), "s3://nowhere/films");
+    for (location, change, code, words) in [
+        (LOCATION, ("AWS_SECRET_ACCESS_KEY", "wrong"), 2, "credentials"),
+        (LOCATION, ("AWS_ACCESS_KEY_ID", "stranger"), 2, "access key ID"),
+        (other, region, 2, "does not exist"),
+        ("ftp://films", region, 2, "expected s3://BUCKET/PREFIX"),
+        // It may be there in a moment, so a service manager tries again.
+        (
+            LOCATION,
+            ("AWS_ENDPOINT", "http://127.0.0.1:9"),
+            1,
+            "cannot be read now",
+        ),
+    ] {
+        let (found, text) = run(location, change);
+        assert_eq!(found, Some(code), "{location} {change:?}: {text}");
+        assert!(
+            text.contains(words) && text.contains(location),
+            "{location} {change:?}: {text}"
+        );
+        assert!(!text.contains(store::SECRET), "{text}");
+        println!("{text}");
+    }
+}
+
+fn a_failing_store_holds_up_only_what_is_not_kept() {
+    let (warm, cold) = (noise(300_000, 1), noise(300_000, 2));
+    let site = Site::start(
+        |store| {
+            store.put("published/warm.bin", warm.clone());
+            store.put("published/cold.bin", cold.clone());
+        },
+        &[],
+    );
+    assert!(site.get("/warm.bin").content == warm);
+    site.proxy.set(Fault::Unavailable);
+    let refused = site.get("/cold.bin");
+    assert_eq!(refused.status, 503);
+    assert!(refused.fields.contains_key("retry-after"));
+    assert_eq!(site.get("/new.bin").status, 503, "it may exist");
+    // Also when what is known of it is old.
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(site.get("/warm.bin").content == warm);
+    assert!(site.metric("playrate_origin_failed_requests_total") >= 2.0);
+    site.proxy.set(Fault::None);
+    assert!(site.get("/cold.bin").content == cold);
+    assert_eq!(site.get("/new.bin").status, 404);
+}
+
+fn a_slow_store_holds_up_only_what_waits_for_it() {
+    let (warm, cold) = (noise(300_000, 1), noise(300_000, 2));
+    let site = Site::start(
+        |store| {
+            store.put("published/warm.bin", warm.clone());
+            store.put("published/cold.bin", cold.clone());
+        },
+        &["--store-freshness", "60s"],
+    );
+    assert!(site.get("/warm.bin").content == warm);
+    site.proxy.set(Fault::Silence);
+    let connection = site.connect();
+    let same = connection.clone();
+    let waiting = site
+        .runtime
+        .spawn(async move { get(&connection, "/cold.bin", &[]).await });
+    // On the same connection, while the other response waits.
+    for _ in 0..20 {
+        let beside = site.runtime.block_on(get(&same, "/warm.bin", &[]));
+        assert!(beside.content == warm);
+    }
+    let late = site.runtime.block_on(waiting).expect("the reader ends");
+    assert_eq!(late.status, 503, "the store is given up after its time");
+    site.proxy.set(Fault::Delay(Duration::from_millis(300)));
+    assert!(site.get("/cold.bin").content == cold);
+}
+
+fn a_connection_that_breaks_is_resumed() {
+    let film = noise(3_000_000, 1);
+    let site = Site::start(|store| store.put("published/film.bin", film.clone()), &[]);
+    site.proxy.set(Fault::CutOnce(1_000_000));
+    let answer = site.get("/film.bin");
+    assert!(answer.is_whole && answer.content == film);
+    assert_eq!(site.store.gets("published/film.bin"), 2);
+}
+
+fn what_is_on_disk_outlives_the_server() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let kept = directory.path().display().to_string();
+    let film = noise(40 << 20, 1);
+    let arguments = [
+        "--cache-dir",
+        &kept,
+        "--disk-cache",
+        "200MB",
+        "--cache",
+        "32MiB",
+        "--store-freshness",
+        "60s",
+    ];
+    let mut site = Site::start(|store| store.put("published/film.bin", film.clone()), &arguments);
+    assert!(site.get("/film.bin").content == film);
+    until("all is written", || {
+        site.metric("playrate_origin_disk_bytes") >= film.len() as f64
+    });
+    let gets = site.store.gets("published/film.bin");
+    // More than memory holds.
+    assert!(site.get("/film.bin").content == film);
+    site.restart(&arguments);
+    assert!(site.get("/film.bin").content == film);
+    assert!(site.metric("playrate_origin_disk_hits_total") >= 600.0);
+    assert_eq!(
+        site.store.gets("published/film.bin"),
+        gets,
+        "what is on disk is not requested again"
+    );
+}
+
+fn the_next_segment_is_fetched_ahead() {
+    let segments: Vec<_> = (0..4).map(|number| noise(500_000, number)).collect();
+    let entries: String = (0..4)
+        .map(|number| format!("#EXTINF:4,\n{number}.m4s\n"))
+        .collect();
+    let playlist = format!("#EXTM3U\n#EXT-X-TARGETDURATION:4\n{entries}#EXT-X-ENDLIST\n");
+    let site = Site::start(
+        |store| {
+            store.put("published/film/list.m3u8", playlist);
+            for (number, segment) in segments.iter().enumerate() {
+                store.put(&format!("published/film/{number}.m4s"), segment.clone());
+            }
+        },
+        &["--strict"],
+    );
+    let connection = site.connect();
+    let get = |path: &str, fields: &[(&'static str, &'static str)]| {
+        site.runtime.block_on(get(&connection, path, fields))
+    };
+    assert!(get("/film/0.m4s", &[]).content == segments[0]);
+    until("the next segment is fetched", || {
+        site.store.gets("published/film/1.m4s") == 1
+    });
+    assert_eq!(site.store.gets("published/film/2.m4s"), 0, "only the next one");
+    // The player says that it will skip one.
+    assert!(get("/film/1.m4s", &[("cmcd-request", "nor=\"3.m4s\"")]).content == segments[1]);
+    until("the named segment is fetched", || {
+        site.store.gets("published/film/3.m4s") == 1
+    });
+    assert!(get("/film/3.m4s", &[]).content == segments[3]);
+    assert_eq!(site.store.gets("published/film/1.m4s"), 1);
+    assert_eq!(site.store.gets("published/film/2.m4s"), 0);
+    assert_eq!(site.store.gets("published/film/3.m4s"), 1);
+    assert_eq!(site.metric("playrate_origin_read_ahead_total") as usize, 2);
+}
