@@ -20,6 +20,8 @@ use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use video_server::admission::AdmissionSlot;
+#[cfg(feature = "object-store")]
+use video_server::site::Content;
 use video_server::site::Reply;
 
 use super::TcpContext;
@@ -59,6 +61,9 @@ pub(super) struct TcpConnection {
     pub(super) admission: AdmissionSlot,
     pub(super) activity: Activity,
     pub(super) unsent: Arc<UnsentResponses>,
+    /// Objects that its player is going to request.
+    #[cfg(feature = "object-store")]
+    ahead: playrate_origin::ReadAhead,
     pub(super) requests: AtomicU64,
     /// Number of responses in progress.
     pub(super) open: AtomicU64,
@@ -73,6 +78,8 @@ impl TcpConnection {
             context,
             activity,
             unsent: Arc::default(),
+            #[cfg(feature = "object-store")]
+            ahead: playrate_origin::ReadAhead::new(),
             requests: AtomicU64::new(0),
             open: AtomicU64::new(0),
             aborted: AtomicU64::new(0),
@@ -238,6 +245,11 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
     let Reply {
         mut head, content, ..
     } = reply;
+    #[cfg(feature = "object-store")]
+    if let Content::Resource(body) = &content {
+        let report = playrate_media::cmcd::Cmcd::read(request.headers(), request.uri());
+        site.read_ahead(&connection.ahead, body, report.as_ref());
+    }
     if let Some(elsewhere) = &connection.context.alt_svc
         && request.version() >= Version::HTTP_11
     {
