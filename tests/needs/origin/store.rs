@@ -48,15 +48,12 @@ impl Store {
                 KEY,
                 "--secret",
                 SECRET,
-                "--quiet",
                 "--port",
                 &address.to_string(),
             ])
-            .arg("--access-log")
-            .arg(directory.path().join("access.log"))
             .arg("posix")
             .arg(&data)
-            .stdout(Stdio::null())
+            .stdout(fs::File::create(directory.path().join("access.log")).expect("a file"))
             .stderr(Stdio::null())
             .spawn()
             .expect("versitygw starts");
