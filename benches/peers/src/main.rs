@@ -1,42 +1,76 @@
-//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, quinn with [larger
-//! sends](merging::Merging), and s2n-quic, once each in every round, in changing order.
+//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, `video-server` and
+//! s2n-quic, once each in every round, in changing order.
 //!
 //! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`. Server and client have a thread, a runtime and, on Linux,
 //! a processor each, and each implementation has its own client. CPU time is that of the server's thread,
 //! which other work on the machine affects little.
 
-mod merging;
 #[path = "../../common/processor.rs"]
 mod processor;
+mod slow_receiver;
 
+use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use merging::Merging;
-use playrate_transport::{TransportOptions, udp_socket};
+use playrate_transport::{
+    AckRequest, Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust,
+    udp_socket,
+};
 use processor::{run, used};
-use quinn::{AsyncUdpSocket, Endpoint, Runtime, TokioRuntime};
+use quinn::{Endpoint, Runtime, TokioRuntime};
 use rustls::RootCertStore;
-use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use slow_receiver::TwoAtATime;
+use video_server::library::Library;
+use video_server::serve::{Settings, VideoServer};
 
 const CHUNK: usize = 64 << 10;
 /// Sizes of the responses whose latency is measured, and how many there are of each.
 const SMALL: [(u64, &str); 2] = [(100, "100 B"), (200_000, "200 kB")];
 const EXCHANGES: usize = 300;
 
+/// ACK frames of the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
+enum Acks {
+    /// One for all that it finds in its socket.
+    PerRead,
+    /// One for two packets, unless the server asks for others.
+    PerTwo(Option<AckRequest>),
+}
+
+/// Controller of `video-server`.
+const CONTROLLER: &str = "cubic";
+
+#[derive(Clone, Copy)]
 enum Subject {
+    /// One copying write after the other.
     Quinn,
-    Merged,
+    /// Our server as a whole, with files, over HTTP/3.
+    VideoServer(Acks),
     S2n,
 }
 
-const SUBJECTS: [(Subject, &str); 3] = [
-    (Subject::Quinn, "quinn"),
-    (Subject::Merged, "quinn, sends merged"),
-    (Subject::S2n, "s2n-quic"),
+const COUNT: usize = 6;
+const SUBJECTS: [(Subject, &str); COUNT] = [
+    (Subject::Quinn, "quinn, `write_all` from memory"),
+    (Subject::S2n, "s2n-quic, from memory"),
+    (Subject::VideoServer(Acks::PerRead), "`video-server`, from a file"),
+    (
+        Subject::VideoServer(Acks::PerTwo(None)),
+        "the same, an ACK frame per 2 packets",
+    ),
+    (
+        Subject::VideoServer(Acks::PerTwo(Some(AckRequest::new(10)))),
+        "the same, asked for one per 10",
+    ),
+    (
+        Subject::VideoServer(Acks::PerTwo(Some(AckRequest::new(32)))),
+        "the same, asked for one per 32",
+    ),
 ];
 
 /// Measurements of one run.
@@ -45,9 +79,6 @@ struct Run {
     /// CPU seconds of the server's thread per GB, and GB per second.
     cpu: f64,
     speed: f64,
-    /// Datagrams in a system call, and lost ones, where that is known.
-    per_send: f64,
-    lost: u64,
     /// From asking to the last byte, for each of [`SMALL`].
     latencies: [Vec<f64>; SMALL.len()],
 }
@@ -59,51 +90,81 @@ fn transport(options: &TransportOptions) -> Arc<quinn::TransportConfig> {
     Arc::new(options.to_quinn().unwrap())
 }
 
-/// Answers every stream of one connection with as many bytes as it asks for. Returns the datagrams per send, and
-/// the number of lost packets.
-async fn serve_quinn(identity: &Certified, merged: bool, ready: mpsc::Sender<SocketAddr>) -> (f64, u64) {
-    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
-    let plain = runtime.wrap_udp_socket(udp_socket(LOOPBACK).unwrap()).unwrap();
-    let merging = merged.then(|| Merging::new(Arc::clone(&plain), &runtime));
-    let socket = merging
-        .clone()
-        .map_or(plain, |merging| merging as Arc<dyn AsyncUdpSocket>);
+/// Answers every stream of one connection with as many bytes as it asks for.
+async fn serve_quinn(identity: &Certified, ready: mpsc::Sender<SocketAddr>) {
     let options = TransportOptions::server();
     let key = PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der());
     let chain = vec![identity.cert.der().clone()];
     let mut config = quinn::ServerConfig::with_single_cert(chain, key.into()).unwrap();
     config.transport_config(transport(&options));
-    let endpoint =
-        Endpoint::new_with_abstract_socket(options.to_endpoint().unwrap(), Some(config), socket, runtime)
-            .unwrap();
+    let socket = udp_socket(LOOPBACK).unwrap();
+    let runtime = Arc::new(TokioRuntime);
+    let endpoint = Endpoint::new(options.to_endpoint().unwrap(), Some(config), socket, runtime).unwrap();
     ready.send(endpoint.local_addr().unwrap()).unwrap();
     let connection = endpoint.accept().await.unwrap().await.unwrap();
-    let chunk = Bytes::from(vec![7; CHUNK]);
+    let chunk = vec![7; CHUNK];
     while let Ok((mut send, mut receive)) = connection.accept_bi().await {
         let mut asked = [0; 8];
         receive.read_exact(&mut asked).await.unwrap();
         let mut left = u64::from_be_bytes(asked) as usize;
         while left > 0 {
-            let piece = chunk.slice(..left.min(CHUNK));
+            let piece = &chunk[..left.min(CHUNK)];
             left -= piece.len();
-            send.write_chunk(piece).await.unwrap();
+            send.write_all(piece).await.unwrap();
         }
         send.finish().unwrap();
     }
-    let stats = connection.stats();
     endpoint.wait_idle().await;
-    let sends = merging.map_or(stats.udp_tx.ios, |merging| merging.sends());
-    (
-        stats.udp_tx.datagrams as f64 / sends as f64,
-        stats.path.lost_packets,
-    )
 }
 
-async fn fetch_quinn(
-    certificate: rustls::pki_types::CertificateDer<'static>,
-    server: SocketAddr,
-    megabytes: u64,
-) -> Run {
+/// Name of the file of so many bytes.
+fn file_name(size: u64) -> String {
+    format!("{size}.bin")
+}
+
+/// Serves the files in `media` until one session has ended.
+async fn serve_files(media: &Path, acks: Acks, ready: mpsc::Sender<(SocketAddr, Pin)>) {
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let identity = Identity::development(&[]).unwrap();
+    let pin = identity.pin();
+    let server = Server::bind(LOOPBACK, Arc::clone(&runtime), ServerOptions::new(identity)).unwrap();
+    ready.send((server.local_addr().unwrap(), pin)).unwrap();
+    let mut settings = Settings::new(CONTROLLER.parse().unwrap());
+    if let Acks::PerTwo(request) = acks {
+        settings.ack_request = request;
+    }
+    let server = VideoServer::start(server, runtime, Library::scan(media).unwrap(), settings);
+    while server.totals().sessions == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn fetch_files((address, pin): (SocketAddr, Pin), acks: Acks, megabytes: u64) -> Run {
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let mut socket = runtime.wrap_udp_socket(udp_socket(LOOPBACK).unwrap()).unwrap();
+    if acks != Acks::PerRead {
+        socket = TwoAtATime::new(socket);
+    }
+    let client = Client::new(runtime, socket, ClientOptions::new(Trust::Pin(pin))).unwrap();
+    let connection = client.connect(&Target::at("localhost", address)).await.unwrap();
+    let fetch = async |size: u64| {
+        let began = Instant::now();
+        let path = format!("/{}", file_name(size));
+        let (_, mut body) = connection.get(&path, http::HeaderMap::new()).await.unwrap();
+        let mut received = 0;
+        while let Some(piece) = body.chunk().await.unwrap() {
+            received += piece.len() as u64;
+        }
+        assert_eq!(received, size);
+        began.elapsed()
+    };
+    let run = measure(fetch, megabytes).await;
+    connection.close();
+    client.wait_idle().await;
+    run
+}
+
+async fn fetch_quinn(certificate: CertificateDer<'static>, server: SocketAddr, megabytes: u64) -> Run {
     let options = TransportOptions::client();
     let socket = udp_socket(LOOPBACK).unwrap();
     let endpoint = Endpoint::new(
@@ -139,7 +200,7 @@ async fn fetch_quinn(
     run
 }
 
-async fn serve_s2n(identity: &Certified, ready: mpsc::Sender<SocketAddr>) -> (f64, u64) {
+async fn serve_s2n(identity: &Certified, ready: mpsc::Sender<SocketAddr>) {
     let (chain, key) = (identity.cert.pem(), identity.signing_key.serialize_pem());
     let mut server = s2n_quic::Server::builder()
         .with_tls((chain.as_str(), key.as_str()))
@@ -165,7 +226,6 @@ async fn serve_s2n(identity: &Certified, ready: mpsc::Sender<SocketAddr>) -> (f6
         }
         send.finish().unwrap();
     }
-    (f64::NAN, 0)
 }
 
 async fn fetch_s2n(certificate: String, server: SocketAddr, megabytes: u64) -> Run {
@@ -215,36 +275,49 @@ async fn measure(fetch: impl AsyncFn(u64) -> Duration, megabytes: u64) -> Run {
     run
 }
 
-fn transfer(subject: Subject, megabytes: u64) -> Run {
-    let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let (certificate, pem) = (identity.cert.der().clone(), identity.cert.pem());
+/// Runs `server` and `client` on a thread each. The client receives what the server sends when it is ready.
+fn transfer<R: Send>(
+    megabytes: u64,
+    server: impl AsyncFnOnce(mpsc::Sender<R>) + Send,
+    client: impl AsyncFnOnce(R, u64) -> Run + Send,
+) -> Run {
     let (ready, address) = mpsc::channel();
     std::thread::scope(|scope| {
         let server = scope.spawn(move || {
             let before = used();
-            let done = run(0, async {
-                match subject {
-                    Subject::S2n => serve_s2n(&identity, ready).await,
-                    _ => serve_quinn(&identity, subject == Subject::Merged, ready).await,
-                }
-            });
-            (used() - before, done)
+            run(0, server(ready));
+            used() - before
         });
         let client = scope.spawn(move || {
             let address = address.recv().unwrap();
-            run(1, async {
-                match subject {
-                    Subject::S2n => fetch_s2n(pem, address, megabytes).await,
-                    _ => fetch_quinn(certificate, address, megabytes).await,
-                }
-            })
+            run(1, client(address, megabytes))
         });
         let mut run = client.join().unwrap();
-        let (cpu, (per_send, lost)) = server.join().unwrap();
-        run.cpu = cpu.as_secs_f64() / (megabytes as f64 / 1e3);
-        (run.per_send, run.lost) = (per_send, lost);
+        run.cpu = server.join().unwrap().as_secs_f64() / (megabytes as f64 / 1e3);
         run
     })
+}
+
+fn measure_subject(subject: Subject, megabytes: u64, media: &Path) -> Run {
+    let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (certificate, pem) = (identity.cert.der().clone(), identity.cert.pem());
+    match subject {
+        Subject::Quinn => transfer(
+            megabytes,
+            async |ready| serve_quinn(&identity, ready).await,
+            async |address, megabytes| fetch_quinn(certificate, address, megabytes).await,
+        ),
+        Subject::VideoServer(acks) => transfer(
+            megabytes,
+            async |ready| serve_files(media, acks, ready).await,
+            async |ready, megabytes| fetch_files(ready, acks, megabytes).await,
+        ),
+        Subject::S2n => transfer(
+            megabytes,
+            async |ready| serve_s2n(&identity, ready).await,
+            async |address, megabytes| fetch_s2n(pem, address, megabytes).await,
+        ),
+    }
 }
 
 fn at(values: &mut [f64], percent: usize) -> f64 {
@@ -261,14 +334,20 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().unwrap());
     let rounds: usize = arguments.next().unwrap_or(10) as usize;
     let megabytes: u64 = arguments.next().unwrap_or(500);
-    let mut bulk: [Vec<Run>; 3] = Default::default();
-    let mut latencies: [[Vec<f64>; SMALL.len()]; 3] = Default::default();
+    let media = tempfile::tempdir().unwrap();
+    for size in [megabytes * 1_000_000, SMALL[0].0, SMALL[1].0] {
+        // A hole, which the kernel reads from its cache like anything else.
+        let file = File::create(media.path().join(file_name(size))).unwrap();
+        file.set_len(size).unwrap();
+    }
+    let mut bulk: [Vec<Run>; COUNT] = Default::default();
+    let mut latencies: [[Vec<f64>; SMALL.len()]; COUNT] = Default::default();
     // The first round warms everything up.
     for round in 0..=rounds {
         for turn in 0..SUBJECTS.len() {
             let which = (turn + round) % SUBJECTS.len();
-            let (subject, _) = SUBJECTS[which];
-            let (large, small) = (transfer(subject, megabytes), transfer(subject, 0));
+            let measure = |megabytes| measure_subject(SUBJECTS[which].0, megabytes, media.path());
+            let (large, small) = (measure(megabytes), measure(0));
             if round > 0 {
                 bulk[which].push(large);
                 for (all, some) in latencies[which].iter_mut().zip(small.latencies) {
@@ -279,25 +358,31 @@ fn main() {
     }
     println!("{megabytes} MB, {rounds} rounds; latencies of {EXCHANGES} responses in each\n");
     println!(
-        "| server | CPU s/GB | ÷ quinn's | GB/s | datagrams per send | lost | {} p50 / p99 µs | {} |",
+        "| server | CPU s/GB | ÷ quinn's | ÷ s2n-quic's | GB/s | {} p50 / p99 µs | {} |",
         SMALL[0].1, SMALL[1].1
     );
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (which, (_, name)) in SUBJECTS.into_iter().enumerate() {
         let runs = &bulk[which];
         let of = |what: fn(&Run) -> f64| spread(runs.iter().map(what).collect());
-        let ratios = runs.iter().zip(&bulk[0]).map(|(run, first)| run.cpu / first.cpu);
+        let ratios = |to: usize| {
+            spread(
+                runs.iter()
+                    .zip(&bulk[to])
+                    .map(|(run, other)| run.cpu / other.cpu)
+                    .collect(),
+            )
+        };
         let latency = |size: usize| {
             let mut all = latencies[which][size].clone();
             format!("{:.0} / {:.0}", at(&mut all, 50), at(&mut all, 99))
         };
         println!(
-            "| {name} | {} | {} | {} | {:.1} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} |",
             of(|run| run.cpu),
-            spread(ratios.collect()),
+            ratios(0),
+            ratios(1),
             of(|run| run.speed),
-            at(&mut runs.iter().map(|run| run.per_send).collect::<Vec<_>>(), 50),
-            runs.iter().map(|run| run.lost).sum::<u64>(),
             latency(0),
             latency(1),
         );
