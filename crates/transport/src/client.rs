@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,6 +118,15 @@ pub struct Client {
     options: Arc<ClientOptions>,
 }
 
+fn any(ip: impl Into<IpAddr>) -> SocketAddr {
+    SocketAddr::new(ip.into(), 0)
+}
+
+/// A UDP socket for IPv6 and IPv4 where the system can do both.
+fn any_socket() -> Result<UdpSocket, BindError> {
+    udp_socket(any(Ipv6Addr::UNSPECIFIED)).or_else(|_| udp_socket(any(Ipv4Addr::UNSPECIFIED)))
+}
+
 impl Client {
     /// A client on `socket`: a UDP socket, or one in a simulation.
     pub fn new(
@@ -143,16 +152,21 @@ impl Client {
     /// A client on a UDP socket of its own, for IPv6 and IPv4 where the system can do both.
     pub fn bind(runtime: Arc<dyn Runtime>, options: ClientOptions) -> Result<Self, EndpointError> {
         require_registered_suites(&options.crypto_provider)?;
-        let any = |ip: IpAddr| SocketAddr::new(ip, 0);
-        let socket = udp_socket(any(Ipv6Addr::UNSPECIFIED.into()))
-            .or_else(|_| udp_socket(any(Ipv4Addr::UNSPECIFIED.into())))?;
         let socket = runtime
-            .wrap_udp_socket(socket)
+            .wrap_udp_socket(any_socket()?)
             .map_err(|source| BindError::Other {
-                address: any(Ipv6Addr::UNSPECIFIED.into()),
+                address: any(Ipv6Addr::UNSPECIFIED),
                 source,
             })?;
         Self::new(runtime, socket, options)
+    }
+
+    /// Goes on with a new UDP socket, and thus from another port, as after a change of the network (RFC 9000 §9).
+    ///
+    /// # Errors
+    /// The system gives no socket. The client keeps the one that it has.
+    pub fn rebind(&self) -> Result<(), EndpointError> {
+        Ok(self.endpoint.rebind(any_socket()?)?)
     }
 
     /// Connects to `target`. Of several addresses the next one is tried as well when there is no answer for a

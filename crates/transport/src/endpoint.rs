@@ -45,20 +45,57 @@ pub enum BindError {
 /// Opens a UDP socket on `address` with [`SOCKET_BUFFER`] of buffer each way, or as much as the kernel grants, which is
 /// then logged. An IPv6 socket accepts IPv4 as well where the system supports it.
 pub fn udp_socket(address: SocketAddr) -> Result<UdpSocket, BindError> {
-    open(address).map_err(|source| match source.kind() {
+    open(address, Port::Own).map_err(|source| failure(address, source))
+}
+
+/// Opens `count` sockets that share the port of `first` with it (`SO_REUSEPORT`, socket(7)), among which Linux divides
+/// clients by their address and port. No program gets the port that does not ask for a share of it, and none of another
+/// user.
+#[cfg(target_os = "linux")]
+pub fn further_sockets(first: &UdpSocket, count: usize) -> Result<Vec<UdpSocket>, BindError> {
+    let address = first.local_addr();
+    let address = address.map_err(|source| failure(SocketAddr::from(([0, 0, 0, 0], 0)), source))?;
+    if count > 0 {
+        // Only now: had it been set before `first` was bound, two servers could have one port unnoticed.
+        let shared = socket2::SockRef::from(first).set_reuse_port(true);
+        shared.map_err(|source| failure(address, source))?;
+    }
+    let opened = (0..count).map(|_| open(address, Port::Shared));
+    opened
+        .collect::<io::Result<_>>()
+        .map_err(|source| failure(address, source))
+}
+
+fn failure(address: SocketAddr, source: io::Error) -> BindError {
+    match source.kind() {
         io::ErrorKind::AddrInUse => BindError::InUse { address },
         io::ErrorKind::PermissionDenied => BindError::Denied { address },
         io::ErrorKind::AddrNotAvailable => BindError::NotOurs { address },
         _ => BindError::Other { address, source },
-    })
+    }
 }
 
-fn open(address: SocketAddr) -> io::Result<UdpSocket> {
+/// Use of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Port {
+    /// By one socket.
+    Own,
+    /// By all sockets that agree to share it.
+    #[cfg(target_os = "linux")]
+    Shared,
+}
+
+fn open(address: SocketAddr, port: Port) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6()
         && let Err(error) = socket.set_only_v6(false)
     {
         tracing::debug!(%error, "the socket takes IPv6 only");
+    }
+    match port {
+        Port::Own => {}
+        #[cfg(target_os = "linux")]
+        Port::Shared => socket.set_reuse_port(true)?,
     }
     socket.bind(&address.into())?;
     let wanted = SOCKET_BUFFER.as_usize();

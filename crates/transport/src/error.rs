@@ -34,6 +34,12 @@ pub enum EndpointError {
     /// The endpoint's key cannot be used.
     #[error("cannot derive keys from the endpoint's key")]
     Key,
+    /// A server needs at least one socket, and names no more than 256 workers in its connection IDs.
+    #[error("a server needs 1 to 256 sockets (got {count})")]
+    Workers {
+        /// Number of the sockets.
+        count: usize,
+    },
     /// The runtime or the socket failed.
     #[error("cannot start the QUIC endpoint: {0}")]
     Io(#[from] std::io::Error),

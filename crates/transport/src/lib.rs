@@ -26,6 +26,8 @@ pub mod time;
 mod tls;
 
 pub use client::{Body, Client, ClientOptions, Connection, Target};
+#[cfg(target_os = "linux")]
+pub use endpoint::further_sockets;
 pub use endpoint::{BindError, SOCKET_BUFFER, udp_socket};
 pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
 pub use log_limit::LogLimit;
@@ -35,6 +37,7 @@ pub use playrate_quinn::{
 };
 pub use server::{
     Activity, Arrival, BodyWriter, ClientTotals, CountedExchange, Datagram, DatagramRouter, EndpointKey,
-    Exchange, Incoming, PlaceLimits, Places, Refusal, Server, ServerOptions, Session, Succession,
+    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, Refusal, Server, ServerOptions, Session,
+    Succession, Worker,
 };
 pub use tls::{Identity, Pin, TlsError, Trust};

@@ -25,11 +25,11 @@
 //! # }
 //! ```
 
-use std::convert::Infallible;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures_util::future::{join_all, select_all};
 use quinn::{AsyncUdpSocket, Runtime};
 use rustls::crypto::CryptoProvider;
 use tokio::sync::watch;
@@ -42,8 +42,8 @@ use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
 use crate::tls::{Identity, require_registered_suites, ring_provider};
-use clients::{Clients, Decision};
-use keys::EndpointKeys;
+use clients::Clients;
+use keys::{EndpointKeys, Issuer};
 use playrate_quinn::ConnectionController;
 use session::SessionSetup;
 
@@ -55,14 +55,16 @@ mod networks;
 mod places;
 mod routing;
 mod session;
+mod worker;
 
 pub use activity::{Activity, CountedExchange};
 pub use clients::{ClientTotals, Refusal};
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
 pub use places::{PlaceLimits, Places};
-pub use routing::{Datagram, DatagramRouter, Succession};
+pub use routing::{Datagram, DatagramRouter, ForwardedTotals, Succession};
 pub use session::Session;
+pub use worker::Worker;
 
 /// Options of a server's connections.
 #[derive(Clone, Debug)]
@@ -125,14 +127,14 @@ impl ServerOptions {
     }
 }
 
-/// State that the server's sessions share.
+/// State that the sessions of one worker share.
 #[derive(Debug)]
 pub(crate) struct ServerState {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) options: ServerOptions,
     clients: Arc<Clients>,
     /// Without a controller: every connection gets its own.
-    base: RwLock<quinn::ServerConfig>,
+    base: Arc<RwLock<quinn::ServerConfig>>,
 }
 
 impl ServerState {
@@ -141,53 +143,51 @@ impl ServerState {
     }
 }
 
-/// An HTTP/3 server's endpoint. Clones are the same endpoint.
+/// An HTTP/3 server: one worker or several. Clones are the same server.
 #[derive(Clone, Debug)]
 pub struct Server {
-    endpoint: quinn::Endpoint,
+    /// At least one.
+    workers: Arc<[Worker]>,
     router: Option<Arc<DatagramRouter>>,
-    shared: Arc<ServerState>,
+    clients: Arc<Clients>,
+    crypto_provider: Arc<CryptoProvider>,
+    base: Arc<RwLock<quinn::ServerConfig>>,
     stop: Arc<watch::Sender<bool>>,
+}
+
+/// Socket of an endpoint, and what runs its tasks.
+struct EndpointSetup {
+    socket: Arc<dyn AsyncUdpSocket>,
+    /// For the endpoint and its connections.
+    runtime: Arc<dyn Runtime>,
+    /// For what uses the server, if it is to use this one.
+    worker_runtime: Option<Arc<dyn Runtime>>,
+}
+
+impl EndpointSetup {
+    fn on_socket(socket: UdpSocket, runtime: Arc<dyn Runtime>) -> Result<Self, EndpointError> {
+        let socket = MergingSocket::new(runtime.wrap_udp_socket(socket)?);
+        Ok(Self {
+            runtime: ReceivingRuntime::wrap(runtime, Arc::clone(&socket)),
+            socket,
+            worker_runtime: None,
+        })
+    }
 }
 
 impl Server {
     /// A server on `socket`: a UDP socket, or one in a simulation.
     pub fn new(
         runtime: Arc<dyn Runtime>,
-        mut socket: Arc<dyn AsyncUdpSocket>,
+        socket: Arc<dyn AsyncUdpSocket>,
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
-        let mut router = None;
-        let crypto = options
-            .identity
-            .server_config(Arc::clone(&options.crypto_provider))?;
-        let mut base = quinn::ServerConfig::with_crypto(crypto);
-        base.transport_config(Arc::new(options.transport.to_quinn()?));
-        let mut endpoint = options.transport.to_endpoint()?;
-        if let Some(key) = &options.endpoint_key {
-            let keys = EndpointKeys::derive(key).map_err(|_| EndpointError::Key)?;
-            let connection_ids = keys.install(options.succession.process, &mut endpoint, &mut base);
-            let dividing = DatagramRouter::new(socket, connection_ids, options.succession.older.clone());
-            router = Some(Arc::clone(&dividing));
-            socket = dividing;
-        }
-        let endpoint = quinn::Endpoint::new_with_abstract_socket(
-            endpoint,
-            Some(base.clone()),
+        let setup = EndpointSetup {
             socket,
-            Arc::clone(&runtime),
-        )?;
-        Ok(Self {
-            endpoint,
-            router,
-            shared: Arc::new(ServerState {
-                runtime,
-                clients: Clients::new(&options),
-                options,
-                base: RwLock::new(base),
-            }),
-            stop: Arc::new(watch::Sender::new(false)),
-        })
+            runtime,
+            worker_runtime: None,
+        };
+        Self::start(vec![setup], options)
     }
 
     /// A server on a UDP socket bound to `address`.
@@ -206,34 +206,137 @@ impl Server {
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
         require_registered_suites(&options.crypto_provider)?;
-        let socket = MergingSocket::new(runtime.wrap_udp_socket(socket)?);
-        let runtime = ReceivingRuntime::wrap(runtime, Arc::clone(&socket));
-        Self::new(runtime, socket, options)
+        Self::start(vec![EndpointSetup::on_socket(socket, runtime)?], options)
     }
 
-    /// Routes of its datagrams to and from other processes on the same socket; `None` without an endpoint key.
+    /// A server with a [`Worker`] for each of `sockets`, all bound to one address and port, and its runtime. Limits of
+    /// the options are those of all workers together. With several and without an
+    /// [`endpoint_key`](ServerOptions::endpoint_key) a new one is used, which is lost with the server.
+    pub fn on_sockets(
+        sockets: Vec<(UdpSocket, Arc<dyn Runtime>)>,
+        options: ServerOptions,
+    ) -> Result<Self, EndpointError> {
+        require_registered_suites(&options.crypto_provider)?;
+        let setups = sockets.into_iter().map(|(socket, runtime)| {
+            let mut setup = EndpointSetup::on_socket(socket, Arc::clone(&runtime))?;
+            setup.worker_runtime = Some(runtime);
+            Ok::<_, EndpointError>(setup)
+        });
+        Self::start(setups.collect::<Result<_, _>>()?, options)
+    }
+
+    fn start(setups: Vec<EndpointSetup>, mut options: ServerOptions) -> Result<Self, EndpointError> {
+        let count = setups.len();
+        if count > 1 && options.endpoint_key.is_none() {
+            options.endpoint_key = Some(EndpointKey::generate()?);
+        }
+        let crypto_provider = Arc::clone(&options.crypto_provider);
+        let crypto = options.identity.server_config(Arc::clone(&crypto_provider))?;
+        let mut base = quinn::ServerConfig::with_crypto(crypto);
+        base.transport_config(Arc::new(options.transport.to_quinn()?));
+        let keys = options
+            .endpoint_key
+            .as_ref()
+            .map(EndpointKeys::derive)
+            .transpose();
+        let keys = keys.map_err(|_| EndpointError::Key)?;
+        let (mut sockets, mut configs, mut issuers) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, setup) in setups.iter().enumerate() {
+            let worker = u8::try_from(number).map_err(|_| EndpointError::Workers { count })?;
+            let mut config = options.transport.to_endpoint()?;
+            sockets.push(Arc::clone(&setup.socket));
+            if let Some(keys) = &keys {
+                let process = options.succession.process;
+                let connection_ids = keys.install(Issuer { process, worker }, &mut config);
+                issuers.push((Arc::clone(&setup.socket), connection_ids));
+            }
+            configs.push(config);
+        }
+        let router = keys.map(|keys| {
+            keys.install_tokens(&mut base);
+            let router = DatagramRouter::new(issuers, options.succession.older.as_ref());
+            sockets = router
+                .sockets()
+                .map(|socket| Arc::clone(socket) as Arc<dyn AsyncUdpSocket>)
+                .collect();
+            Arc::new(router)
+        });
+        let clients = Clients::new(&options);
+        let stop = Arc::new(watch::Sender::new(false));
+        let shared_base = Arc::new(RwLock::new(base.clone()));
+        let mut workers = Vec::with_capacity(count);
+        for ((setup, socket), config) in setups.into_iter().zip(sockets).zip(configs) {
+            let endpoint = quinn::Endpoint::new_with_abstract_socket(
+                config,
+                Some(base.clone()),
+                socket,
+                Arc::clone(&setup.runtime),
+            )?;
+            let shared = Arc::new(ServerState {
+                runtime: setup.runtime,
+                options: options.clone(),
+                clients: Arc::clone(&clients),
+                base: Arc::clone(&shared_base),
+            });
+            workers.push(Worker::new(
+                endpoint,
+                setup.worker_runtime,
+                shared,
+                Arc::clone(&stop),
+            ));
+        }
+        if workers.is_empty() {
+            return Err(EndpointError::Workers { count });
+        }
+        Ok(Self {
+            workers: workers.into(),
+            router,
+            clients,
+            crypto_provider,
+            base: shared_base,
+            stop,
+        })
+    }
+
+    /// Routes of its datagrams among its workers, and to and from other processes on the same sockets; `None` without
+    /// an endpoint key.
     pub fn router(&self) -> Option<&Arc<DatagramRouter>> {
         self.router.as_ref()
     }
 
+    /// Its workers, in the order of their sockets.
+    pub fn workers(&self) -> &[Worker] {
+        &self.workers
+    }
+
+    /// Totals of the datagrams that reached another worker than the one that has their connection.
+    pub fn forwarded(&self) -> ForwardedTotals {
+        self.router
+            .as_ref()
+            .map_or_else(ForwardedTotals::default, |router| router.totals())
+    }
+
     /// Address and port that it listens on.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.endpoint.local_addr()
+        let first = self.workers.first().ok_or(std::io::ErrorKind::NotConnected)?;
+        first.endpoint().local_addr()
     }
 
     /// Connections open now, those that are being set up or taken down included.
     pub fn open_connections(&self) -> usize {
-        self.endpoint.open_connections()
+        self.workers.iter().map(Worker::open_connections).sum()
     }
 
-    /// Waits until no connection is open.
+    /// Waits until no connection is open. It looks at one worker after the other, so no client may connect meanwhile.
     pub async fn idle(&self) {
-        self.endpoint.wait_idle().await;
+        for worker in &*self.workers {
+            worker.endpoint().wait_idle().await;
+        }
     }
 
     /// Totals of the decisions on clients up to now.
     pub fn clients(&self) -> ClientTotals {
-        self.shared.clients.totals()
+        self.clients.totals()
     }
 
     /// Uses `identity` for clients that connect from now on. Open connections are not affected.
@@ -241,46 +344,20 @@ impl Server {
     /// # Errors
     /// If its certificate and key cannot be used. Nothing has changed then.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
-        let crypto = identity.server_config(Arc::clone(&self.shared.options.crypto_provider))?;
-        let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
+        let crypto = identity.server_config(Arc::clone(&self.crypto_provider))?;
+        let mut base = self.base.write().unwrap_or_else(PoisonError::into_inner);
         base.crypto = crypto;
-        self.endpoint.set_server_config(Some(base.clone()));
+        for worker in &*self.workers {
+            worker.endpoint().set_server_config(Some(base.clone()));
+        }
         Ok(())
     }
 
-    /// The next client that wants to connect; `None` once the server is [shutting down](Self::shutdown).
+    /// The next client of any worker that wants to connect; `None` once the server is
+    /// [shutting down](Self::shutdown).
     pub async fn accept(&self) -> Option<Incoming> {
-        let mut stop = self.stop.subscribe();
-        loop {
-            let incoming = tokio::select! {
-                biased;
-                // An error says that the server is gone, which is a stop as well.
-                _ = stop.wait_for(|&stop| stop) => return None,
-                incoming = self.endpoint.accept() => incoming?,
-            };
-            let (peer, is_validated) = (incoming.remote_address(), incoming.remote_address_validated());
-            match self
-                .shared
-                .clients
-                .decide(peer, is_validated, self.shared.runtime.now())
-            {
-                Decision::Accepted(place) => {
-                    return Some(Incoming {
-                        quinn: incoming,
-                        setup: SessionSetup {
-                            place,
-                            shared: Arc::clone(&self.shared),
-                            stop: self.stop.subscribe(),
-                        },
-                    });
-                }
-                Decision::Retry => {
-                    // Fails only for an address that is validated, and refuses the client then.
-                    let _ = incoming.retry();
-                }
-                Decision::Refused => incoming.refuse(),
-            }
-        }
+        let accepting = self.workers.iter().map(|worker| Box::pin(worker.accept()));
+        select_all(accepting).await.0
     }
 
     /// Shuts down in order: refuses new clients (`CONNECTION_REFUSED`), abandons handshakes, informs every client that
@@ -290,29 +367,26 @@ impl Server {
     /// Sessions take part through [`Session::accept`], so they must go on being accepted from.
     pub async fn shutdown(&self, deadline: Duration) -> bool {
         self.stop.send_replace(true);
-        let runtime = &*self.shared.runtime;
+        let Some(first) = self.workers.first() else {
+            return true;
+        };
+        let runtime = first.endpoint_runtime();
+        let refusing = join_all(self.workers.iter().map(Worker::refuse_clients));
         let drained = tokio::select! {
             biased;
-            drained = time::timeout(runtime, deadline, self.endpoint.wait_idle()) => drained.is_ok(),
-            never = self.refuse_clients() => match never {},
+            drained = time::timeout(runtime, deadline, self.idle()) => drained.is_ok(),
+            // It does not end.
+            _ = refusing => false,
         };
-        self.shared.clients.lift_windows();
-        self.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
+        self.clients.lift_windows();
+        for worker in &*self.workers {
+            worker.endpoint().close(var_int(H3_NO_ERROR), b"server shut down");
+        }
         if !drained {
             // Long enough for the closes to leave; a peer that is gone answers none of them.
-            let _ = time::timeout(runtime, Duration::from_secs(1), self.endpoint.wait_idle()).await;
+            let _ = time::timeout(runtime, Duration::from_secs(1), self.idle()).await;
         }
         drained
-    }
-
-    /// Refuses all clients that want to connect, so that none of them waits for an answer.
-    async fn refuse_clients(&self) -> Infallible {
-        while let Some(incoming) = self.endpoint.accept().await {
-            tracing::debug!(peer = %incoming.remote_address(), "refused a client: the server is shutting down");
-            incoming.refuse();
-        }
-        // The endpoint is closed, and refuses clients itself.
-        std::future::pending().await
     }
 }
 

@@ -14,8 +14,10 @@ use ring::{hkdf, hmac};
 /// Least time between two stateless resets: 1,000 in a second. quinn's 20 ms would have the clients of a busy server
 /// wait for seconds. A reset is smaller than the packet that it answers, so it amplifies nothing.
 const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
-/// Bytes at the beginning of a connection ID that the HMAC covers: the number of the process, and random ones.
-const ID_MARKED: usize = 8;
+/// Random bytes in a connection ID.
+const ID_RANDOM: usize = 6;
+/// Bytes at the beginning of a connection ID that the HMAC covers: the [`Issuer`], and random ones.
+const ID_MARKED: usize = 2 + ID_RANDOM;
 /// Bytes of the HMAC that follow them.
 const ID_MAC: usize = 8;
 
@@ -84,34 +86,108 @@ impl EndpointKeys {
         })
     }
 
-    /// The generator of connection IDs for the process of this number.
-    pub(super) fn connection_ids(&self, process: u8) -> MarkedConnectionIds {
+    /// The generator of connection IDs for `issuer`.
+    pub(super) fn connection_ids(&self, issuer: Issuer) -> MarkedConnectionIds {
         MarkedConnectionIds {
-            process,
+            issuer,
             key: self.connection_ids.clone(),
         }
     }
 
-    /// Uses the keys for an endpoint and its connections, whose IDs begin with `process`. Returns their generator.
-    pub(super) fn install(
-        self,
-        process: u8,
-        endpoint: &mut EndpointConfig,
-        server: &mut quinn::ServerConfig,
-    ) -> MarkedConnectionIds {
-        let connection_ids = self.connection_ids(process);
+    /// Uses the keys for the connections of `server`: all endpoints of one server accept each other's tokens.
+    pub(super) fn install_tokens(&self, server: &mut quinn::ServerConfig) {
+        server.token_key(Arc::clone(&self.token) as _);
+    }
+
+    /// Uses the keys for an endpoint, the `issuer` of its connection IDs. Returns their generator.
+    pub(super) fn install(&self, issuer: Issuer, endpoint: &mut EndpointConfig) -> MarkedConnectionIds {
+        let connection_ids = self.connection_ids(issuer);
         let generator = connection_ids.clone();
         endpoint
-            .reset_key(Arc::new(self.reset))
+            .reset_key(Arc::new(self.reset.clone()))
             .cid_generator(move || Box::new(generator.clone()))
             .min_reset_interval(MIN_RESET_INTERVAL);
-        server.token_key(self.token);
         connection_ids
     }
 }
 
-/// Connection IDs that only the server makes: the number of its process, random bytes, and an HMAC-SHA256 over these,
-/// cut to as many bytes.
+/// The endpoint of a server that issued a connection ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Issuer {
+    /// Number of its process among those that have the server's sockets, one after the other.
+    pub(super) process: u8,
+    /// Number of the endpoint among those of its process.
+    pub(super) worker: u8,
+}
+
+/// Content of a connection ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IdContent {
+    pub(super) issuer: Issuer,
+    random: [u8; ID_RANDOM],
+    mac: [u8; ID_MAC],
+}
+
+impl IdContent {
+    /// Length of an ID in bytes.
+    pub(super) const LENGTH: usize = ID_MARKED + ID_MAC;
+
+    fn issue(issuer: Issuer, key: &hmac::Key) -> Self {
+        let mut content = Self {
+            issuer,
+            random: [0; ID_RANDOM],
+            mac: [0; ID_MAC],
+        };
+        content
+            .random
+            .copy_from_slice(&RandomConnectionIdGenerator::new(ID_RANDOM).generate_cid());
+        content.mac = content.expected_mac(key);
+        content
+    }
+
+    /// The first bytes of HMAC-SHA256 over the rest.
+    fn expected_mac(&self, key: &hmac::Key) -> [u8; ID_MAC] {
+        let tag = hmac::sign(key, &self.marked());
+        tag.as_ref().first_chunk().copied().unwrap_or_default()
+    }
+
+    /// Bytes that the HMAC covers.
+    fn marked(&self) -> [u8; ID_MARKED] {
+        let Issuer { process, worker } = self.issuer;
+        let mut bytes = [process, worker, 0, 0, 0, 0, 0, 0];
+        if let Some(random) = bytes.last_chunk_mut() {
+            *random = self.random;
+        }
+        bytes
+    }
+
+    /// Returns true if the server with `key` issued the ID.
+    fn is_valid(&self, key: &hmac::Key) -> bool {
+        // As integers, which takes the same time wherever they differ.
+        u64::from_ne_bytes(self.mac) == u64::from_ne_bytes(self.expected_mac(key))
+    }
+
+    fn encode(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        let (marked, mac) = bytes.split_at_mut(ID_MARKED);
+        marked.copy_from_slice(&self.marked());
+        mac.copy_from_slice(&self.mac);
+        bytes
+    }
+
+    /// Content of the ID `bytes`, which may not be valid; `None` if it has another length.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (&[process, worker], rest) = bytes.split_first_chunk()?;
+        let (&random, mac) = rest.split_first_chunk()?;
+        Some(Self {
+            issuer: Issuer { process, worker },
+            random,
+            mac: mac.try_into().ok()?,
+        })
+    }
+}
+
+/// Connection IDs that only the server makes: [`IdContent`] with an HMAC-SHA256, cut to eight bytes.
 ///
 /// A packet with a valid ID of no connection is answered with that ID's reset token, so no peer may find out an ID that
 /// it was not given, and none is issued twice. quinn's own generator has 24 random bits and a hash that is not
@@ -119,44 +195,34 @@ impl EndpointKeys {
 /// packet from a client carries.
 #[derive(Clone, Debug)]
 pub(super) struct MarkedConnectionIds {
-    process: u8,
+    issuer: Issuer,
     key: hmac::Key,
 }
 
 impl MarkedConnectionIds {
-    /// First byte of the IDs, which says which process of the server issued them.
-    pub(super) fn process(&self) -> u8 {
-        self.process
+    /// The endpoint that issues these IDs.
+    pub(super) fn issuer(&self) -> Issuer {
+        self.issuer
     }
 
-    fn mac(&self, marked: &[u8]) -> [u8; ID_MAC] {
-        let mut mac = [0; ID_MAC];
-        for (to, from) in mac.iter_mut().zip(hmac::sign(&self.key, marked).as_ref()) {
-            *to = *from;
-        }
-        mac
+    /// Returns true if this server issued the ID with `content`.
+    pub(super) fn is_valid(&self, content: &IdContent) -> bool {
+        content.is_valid(&self.key)
     }
 }
 
 impl ConnectionIdGenerator for MarkedConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
-        let random = RandomConnectionIdGenerator::new(ID_MARKED - 1).generate_cid();
-        let marked = [&[self.process], &random[..]].concat();
-        let mac = self.mac(&marked);
-        ConnectionId::new(&[&marked[..], &mac].concat())
+        ConnectionId::new(&IdContent::issue(self.issuer, &self.key).encode())
     }
 
     fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
-        let (marked, mac) = id.split_at_checked(ID_MARKED).ok_or(InvalidCid)?;
-        let mac: [u8; ID_MAC] = mac.try_into().map_err(|_| InvalidCid)?;
-        // As integers, which takes the same time wherever they differ.
-        (u64::from_ne_bytes(mac) == u64::from_ne_bytes(self.mac(marked)))
-            .then_some(())
-            .ok_or(InvalidCid)
+        let content = IdContent::decode(id).filter(|content| self.is_valid(content));
+        content.map(|_| ()).ok_or(InvalidCid)
     }
 
     fn cid_len(&self) -> usize {
-        ID_MARKED + ID_MAC
+        IdContent::LENGTH
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {

@@ -1,31 +1,38 @@
-//! [`DatagramRouter`]: successive processes of a server on one UDP socket.
+//! [`DatagramRouter`]: the endpoints of a server on its UDP sockets, in one process and in successive ones.
 //!
-//! A process that takes over the socket of another one reads all datagrams, also those for connections of the older
-//! process, which go on there. They are told apart by their connection IDs: with an
-//! [`EndpointKey`](super::EndpointKey), the first byte of each is the number of the process that issued it, and the
-//! HMAC at its end shows that a client did not choose it. Datagrams of others are forwarded to the older process, which
-//! passes on those of a still older one in the same way. Each process sends on the socket itself.
+//! A server with several workers has an endpoint and a socket each, all on one port (`SO_REUSEPORT`). The system gives
+//! a datagram to one of the sockets by its addresses, so that a client whose address changes may reach another worker
+//! than the one that has its connection. And a process that takes over the sockets of another one reads all datagrams,
+//! also those for connections of the older process, which go on there.
+//!
+//! Both are told apart by the connection IDs: with an [`EndpointKey`](super::EndpointKey), the first two bytes of each
+//! are the numbers of the process and of the worker that issued it, and the HMAC at its end shows that a client did not
+//! choose it. A datagram for another worker goes to that worker's endpoint; one for another process goes to the older
+//! process, which passes on those of a still older one in the same way. Each endpoint sends on its own socket. A
+//! datagram with an ID that its client chose stays with the worker that received it.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, ConnectionId, UdpPoller};
-use quinn_proto::ConnectionIdGenerator as _;
+use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-use super::keys::MarkedConnectionIds;
+use super::keys::{IdContent, Issuer, MarkedConnectionIds};
 
 /// First bit of a packet with a long header (RFC 8999 §5.1).
 const LONG_HEADER: u8 = 0x80;
 /// Offset of the length of the destination connection ID in a long header, after the version (RFC 8999 §5.1).
 const LONG_HEADER_ID_LENGTH: usize = 5;
+/// Number of datagrams from other workers that wait for an endpoint at most, as many as fit into a socket's buffer.
+const WAITING_DATAGRAMS: usize = 4_096;
 
 /// A UDP datagram of a client, with what the system says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,91 +51,218 @@ pub struct Datagram {
     pub contents: Bytes,
 }
 
-/// Place of a process among those of one server that have one socket, one after the other. Without an
+impl Datagram {
+    fn new(contents: &[u8], meta: &RecvMeta) -> Self {
+        Self {
+            peer: meta.addr,
+            local: meta.dst_ip,
+            ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
+            contents: Bytes::copy_from_slice(contents),
+        }
+    }
+
+    /// Writes it where a socket's reader expects it. Returns false if there is no room.
+    fn write(&self, buffer: &mut [u8], meta: &mut RecvMeta) -> bool {
+        let length = self.contents.len();
+        let Some(room) = buffer.get_mut(..length) else {
+            return false;
+        };
+        room.copy_from_slice(&self.contents);
+        *meta = RecvMeta {
+            addr: self.peer,
+            len: length,
+            stride: length,
+            ecn: EcnCodepoint::from_bits(self.ecn),
+            dst_ip: self.local,
+        };
+        true
+    }
+}
+
+/// Place of a process among those that have the sockets of one server, one after the other. Without an
 /// [`EndpointKey`](super::EndpointKey) it has no effect.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Succession {
-    /// Number of this process, the first byte of its connection IDs: another one than those of older processes that are
-    /// still there.
+    /// Number of this process in its connection IDs: another one than those of older processes that are still there.
     pub process: u8,
     /// Takes the datagrams for connections of older processes, until its receiver is dropped. Those that do not fit
     /// into it are lost, as in a full buffer of a socket.
     pub older: Option<mpsc::Sender<Datagram>>,
 }
 
-/// Socket of a server that leaves each datagram to the process whose connection it is for.
+/// Totals of the datagrams that reached another worker than the one that has their connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ForwardedTotals {
+    /// Number of datagrams that went on to their worker.
+    pub forwarded: u64,
+    /// Number of datagrams that did not fit into the queue to their worker, and were lost as in a full buffer of a
+    /// socket.
+    pub lost: u64,
+}
+
+/// The sockets of a server, each datagram of which goes to the endpoint whose connection it is for.
 pub struct DatagramRouter {
+    workers: Box<[Arc<RoutedSocket>]>,
+}
+
+impl fmt::Debug for DatagramRouter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatagramRouter")
+            .field("workers", &self.workers)
+            .finish()
+    }
+}
+
+/// State that the sockets of one process share.
+#[derive(Debug)]
+struct Siblings {
+    workers: Box<[Sibling]>,
+    /// True while a newer process reads the sockets instead of this one.
+    paused: AtomicBool,
+    forwarded: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// A worker, as the others see it.
+#[derive(Debug)]
+struct Sibling {
+    /// Takes datagrams for its connections.
+    datagrams: mpsc::Sender<Datagram>,
+    /// Its endpoint's task, which has to poll again when a route changes.
+    reader: AtomicWaker,
+}
+
+/// Socket of one endpoint.
+pub(super) struct RoutedSocket {
     socket: Arc<dyn AsyncUdpSocket>,
     connection_ids: MarkedConnectionIds,
     routes: Mutex<Routes>,
-    /// The endpoint's task, which has to poll again when a route changes.
-    reader: AtomicWaker,
+    siblings: Arc<Siblings>,
 }
 
 #[derive(Debug)]
 struct Routes {
     /// Datagrams for older processes.
     older: Option<mpsc::Sender<Datagram>>,
-    /// Datagrams from a newer process, which reads the socket instead of this one.
+    /// Datagrams from the other workers, if there are any.
+    siblings: Option<mpsc::Receiver<Datagram>>,
+    /// Datagrams from a newer process, in the first worker.
     newer: Option<mpsc::Receiver<Datagram>>,
 }
 
-impl fmt::Debug for DatagramRouter {
+impl fmt::Debug for RoutedSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatagramRouter")
+        f.debug_struct("RoutedSocket")
             .field("socket", &self.socket)
+            .field("issuer", &self.connection_ids.issuer())
             .finish_non_exhaustive()
     }
 }
 
 impl DatagramRouter {
-    /// A router on `socket` for the process that issues `connection_ids`; `older` takes what is for older ones.
+    /// A router on `sockets`, each with the IDs that its endpoint issues; `older` takes what is for older processes.
     pub(super) fn new(
-        socket: Arc<dyn AsyncUdpSocket>,
-        connection_ids: MarkedConnectionIds,
-        older: Option<mpsc::Sender<Datagram>>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            socket,
-            connection_ids,
-            routes: Mutex::new(Routes { older, newer: None }),
-            reader: AtomicWaker::new(),
-        })
+        sockets: Vec<(Arc<dyn AsyncUdpSocket>, MarkedConnectionIds)>,
+        older: Option<&mpsc::Sender<Datagram>>,
+    ) -> Self {
+        let has_siblings = sockets.len() > 1;
+        let (siblings, receivers): (Vec<_>, Vec<_>) = sockets
+            .iter()
+            .map(|_| {
+                let (datagrams, receiver) = mpsc::channel(WAITING_DATAGRAMS);
+                let reader = AtomicWaker::new();
+                (Sibling { datagrams, reader }, receiver)
+            })
+            .unzip();
+        let siblings = Arc::new(Siblings {
+            workers: siblings.into(),
+            paused: AtomicBool::new(false),
+            forwarded: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+        });
+        let workers = sockets.into_iter().zip(receivers);
+        let workers = workers.map(|((socket, connection_ids), receiver)| {
+            Arc::new(RoutedSocket {
+                socket,
+                connection_ids,
+                routes: Mutex::new(Routes {
+                    older: older.cloned(),
+                    siblings: has_siblings.then_some(receiver),
+                    newer: None,
+                }),
+                siblings: Arc::clone(&siblings),
+            })
+        });
+        Self {
+            workers: workers.collect(),
+        }
     }
 
-    /// Stops reading the socket, and takes what arrives from `newer` instead: another process reads the socket from
-    /// when this returns on. Reads the socket again once the sender of `newer` is dropped.
+    /// The sockets, in the order of their workers.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &Arc<RoutedSocket>> {
+        self.workers.iter()
+    }
+
+    /// Stops reading the sockets, and takes what arrives from `newer` instead: another process reads the sockets from
+    /// when this returns on. Reads the sockets again once the sender of `newer` is dropped.
     pub fn receive_from(&self, newer: mpsc::Receiver<Datagram>) {
-        self.routes().newer = Some(newer);
-        self.reader.wake();
+        let mut newer = Some(newer);
+        for worker in &self.workers {
+            // Nothing is read any more once the lock was free, as it is held while a socket is read.
+            let mut routes = worker.routes();
+            if let Some(newer) = newer.take() {
+                routes.newer = Some(newer);
+                worker.siblings.paused.store(true, Relaxed);
+            }
+        }
+        if let Some(worker) = self.workers.first() {
+            worker.siblings.wake();
+        }
     }
 
-    fn routes(&self) -> MutexGuard<'_, Routes> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Totals of the datagrams that reached another worker than theirs.
+    pub(super) fn totals(&self) -> ForwardedTotals {
+        let Some(worker) = self.workers.first() else {
+            return ForwardedTotals::default();
+        };
+        ForwardedTotals {
+            forwarded: worker.siblings.forwarded.load(Relaxed),
+            lost: worker.siblings.lost.load(Relaxed),
+        }
+    }
+}
+
+impl Siblings {
+    /// Has all endpoints poll their sockets.
+    fn wake(&self) {
+        for worker in &self.workers {
+            worker.reader.wake();
+        }
     }
 
-    /// Returns true if `datagram` is for a connection of another process of this server.
-    fn is_of_another(&self, datagram: &[u8]) -> bool {
-        destination(datagram, self.connection_ids.cid_len())
-            .filter(|id| id.first() != Some(&self.connection_ids.process()))
-            .is_some_and(|id| self.connection_ids.validate(&ConnectionId::new(id)).is_ok())
+    /// Forwards a datagram to the worker of this number. Returns false if there is none.
+    fn forward(&self, worker: u8, contents: &[u8], meta: &RecvMeta) -> bool {
+        let Some(worker) = self.workers.get(usize::from(worker)) else {
+            return false;
+        };
+        let count = match worker.datagrams.try_send(Datagram::new(contents, meta)) {
+            Ok(()) => &self.forwarded,
+            Err(_) => &self.lost,
+        };
+        count.fetch_add(1, Relaxed);
+        true
     }
 }
 
 impl Routes {
-    /// Forwards the datagram `contents`, which `meta` describes, to older processes. Returns false if there are none.
-    fn forward(&mut self, contents: &[u8], meta: &RecvMeta) -> bool {
+    /// Forwards a datagram to older processes. Returns false if there are none.
+    fn forward_to_older(&mut self, contents: &[u8], meta: &RecvMeta) -> bool {
         let Some(older) = &self.older else {
             return false;
         };
-        let sent = older.try_send(Datagram {
-            peer: meta.addr,
-            local: meta.dst_ip,
-            ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
-            contents: Bytes::copy_from_slice(contents),
-        });
-        if matches!(sent, Err(TrySendError::Closed(_))) {
+        if let Err(TrySendError::Closed(_)) = older.try_send(Datagram::new(contents, meta)) {
             self.older = None;
             return false;
         }
@@ -146,7 +280,26 @@ fn destination(datagram: &[u8], length: usize) -> Option<&[u8]> {
     (usize::from(*said) == length).then(|| rest.get(..length))?
 }
 
-impl AsyncUdpSocket for DatagramRouter {
+/// Moves datagrams from `queue` to the buffers from `count` to `end`. Returns the number of the buffers that are full
+/// then, and false once the queue's sender is dropped.
+fn receive(
+    queue: &mut mpsc::Receiver<Datagram>,
+    cx: &mut Context<'_>,
+    (buffers, metas): (&mut [IoSliceMut<'_>], &mut [RecvMeta]),
+    mut count: usize,
+) -> (usize, bool) {
+    while let (Some(buffer), Some(meta)) = (buffers.get_mut(count), metas.get_mut(count)) {
+        match queue.poll_recv(cx) {
+            // One that does not fit is none that this endpoint accepts.
+            Poll::Ready(Some(datagram)) => count += usize::from(datagram.write(buffer, meta)),
+            Poll::Ready(None) => return (count, false),
+            Poll::Pending => break,
+        }
+    }
+    (count, true)
+}
+
+impl AsyncUdpSocket for RoutedSocket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Arc::clone(&self.socket).create_io_poller()
     }
@@ -161,39 +314,43 @@ impl AsyncUdpSocket for DatagramRouter {
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        self.reader.register(cx.waker());
+        if let Some(sibling) = self.siblings.workers.get(usize::from(self.worker())) {
+            sibling.reader.register(cx.waker());
+        }
         // Held while the socket is read, so that nothing is read any more once `receive_from` has returned.
         let mut routes = self.routes();
-        let mut count = 0;
-        while let Some(newer) = &mut routes.newer
-            && let (Some(buffer), Some(meta)) = (buffers.get_mut(count), metas.get_mut(count))
-        {
-            match newer.poll_recv(cx) {
-                Poll::Ready(Some(datagram)) => {
-                    let length = datagram.contents.len();
-                    // One that does not fit is none that this endpoint accepts.
-                    if let Some(room) = buffer.get_mut(..length) {
-                        room.copy_from_slice(&datagram.contents);
-                        *meta = RecvMeta {
-                            addr: datagram.peer,
-                            len: length,
-                            stride: length,
-                            ecn: EcnCodepoint::from_bits(datagram.ecn),
-                            dst_ip: datagram.local,
-                        };
-                        count += 1;
-                    }
-                }
-                Poll::Ready(None) => routes.newer = None,
-                Poll::Pending if count == 0 => return Poll::Pending,
-                Poll::Pending => break,
+        // Half of the buffers are the socket's, so that neither waits for the other to be empty.
+        let half = buffers.len().div_ceil(2);
+        let mut from_siblings = 0;
+        if let Some(siblings) = &mut routes.siblings {
+            (from_siblings, _) = receive(siblings, cx, (&mut buffers[..half], metas), 0);
+        }
+        let mut count = from_siblings;
+        if let Some(newer) = &mut routes.newer {
+            let is_there;
+            (count, is_there) = receive(newer, cx, (buffers, metas), count);
+            if !is_there {
+                routes.newer = None;
+                self.siblings.paused.store(false, Relaxed);
+                self.siblings.wake();
+            }
+        }
+        if !self.siblings.paused.load(Relaxed) && count < buffers.len() {
+            let read = self
+                .socket
+                .poll_recv(cx, &mut buffers[count..], &mut metas[count..]);
+            match read {
+                Poll::Ready(Ok(read)) => count += read,
+                Poll::Ready(Err(error)) if count == 0 => return Poll::Ready(Err(error)),
+                Poll::Ready(Err(_)) | Poll::Pending => {}
             }
         }
         if count == 0 {
-            count = ready!(self.socket.poll_recv(cx, buffers, metas))?;
+            return Poll::Pending;
         }
-        if routes.older.is_some() {
-            for (buffer, meta) in buffers.iter_mut().zip(metas.iter_mut()).take(count) {
+        if routes.older.is_some() || routes.siblings.is_some() {
+            let received = buffers.iter_mut().zip(metas.iter_mut()).take(count);
+            for (buffer, meta) in received.skip(from_siblings) {
                 self.keep_own(&mut routes, buffer, meta);
             }
         }
@@ -217,8 +374,16 @@ impl AsyncUdpSocket for DatagramRouter {
     }
 }
 
-impl DatagramRouter {
-    /// Forwards those of the datagrams in `buffer` that are for other processes, and closes the gaps.
+impl RoutedSocket {
+    fn routes(&self) -> MutexGuard<'_, Routes> {
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn worker(&self) -> u8 {
+        self.connection_ids.issuer().worker
+    }
+
+    /// Forwards those of the datagrams in `buffer` that are for other endpoints, and closes the gaps.
     fn keep_own(&self, routes: &mut Routes, buffer: &mut [u8], meta: &mut RecvMeta) {
         let (mut at, mut kept) = (0, 0);
         while at < meta.len {
@@ -227,13 +392,28 @@ impl DatagramRouter {
             let Some(datagram) = buffer.get(at..end) else {
                 break;
             };
-            if !(self.is_of_another(datagram) && routes.forward(datagram, meta)) {
+            if !self.forward(routes, datagram, meta) {
                 buffer.copy_within(at..end, kept);
                 kept += end - at;
             }
             at = end;
         }
         meta.len = kept;
+    }
+
+    /// Forwards `datagram` if it is for a connection of another endpoint of this server that is there.
+    fn forward(&self, routes: &mut Routes, datagram: &[u8], meta: &RecvMeta) -> bool {
+        let own = self.connection_ids.issuer();
+        let id = destination(datagram, IdContent::LENGTH).and_then(IdContent::decode);
+        let Some(id) = id.filter(|id| id.issuer != own && self.connection_ids.is_valid(id)) else {
+            return false;
+        };
+        let Issuer { process, worker } = id.issuer;
+        if process == own.process {
+            self.siblings.forward(worker, datagram, meta)
+        } else {
+            routes.forward_to_older(datagram, meta)
+        }
     }
 }
 

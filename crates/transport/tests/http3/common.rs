@@ -87,10 +87,20 @@ pub(crate) fn rig_on(
         impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
     ),
 ) -> Rig {
-    let runtime = runtime();
     let mut options = ServerOptions::new(identity.clone());
     change(&mut options);
-    let server = Server::on_socket(socket, Arc::clone(&runtime), options).unwrap();
+    let server = Server::on_socket(socket, runtime(), options).unwrap();
+    rig_of(server, identity, choices, handle)
+}
+
+/// A rig of a server that was started.
+pub(crate) fn rig_of(
+    server: Server,
+    identity: Identity,
+    choices: &[&str],
+    handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
+) -> Rig {
+    let runtime = runtime();
     let choices: Vec<ControllerChoice> = choices.iter().map(|choice| choice.parse().unwrap()).collect();
     let (outcomes, controls) = (Outcomes::default(), Arc::<Mutex<Vec<_>>>::default());
     runtime.spawn(Box::pin({

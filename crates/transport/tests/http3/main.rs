@@ -10,3 +10,5 @@ mod life;
 mod raw;
 mod restart;
 mod trust;
+#[cfg(target_os = "linux")]
+mod workers;

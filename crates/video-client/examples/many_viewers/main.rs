@@ -25,6 +25,7 @@ mod viewer;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,9 +42,6 @@ use video_client::TitleUrl;
 use process::Process;
 use report::{Row, Usage};
 use viewer::{Seen, Viewer, sleep_until};
-
-/// Viewers that share a socket, so that the kernel's buffer for one is not the limit.
-const VIEWERS_PER_SOCKET: u32 = 50;
 
 #[derive(Parser)]
 struct Arguments {
@@ -67,6 +65,13 @@ struct Arguments {
     /// Duration of a stage, arrivals included
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     lasts: Duration,
+    /// Viewers that share a socket, few enough that the kernel's buffer for one is not the limit. A server with several
+    /// workers has all of them on one
+    #[arg(long, value_name = "N", default_value = "50")]
+    per_socket: NonZeroU32,
+    /// Change the port of every socket once in this time
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    rebind: Option<Duration>,
     /// Come again when turned away
     #[arg(long)]
     patient: bool,
@@ -121,14 +126,15 @@ async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> R
     options.transport.receive_window = Bytes::from_mib(2);
     let target = Target::resolve(&arguments.url.host, arguments.url.port).unwrap();
     let seen = Rc::new(RefCell::new(Seen::default()));
-    let clients: Vec<_> = (0..sessions.div_ceil(VIEWERS_PER_SOCKET))
+    let per_socket = arguments.per_socket.get();
+    let clients: Vec<_> = (0..sessions.div_ceil(per_socket))
         .map(|_| Client::bind(Arc::clone(&runtime), options.clone()).unwrap())
         .collect();
     let now = runtime.now();
     let local = LocalSet::new();
     for number in 0..sessions {
         let viewer = Viewer {
-            client: clients[(number / VIEWERS_PER_SOCKET) as usize].clone(),
+            client: clients[(number / per_socket) as usize].clone(),
             target: target.clone(),
             path: arguments.url.path.clone(),
             segment: arguments.segment,
@@ -141,6 +147,17 @@ async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> R
         let begins = now + arguments.arrive.mul_f64(f64::from(number) / f64::from(sessions));
         local.spawn_local(viewer.watch(begins));
     }
+    let rebinding = arguments.rebind.map(|pause| {
+        let clients = clients.clone();
+        local.spawn_local(async move {
+            loop {
+                for client in &clients {
+                    time::sleep(&TokioRuntime, pause / u32::try_from(clients.len()).unwrap()).await;
+                    client.rebind().unwrap();
+                }
+            }
+        })
+    });
     let bar = ProgressBar::new(0);
     let showing = local.spawn_local(show(bar.clone(), sessions, arguments.lasts, Rc::clone(&seen)));
     // Before the first viewers leave.
@@ -152,6 +169,9 @@ async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> R
         .run_until(sleep_until(now + arguments.lasts + arguments.segment))
         .await;
     showing.abort();
+    if let Some(rebinding) = rebinding {
+        rebinding.abort();
+    }
     bar.finish_and_clear();
     local.await;
     for client in clients {

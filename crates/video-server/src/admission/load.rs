@@ -1,4 +1,4 @@
-//! [`LoadMeter`]: load of a server, from the lateness of its timers and from its processor time.
+//! Load of a server: [`TimerMeter`] measures the lateness of a thread's timers, [`LoadMeter`] processor time.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,18 @@ const WINDOW: usize = 50;
 /// Time between two readings of processor time.
 const READING: Duration = Duration::from_secs(1);
 
-/// Measurements of the last second or seconds.
+/// Lateness of timers over the last second.
 #[derive(Debug)]
-pub(super) struct LoadMeter {
+pub(super) struct TimerMeter {
     /// Lateness of the last ticks, as a ring buffer.
     late: [Duration; WINDOW],
     next: usize,
     filled: usize,
+}
+
+/// Use of processors over the last seconds.
+#[derive(Debug, Default)]
+pub(super) struct LoadMeter {
     /// Time of the last reading, and the processor time used by then.
     reading: Option<(Instant, Option<Duration>)>,
     cpu: Option<ProcessorUse>,
@@ -35,22 +40,17 @@ struct ProcessorUse {
     by: f64,
 }
 
-impl Default for LoadMeter {
+impl Default for TimerMeter {
     fn default() -> Self {
         Self {
             late: [Duration::ZERO; WINDOW],
             next: 0,
             filled: 0,
-            reading: None,
-            cpu: None,
-            session_seconds: 0.0,
-            ticked: None,
-            admitted: 0,
         }
     }
 }
 
-impl LoadMeter {
+impl TimerMeter {
     /// Records that a timer fired late by `lateness`.
     pub(super) fn add_lateness(&mut self, lateness: Duration) {
         // Ticks that were due in between would have been late as well; without them a standstill of a second
@@ -65,6 +65,25 @@ impl LoadMeter {
         }
     }
 
+    fn push_lateness(&mut self, lateness: Duration) {
+        if let Some(slot) = self.late.get_mut(self.next) {
+            *slot = lateness;
+        }
+        self.next = (self.next + 1) % WINDOW;
+        self.filled = (self.filled + 1).min(WINDOW);
+    }
+
+    /// Lateness that nine of ten of the last ticks did not exceed.
+    pub(super) fn lag(&self) -> Option<Duration> {
+        let mut late = self.late;
+        let seen = late.get_mut(..self.filled).filter(|seen| !seen.is_empty())?;
+        let rank = (seen.len() * 9).div_ceil(10).saturating_sub(1);
+        let (_, lag, _) = seen.select_nth_unstable(rank);
+        Some(*lag)
+    }
+}
+
+impl LoadMeter {
     /// Records the processor time `used` up to `now`, with this many sessions since the last call.
     pub(super) fn observe(&mut self, now: Instant, used: Option<Duration>, sessions: usize) {
         let since = now.saturating_duration_since(self.ticked.replace(now).unwrap_or(now));
@@ -89,23 +108,6 @@ impl LoadMeter {
         self.reading = Some((now, used));
         self.session_seconds = 0.0;
         self.admitted = 0;
-    }
-
-    fn push_lateness(&mut self, lateness: Duration) {
-        if let Some(slot) = self.late.get_mut(self.next) {
-            *slot = lateness;
-        }
-        self.next = (self.next + 1) % WINDOW;
-        self.filled = (self.filled + 1).min(WINDOW);
-    }
-
-    /// Lateness that nine of ten of the last ticks did not exceed.
-    pub(super) fn lag(&self) -> Option<Duration> {
-        let mut late = self.late;
-        let seen = late.get_mut(..self.filled).filter(|seen| !seen.is_empty())?;
-        let rank = (seen.len() * 9).div_ceil(10).saturating_sub(1);
-        let (_, lag, _) = seen.select_nth_unstable(rank);
-        Some(*lag)
     }
 
     /// Used share of processor time, between 0 and 1.

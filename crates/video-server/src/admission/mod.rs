@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use playrate_transport::LogLimit;
 use playrate_units::{Bitrate, Probability};
 
-use load::LoadMeter;
+use load::{LoadMeter, TimerMeter};
 pub use slot::AdmissionSlot;
 
 /// Interval between calls of [`Admission::observe`].
@@ -39,9 +39,10 @@ pub struct Limits {
     pub sessions: Option<usize>,
     /// Maximum sum of the media rates of all sessions. Media of unknown rate count as zero.
     pub capacity: Option<Bitrate>,
-    /// Maximum lateness of timers: nine of ten must stay below it, over the last second.
+    /// Maximum lateness of timers of the thread that has the client: nine of ten must stay below it, over the last
+    /// second.
     pub lag: Option<Duration>,
-    /// Maximum share of all processors' time that the process may use.
+    /// Maximum share of the time of the server's processors that the process may use.
     pub cpu: Option<Probability>,
     /// Minimum time until a refused client should come again.
     pub retry_after: Duration,
@@ -95,19 +96,22 @@ pub struct Load {
     pub sessions: usize,
     /// Sum of their known media rates.
     pub rate: Bitrate,
-    /// Lateness of timers that nine of ten in the last second did not exceed, if measured.
+    /// Lateness of timers that nine of ten in the last second did not exceed, if measured; of the latest thread.
     pub lag: Option<Duration>,
-    /// Used share of all processors' time, between 0 and 1, if measured.
+    /// Used share of the time of the server's processors, between 0 and 1, if measured.
     pub cpu: Option<f64>,
     /// Number of requests of new sessions that were refused so far.
     pub refused: u64,
 }
 
-/// Admits sessions within limits, and counts them.
+/// Admits sessions within limits, and counts them. One is for the clients of one thread, the others of a server
+/// [share its sessions](Self::of_another_thread).
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
-    state: Mutex<AdmissionState>,
+    state: Arc<Mutex<AdmissionState>>,
+    /// Position of the thread's meter.
+    thread: usize,
 }
 
 #[derive(Debug, Default)]
@@ -115,6 +119,8 @@ struct AdmissionState {
     sessions: usize,
     rate: Bitrate,
     load_meter: LoadMeter,
+    /// Meters of threads.
+    timers: Vec<TimerMeter>,
     refused: u64,
     refusal_log: LogLimit,
 }
@@ -122,9 +128,25 @@ struct AdmissionState {
 impl Admission {
     /// Creates an admission without sessions.
     pub fn new(limits: Limits) -> Arc<Self> {
+        Self::on(limits, Arc::default())
+    }
+
+    /// Creates an admission of the same sessions and limits for the clients of another thread, on which timers may be
+    /// late while they are punctual here.
+    pub fn of_another_thread(&self) -> Arc<Self> {
+        Self::on(self.limits, Arc::clone(&self.state))
+    }
+
+    fn on(limits: Limits, state: Arc<Mutex<AdmissionState>>) -> Arc<Self> {
+        let thread = {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.timers.push(TimerMeter::default());
+            state.timers.len() - 1
+        };
         Arc::new(Self {
             limits,
-            state: Mutex::default(),
+            state,
+            thread,
         })
     }
 
@@ -147,19 +169,26 @@ impl Admission {
         Load {
             sessions: state.sessions,
             rate: state.rate,
-            lag: state.load_meter.lag(),
+            lag: state.timers.iter().filter_map(TimerMeter::lag).max(),
             cpu: state.load_meter.cpu(),
             refused: state.refused,
         }
     }
 
     /// Records a measurement: a timer due at `due` fired at `now`. `used` is the processor time of the
-    /// process so far, divided by the number of processors, if known.
+    /// process so far, divided by the number of its processors, if known.
     pub fn observe(&self, due: Instant, now: Instant, used: Option<Duration>) {
+        self.observe_timer(due, now);
         let mut state = self.state();
         let sessions = state.sessions;
-        state.load_meter.add_lateness(now.saturating_duration_since(due));
         state.load_meter.observe(now, used, sessions);
+    }
+
+    /// Records that a timer of the thread, due at `due`, fired at `now`.
+    pub fn observe_timer(&self, due: Instant, now: Instant) {
+        if let Some(timers) = self.state().timers.get_mut(self.thread) {
+            timers.add_lateness(now.saturating_duration_since(due));
+        }
     }
 
     /// Admits a session that begins at `now` with media of `rate`.
@@ -169,7 +198,8 @@ impl Admission {
     pub fn admit(self: &Arc<Self>, rate: Option<Bitrate>, now: Instant) -> Result<Ticket, Refusal> {
         let mut state = self.state();
         let rate = rate.unwrap_or_default();
-        match self.limits.refuse(&state, rate) {
+        let lag = state.timers.get(self.thread).and_then(TimerMeter::lag);
+        match self.limits.refuse(&state, lag, rate) {
             None => {
                 state.sessions = state.sessions.saturating_add(1);
                 state.rate = state.rate + rate;
@@ -181,7 +211,7 @@ impl Admission {
             }
             Some(why) => {
                 state.refused = state.refused.saturating_add(1);
-                state.log_refusals(why, now);
+                state.log_refusals(why, lag, now);
                 Err(why)
             }
         }
@@ -197,10 +227,10 @@ impl Limits {
         self.lag.is_some() || self.cpu.is_some()
     }
 
-    /// Reason to refuse a session of `rate`, if any.
-    fn refuse(&self, state: &AdmissionState, rate: Bitrate) -> Option<Refusal> {
+    /// Reason to refuse a session of `rate` on a thread with this `lag`, if any.
+    fn refuse(&self, state: &AdmissionState, lag: Option<Duration>, rate: Bitrate) -> Option<Refusal> {
         let load_meter = &state.load_meter;
-        let lag = self.lag.zip(load_meter.lag());
+        let lag = self.lag.zip(lag);
         let cpu = self.cpu.zip(load_meter.cpu_with_one_more(state.sessions));
         let ramp = MIN_RAMP.max(state.sessions / 4);
         if self.sessions.is_some_and(|most| state.sessions >= most) {
@@ -221,7 +251,7 @@ impl Limits {
 
 impl AdmissionState {
     /// Logs refusals at a limited rate.
-    fn log_refusals(&mut self, why: Refusal, now: Instant) {
+    fn log_refusals(&mut self, why: Refusal, lag: Option<Duration>, now: Instant) {
         let Some(refused) = self.refusal_log.due(self.refused, now) else {
             return;
         };
@@ -230,7 +260,7 @@ impl AdmissionState {
             refused,
             sessions = self.sessions,
             rate = %self.rate,
-            lag_ms = self.load_meter.lag().map(|lag| lag.as_secs_f64() * 1e3),
+            lag_ms = lag.map(|lag| lag.as_secs_f64() * 1e3),
             cpu = self.load_meter.cpu(),
             "turned new sessions away"
         );

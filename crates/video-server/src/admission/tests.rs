@@ -191,3 +191,31 @@ fn clients_refused_together_come_again_at_different_times() {
         .collect();
     assert_eq!(retry_times, [10, 11, 12, 13, 14, 15, 10, 11, 12, 13, 14, 15]);
 }
+
+#[test]
+fn sessions_of_all_threads_count_together() {
+    let one = limits(|limits| limits.sessions = Some(3));
+    let other = one.of_another_thread();
+    let now = start();
+    let two = crowd(&one, 2, now);
+    let third = crowd(&other, 3, now);
+    assert_eq!((two.len(), third.len()), (2, 1));
+    assert_eq!((one.load(), other.load().sessions), (other.load(), 3));
+    drop(two);
+    assert_eq!(crowd(&other, 3, now).len(), 2);
+}
+
+#[test]
+fn a_late_thread_refuses_sessions_and_a_punctual_one_beside_it_admits_them() {
+    let late = limits(|limits| limits.lag = Some(10 * MS));
+    let punctual = late.of_another_thread();
+    let now = start();
+    for tick in 1..=50 {
+        let due = now + TICK * tick;
+        late.observe(due, due + 30 * MS, None);
+        punctual.observe_timer(due, due + MS);
+    }
+    assert_eq!(late.admit(None, now).unwrap_err(), Refusal::Lag);
+    let _admitted = punctual.admit(None, now).unwrap();
+    assert_eq!(punctual.load().lag, Some(30 * MS), "the worst is reported");
+}

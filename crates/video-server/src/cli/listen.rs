@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+#[cfg(target_os = "linux")]
+use playrate_transport::further_sockets;
 use playrate_transport::{BindError, EndpointError, EndpointKey, Server, ServerOptions, time, udp_socket};
 use quinn::Runtime;
 use tokio::net::TcpListener;
@@ -14,6 +16,7 @@ use super::handover::{Offered, Older, Predecessor};
 use super::metrics;
 use super::serve::{DEFAULT_LISTEN, ServeOptions};
 use super::tcp::{self, ListenError};
+use super::workers::Workers;
 
 /// Number of attempts to find a port that is free for both UDP and TCP, if any port will do.
 const TRIES: usize = 16;
@@ -23,32 +26,32 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Shortest and longest pause before the next attempt.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
-/// The sockets of a server, and its endpoint on the one for UDP.
+/// The sockets of a server, and its endpoints on those for UDP.
 pub(super) struct Listening {
     pub(super) server: Server,
     pub(super) tcp: Option<TcpListener>,
     pub(super) metrics: Option<TcpListener>,
     /// The process from which the sockets come, if it is still there.
     pub(super) older: Option<Older>,
-    /// First byte of the endpoint's connection IDs.
+    /// Number of this process in its connection IDs.
     process: u8,
-    /// Fingerprint of the endpoint's key, if it has one.
+    /// Fingerprint of the server's key, if it is to outlive the process.
     key: Option<u64>,
-    /// A second descriptor of the UDP socket.
-    udp: UdpSocket,
+    /// Second descriptors of the UDP sockets.
+    udp: Vec<UdpSocket>,
 }
 
 /// Opens the sockets that `arguments` name, or takes them over from the process of this server that has them. Tries
 /// again for some seconds if that process is ending or being taken over.
 pub(super) async fn listen(
     arguments: &ServeOptions,
-    runtime: &Arc<dyn Runtime>,
+    (runtime, workers): (&Arc<dyn Runtime>, &Workers),
     options: &ServerOptions,
 ) -> Result<Listening, Failure> {
     let began = runtime.now();
     let (mut pause, longest) = PAUSES;
     loop {
-        match attempt(arguments, runtime, options) {
+        match attempt(arguments, workers, options) {
             Err(Failure::Run(error))
                 if arguments.state.is_some() && runtime.now().saturating_duration_since(began) < PATIENCE =>
             {
@@ -63,7 +66,7 @@ pub(super) async fn listen(
 
 fn attempt(
     arguments: &ServeOptions,
-    runtime: &Arc<dyn Runtime>,
+    workers: &Workers,
     options: &ServerOptions,
 ) -> Result<Listening, Failure> {
     let mut predecessor = predecessor(arguments, options)?;
@@ -81,7 +84,7 @@ fn attempt(
     let (udp, tcp, older) = match predecessor {
         None => {
             let (udp, tcp) = open(arguments)?;
-            (udp, tcp, None)
+            (vec![udp], tcp, None)
         }
         Some(mut predecessor) => {
             let tcp = if arguments.no_tcp {
@@ -108,8 +111,12 @@ fn attempt(
     };
     let process = options.succession.process;
     let key = options.endpoint_key.as_ref().map(EndpointKey::fingerprint);
-    let second = udp.try_clone().map_err(Failure::run)?;
-    let server = Server::on_socket(udp, Arc::clone(runtime), options).map_err(|error| match error {
+    let udp = for_all(udp, workers).map_err(|error| Failure::Run(error.context("--workers")))?;
+    let second = udp.iter().map(UdpSocket::try_clone).collect::<Result<_, _>>();
+    let second = second.map_err(Failure::run)?;
+    let runtimes = workers.runtimes(udp.len()).cloned();
+    let sockets = udp.into_iter().zip(runtimes).collect();
+    let server = Server::on_sockets(sockets, options).map_err(|error| match error {
         EndpointError::Options(_) => Failure::Input(anyhow::Error::new(error).context("--send-window")),
         EndpointError::Tls(_) => Failure::input(error),
         other => Failure::run(other),
@@ -123,6 +130,20 @@ fn attempt(
         key,
         udp: second,
     })
+}
+
+/// Opens further sockets on the port of `sockets`, so that there is at least one for each of `workers`. A process that
+/// takes over keeps those beyond that: what the system delivers to them would be lost with them.
+fn for_all(mut sockets: Vec<UdpSocket>, workers: &Workers) -> anyhow::Result<Vec<UdpSocket>> {
+    let missing = workers.count().saturating_sub(sockets.len());
+    #[cfg(target_os = "linux")]
+    if let Some(first) = sockets.first() {
+        let further = further_sockets(first, missing)?;
+        sockets.extend(further);
+        return Ok(sockets);
+    }
+    anyhow::ensure!(missing == 0, "this system divides no port among sockets");
+    Ok(sockets)
 }
 
 /// The process that has the port, if it offers it.
@@ -166,7 +187,11 @@ impl Listening {
             process: self.process,
             key,
             address: self.server.local_addr()?,
-            udp: self.udp.try_clone()?,
+            udp: self
+                .udp
+                .iter()
+                .map(UdpSocket::try_clone)
+                .collect::<Result<_, _>>()?,
             tcp: second_descriptor(&mut self.tcp)?,
             metrics: second_descriptor(&mut self.metrics)?,
             router: Arc::clone(router),

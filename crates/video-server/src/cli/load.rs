@@ -21,7 +21,7 @@ pub(super) struct AdmissionOptions {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_lag: Option<Duration>,
 
-    /// Maximum share of all processors' time, such as 65%
+    /// Maximum share of the time of all processors, or of as many as there are workers if these are fewer, such as 65%
     #[cfg(unix)]
     #[arg(long, value_name = "SHARE")]
     max_cpu: Option<Probability>,
@@ -41,18 +41,12 @@ impl AdmissionOptions {
     }
 }
 
-/// Processor time of the process divided by the number of processors, where the system reports it.
+/// Processor time of the process, where the system reports it.
 #[cfg(unix)]
 pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = Some(|| {
-    use std::sync::LazyLock;
-
     use rustix::time::{ClockId, clock_gettime};
 
-    static PROCESSORS: LazyLock<u32> = LazyLock::new(|| {
-        let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        u32::try_from(count).unwrap_or(u32::MAX)
-    });
-    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default() / *PROCESSORS
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 });
 #[cfg(not(unix))]
 pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = None;

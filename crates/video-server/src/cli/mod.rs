@@ -27,6 +27,7 @@ mod state;
 mod store;
 mod tcp;
 mod watch;
+mod workers;
 
 use std::ffi::OsString;
 use std::fmt;

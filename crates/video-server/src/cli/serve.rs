@@ -32,6 +32,7 @@ use super::signals::{Signal, Signals};
 #[cfg(feature = "object-store")]
 use super::store;
 use super::tcp::TcpServer;
+use super::workers::{WorkerCount, Workers};
 use super::{Failure, descriptors, load, logging, print, state};
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
@@ -146,6 +147,11 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "N", default_value = "256", help_heading = CONNECTIONS)]
     max_connections_per_address: NonZeroUsize,
 
+    /// Number of threads for HTTP/3 connections, each with a socket of its own on the port; by default as many as
+    /// processors
+    #[arg(long, value_name = "N", help_heading = CONNECTIONS)]
+    workers: Option<WorkerCount>,
+
     #[command(flatten)]
     load: load::AdmissionOptions,
 
@@ -227,11 +233,12 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
             "no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
+    let workers = Workers::start(arguments.workers.unwrap_or_default()).map_err(Failure::run)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::run)?
-        .block_on(serve(arguments, prepared))
+        .block_on(serve(arguments, prepared, &workers))
 }
 
 /// Parts of a server that need no socket.
@@ -348,7 +355,7 @@ pub(super) fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
         .filter(|ip| !ip.is_unspecified())
 }
 
-async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failure> {
+async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) -> Result<(), Failure> {
     // Before the server starts, so that no signal is missed.
     let mut signals = Signals::new().map_err(Failure::run)?;
     let Prepared {
@@ -360,7 +367,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
     let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
-    let mut listening = listen(arguments, &runtime, &options).await?;
+    let mut listening = listen(arguments, (&runtime, workers), &options).await?;
     let mut settings = Settings::new(arguments.controller.clone());
     settings.arms = arms;
     settings.pages = pages;
@@ -376,6 +383,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared) -> Result<(), Failu
         .extend(qlog.as_ref().map(|qlog| Arc::clone(qlog) as _));
     settings.limits = arguments.load.limits();
     settings.processor_time = load::PROCESSOR_TIME;
+    settings.processors = workers.processors();
     let offered = listening.offered().map_err(Failure::run)?;
     let server = VideoServer::start(listening.server, runtime, library, settings);
     let totals = seen.tcp();

@@ -15,7 +15,7 @@ use super::arms::ArmChoice;
 use super::observe::{ConnectionInfo, PlayerReport, SessionEnd, SessionSummary};
 use super::playback::PlaybackTracker;
 use super::throughput::Throughput;
-use super::{ServerContext, exchange};
+use super::{WorkerContext, exchange};
 use crate::admission::AdmissionSlot;
 
 /// State and counters of one connection, shared by its exchanges.
@@ -44,10 +44,10 @@ pub(super) struct ActiveConnection {
 pub(super) async fn serve(
     incoming: Incoming,
     id: u64,
-    context: Arc<ServerContext>,
+    context: Arc<WorkerContext>,
     _alive: mpsc::Sender<()>,
 ) {
-    let settings = &context.settings;
+    let (server, settings) = (&context.server, &context.server.settings);
     let info = ConnectionInfo {
         id,
         peer: incoming.peer(),
@@ -97,7 +97,7 @@ pub(super) async fn serve(
         aborted: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
-    context.active().insert(id, Arc::clone(&connection));
+    server.active().insert(id, Arc::clone(&connection));
     // Closed when the last exchange has ended.
     let (running, mut ended) = mpsc::channel::<()>(1);
     let end = loop {
@@ -131,9 +131,9 @@ pub(super) async fn serve(
     };
     {
         // Under one lock, so that a snapshot has it once.
-        let mut active = context.active();
+        let mut active = server.active();
         active.remove(&id);
-        context.counters.sessions.fetch_add(1, Relaxed);
+        server.counters.sessions.fetch_add(1, Relaxed);
     }
     log(&summary);
     for observer in &settings.observers {

@@ -11,7 +11,7 @@ use playrate_transport::{Arrival, Exchange, ExchangeError};
 use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
-use super::ServerContext;
+use super::WorkerContext;
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
 use crate::pages;
@@ -30,7 +30,7 @@ enum ResponseError {
 pub(super) async fn serve(
     arrival: Arrival,
     connection: Arc<ActiveConnection>,
-    context: Arc<ServerContext>,
+    context: Arc<WorkerContext>,
     _running: mpsc::Sender<()>,
 ) {
     let id = connection.id;
@@ -41,14 +41,14 @@ pub(super) async fn serve(
             return;
         }
     };
-    let running = context.responses.begin();
+    let running = context.server.responses.begin();
     connection.requests.fetch_add(1, Relaxed);
     let method = exchange.request().method().clone();
     let path = exchange.request().uri().path().to_owned();
     let mut progress = Progress::default();
     let done = answer(exchange, &connection, &context, &mut progress).await;
     connection.bytes.fetch_add(progress.sent, Relaxed);
-    context.counters.bytes.fetch_add(progress.sent, Relaxed);
+    context.server.counters.bytes.fetch_add(progress.sent, Relaxed);
     if done.is_ok() {
         running.complete();
     } else {
@@ -59,7 +59,7 @@ pub(super) async fn serve(
     match done {
         Ok(()) => {
             connection.responses.fetch_add(1, Relaxed);
-            context.counters.responses.fetch_add(1, Relaxed);
+            context.server.counters.responses.fetch_add(1, Relaxed);
             tracing::debug!(connection = id, %method, path, status, bytes = sent, "answered");
             return;
         }
@@ -89,25 +89,26 @@ struct Progress {
 async fn answer(
     exchange: Exchange,
     connection: &ActiveConnection,
-    context: &ServerContext,
+    context: &WorkerContext,
     progress: &mut Progress,
 ) -> Result<(), ResponseError> {
     let (request, now) = (exchange.request(), context.runtime.now());
-    let own = || pages::describe(&connection.state(now, context.settings.arms.as_ref()));
-    let reply = if let Some(reply) = context.site.reply_about_connection(request, own) {
+    let site = &context.server.site;
+    let own = || pages::describe(&connection.state(now, context.server.settings.arms.as_ref()));
+    let reply = if let Some(reply) = site.reply_about_connection(request, own) {
         reply
     } else {
-        let reply = || connection.admission.reply(&context.site, request, now);
-        context.site.once_known(request, reply).await
+        let reply = || connection.admission.reply(site, request, now);
+        site.once_known(request, reply).await
     };
     let Reply { mut head, content } = reply;
-    context.site.replied.add(Version::HTTP_3, head.status());
+    site.replied.add(Version::HTTP_3, head.status());
     progress.status = head.status();
     progress.length = content.len();
     match content {
         Content::Resource(mut body) => {
             // Before the first byte: the controller and its start may depend on it.
-            if let Some(arms) = &context.settings.arms {
+            if let Some(arms) = &context.server.settings.arms {
                 let uri = exchange.request().uri();
                 if let Some(arm) = connection.arm.decide(arms, uri, &body) {
                     exchange.control().switch(arm.controller.clone());
@@ -174,7 +175,7 @@ fn add_cmsd(
     headers: &mut HeaderMap,
     body: &ResourceBody,
     connection: &ActiveConnection,
-    context: &ServerContext,
+    context: &WorkerContext,
 ) {
     let representation = body.resource.representation();
     let mut object = CmsdStatic::default();
@@ -190,7 +191,7 @@ fn add_cmsd(
     let fitting = |rate: &Bitrate| estimate.is_some_and(|estimate| *rate <= estimate);
     let ladder = representation.filter(|representation| representation.component == Component::Video);
     let ladder = ladder
-        .map(|representation| context.site.library().alternatives(representation))
+        .map(|representation| context.server.site.library().alternatives(representation))
         .unwrap_or_default();
     let lowest = ladder.iter().min().copied().filter(|_| estimate.is_some());
     let sampled = connection.control.monitor().latest();

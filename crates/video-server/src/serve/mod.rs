@@ -32,11 +32,15 @@ mod throughput;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime};
 
-use playrate_transport::{AckRequest, ClientTotals, ControllerChoice, EndpointError, Identity, Server, time};
+use playrate_transport::{
+    AckRequest, ClientTotals, ControllerChoice, EndpointError, ForwardedTotals, Identity, Server, Worker,
+    time,
+};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
@@ -76,9 +80,10 @@ pub struct Settings {
     pub pages: Option<Pages>,
     /// Limits beyond which new sessions are refused.
     pub limits: Limits,
-    /// Processor time of the process, divided by the number of processors, for [`Limits::cpu`]; without it
-    /// that limit never applies.
+    /// Processor time of the process, for [`Limits::cpu`]; without it that limit never applies.
     pub processor_time: Option<fn() -> Duration>,
+    /// Number of processors that the server can use: its limit is a share of their time.
+    pub processors: NonZeroU32,
     /// Receive notifications about connections, and their samples of congestion control.
     pub observers: Vec<Arc<dyn Observer>>,
     /// Minimum time between two samples of a connection's congestion control.
@@ -98,6 +103,7 @@ impl Settings {
             pages: None,
             limits: Limits::default(),
             processor_time: None,
+            processors: NonZeroU32::MIN,
             observers: Vec::new(),
             sample_interval: playrate_transport::telemetry::Monitor::DEFAULT_INTERVAL,
         }
@@ -106,11 +112,12 @@ impl Settings {
 
 /// State shared by all tasks of a server.
 struct ServerContext {
+    /// For tasks that are of no worker.
     runtime: Arc<dyn Runtime>,
     site: Arc<Site>,
     settings: Settings,
+    /// For clients over other versions of HTTP.
     admission: Arc<Admission>,
-    start_queue: StartQueue,
     connections: AtomicU64,
     /// Open connections whose handshake is done, by number.
     active: Mutex<BTreeMap<u64, Arc<ActiveConnection>>>,
@@ -122,6 +129,15 @@ impl ServerContext {
     fn active(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ActiveConnection>>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// State shared by the tasks of one worker.
+#[derive(Clone)]
+struct WorkerContext {
+    runtime: Arc<dyn Runtime>,
+    admission: Arc<Admission>,
+    start_queue: Arc<StartQueue>,
+    server: Arc<ServerContext>,
 }
 
 /// Totals over the life of the server.
@@ -163,7 +179,8 @@ pub struct ShutdownReport {
 }
 
 impl VideoServer {
-    /// Starts serving `library` on `transport`, whose runtime is `runtime`.
+    /// Starts serving `library` on `transport`. What is not of one connection runs on `runtime`, and so do
+    /// connections unless the transport has a runtime for each socket.
     pub fn start(transport: Server, runtime: Arc<dyn Runtime>, library: Library, settings: Settings) -> Self {
         let (alive, tasks) = mpsc::channel(1);
         let site = Site {
@@ -175,23 +192,17 @@ impl VideoServer {
             replied: ReplyCounts::default(),
         };
         let admission = Admission::new(settings.limits);
-        if admission.depends_on_load() {
-            let (weak, clock) = (Arc::downgrade(&admission), settings.processor_time);
-            runtime.spawn(Box::pin(observe_load(weak, Arc::clone(&runtime), clock)));
-        }
         let context = Arc::new(ServerContext {
             runtime,
             site: Arc::new(site),
             settings,
             admission,
-            start_queue: StartQueue::default(),
             connections: AtomicU64::new(0),
             active: Mutex::default(),
             responses: ResponseCount::default(),
             counters: ServerCounters::default(),
         });
-        let accepting = accept(transport.clone(), Arc::clone(&context), alive);
-        context.runtime.spawn(Box::pin(accepting));
+        start_workers(&transport, &context, &alive);
         Self {
             transport,
             context,
@@ -240,6 +251,17 @@ impl VideoServer {
     /// Totals of the decisions on clients that wanted to connect, up to now.
     pub fn clients(&self) -> ClientTotals {
         self.transport.clients()
+    }
+
+    /// Numbers of open connections of the workers, those during handshake or close included.
+    pub fn worker_connections(&self) -> Vec<usize> {
+        let workers = self.transport.workers().iter();
+        workers.map(Worker::open_connections).collect()
+    }
+
+    /// Totals of datagrams that reached another worker than the one that has their connection.
+    pub fn forwarded(&self) -> ForwardedTotals {
+        self.transport.forwarded()
     }
 
     /// Number of open connections, those during handshake or close included.
@@ -311,11 +333,52 @@ impl VideoServer {
     }
 }
 
-/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped.
+/// Starts what runs on each runtime of a server: the measurement of its load, and the workers of `transport`.
+fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::Sender<()>) {
+    // Workers of one runtime share its task queue, in which bodies wait to start.
+    let mut contexts: Vec<WorkerContext> = Vec::new();
+    let mut context_of = |runtime: &Arc<dyn Runtime>| {
+        let there = |context: &&WorkerContext| Arc::ptr_eq(&context.runtime, runtime);
+        if let Some(context) = contexts.iter().find(there) {
+            return context.clone();
+        }
+        let is_first = contexts.is_empty();
+        let context = WorkerContext {
+            runtime: Arc::clone(runtime),
+            admission: if is_first {
+                Arc::clone(&server.admission)
+            } else {
+                server.admission.of_another_thread()
+            },
+            start_queue: Arc::default(),
+            server: Arc::clone(server),
+        };
+        if context.admission.depends_on_load() {
+            let weak = Arc::downgrade(&context.admission);
+            let settings = &server.settings;
+            let clock = settings.processor_time.filter(|_| is_first);
+            let observing = observe_load(weak, Arc::clone(runtime), is_first, (clock, settings.processors));
+            runtime.spawn(Box::pin(observing));
+        }
+        contexts.push(context.clone());
+        context
+    };
+    context_of(&server.runtime);
+    for worker in transport.workers() {
+        let runtime = worker.runtime().unwrap_or(&server.runtime);
+        let context = context_of(runtime);
+        let accepting = accept(worker.clone(), Arc::new(context), alive.clone());
+        runtime.spawn(Box::pin(accepting));
+    }
+}
+
+/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped; for one
+/// thread of a server also the use of its processors.
 async fn observe_load(
     admission: Weak<Admission>,
     runtime: Arc<dyn Runtime>,
-    processor_time: Option<fn() -> Duration>,
+    is_first: bool,
+    (processor_time, processors): (Option<fn() -> Duration>, NonZeroU32),
 ) {
     loop {
         let due = runtime.now() + TICK;
@@ -323,13 +386,18 @@ async fn observe_load(
         let Some(admission) = admission.upgrade() else {
             return;
         };
-        admission.observe(due, runtime.now(), processor_time.map(|clock| clock()));
+        if is_first {
+            let used = processor_time.map(|clock| clock() / processors.get());
+            admission.observe(due, runtime.now(), used);
+        } else {
+            admission.observe_timer(due, runtime.now());
+        }
     }
 }
 
-async fn accept(transport: Server, context: Arc<ServerContext>, alive: mpsc::Sender<()>) {
-    while let Some(incoming) = transport.accept().await {
-        let id = context.connections.fetch_add(1, Relaxed);
+async fn accept(worker: Worker, context: Arc<WorkerContext>, alive: mpsc::Sender<()>) {
+    while let Some(incoming) = worker.accept().await {
+        let id = context.server.connections.fetch_add(1, Relaxed);
         let task = connection::serve(incoming, id, Arc::clone(&context), alive.clone());
         context.runtime.spawn(Box::pin(task));
     }

@@ -179,6 +179,36 @@ async fn sessions_of_three_processes_go_on_side_by_side() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_with_other_numbers_of_workers_take_over_from_each_other() {
+    let site = StatefulSite::new();
+    let mut address = "127.0.0.1:0".to_owned();
+    let (mut processes, mut sessions) = (Vec::new(), Vec::new());
+    for workers in ["1", "4", "2"] {
+        let process = site.start(&address, &["--workers", workers]);
+        address = process.address().to_string();
+        for _ in 0..2 {
+            sessions.push(Session::begin(&process).await);
+        }
+        // Each of its sockets is likely to get one of these.
+        for _ in 0..6 {
+            let connection = process.connect().await;
+            assert_eq!(status(&connection).await, StatusCode::OK);
+            connection.close();
+        }
+        processes.push(process);
+    }
+    for session in sessions {
+        session.end(&site).await.close();
+    }
+    let last = processes.pop().unwrap();
+    for process in processes {
+        ended(process);
+    }
+    assert_eq!(status(&last.connect().await).await, StatusCode::OK);
+    last.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_survive_the_crash_of_the_process_that_took_over() {
     let site = StatefulSite::new();
     let old = site.start("127.0.0.1:0", &[]);

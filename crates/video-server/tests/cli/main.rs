@@ -20,3 +20,5 @@ mod state;
 mod tcp;
 #[cfg(unix)]
 mod tcp_misuse;
+#[cfg(target_os = "linux")]
+mod workers;

@@ -1,14 +1,20 @@
 use super::*;
 
+const ISSUER: Issuer = Issuer {
+    process: 7,
+    worker: 3,
+};
+
 fn ids(key: u8) -> MarkedConnectionIds {
     let keys = EndpointKeys::derive(&EndpointKey::new([key; EndpointKey::LENGTH])).unwrap();
-    keys.connection_ids(7)
+    keys.connection_ids(ISSUER)
 }
 
 #[test]
 fn connection_ids_are_valid_for_the_servers_with_the_same_key_alone() {
     let id = ids(1).generate_cid();
-    assert_eq!((id.len(), id.first()), (ids(1).cid_len(), Some(&7)));
+    assert_eq!(id.len(), ids(1).cid_len());
+    assert_eq!(IdContent::decode(&id).unwrap().issuer, ISSUER);
     assert!(ids(1).validate(&id).is_ok());
     assert!(ids(2).validate(&id).is_err());
 }

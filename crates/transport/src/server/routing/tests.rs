@@ -1,6 +1,8 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
+use quinn_proto::ConnectionIdGenerator as _;
+
 use super::super::keys::{EndpointKey, EndpointKeys};
 use super::*;
 
@@ -47,14 +49,23 @@ fn peer() -> SocketAddr {
 }
 
 fn ids(process: u8) -> MarkedConnectionIds {
+    ids_of(process, 0)
+}
+
+fn ids_of(process: u8, worker: u8) -> MarkedConnectionIds {
     let keys = EndpointKeys::derive(&EndpointKey::new([1; EndpointKey::LENGTH])).unwrap();
-    keys.connection_ids(process)
+    keys.connection_ids(Issuer { process, worker })
 }
 
 /// A packet with a short header for a connection of `process`, filled up to `length` with `filling`.
 fn short(process: u8, length: usize, filling: u8) -> Vec<u8> {
+    short_of(ids(process), length, filling)
+}
+
+/// A packet with a short header for a connection with one of `ids`, filled up to `length` with `filling`.
+fn short_of(mut ids: MarkedConnectionIds, length: usize, filling: u8) -> Vec<u8> {
     let mut packet = vec![0x40];
-    packet.extend_from_slice(&ids(process).generate_cid());
+    packet.extend_from_slice(&ids.generate_cid());
     packet.resize(length, filling);
     packet
 }
@@ -68,22 +79,39 @@ fn long(id: &[u8]) -> Vec<u8> {
 }
 
 /// A router of process 2 on a socket with batches, and what it forwards.
-fn router(batches: &[(Vec<u8>, usize)]) -> (Arc<DatagramRouter>, mpsc::Receiver<Datagram>) {
-    let batches = batches.iter().cloned().collect();
+fn router(batches: &[(Vec<u8>, usize)]) -> (DatagramRouter, mpsc::Receiver<Datagram>) {
     let (older, forwarded) = mpsc::channel(10);
-    let socket = Arc::new(Batches(Mutex::new(batches)));
-    (DatagramRouter::new(socket, ids(2), Some(older)), forwarded)
+    (router_on(&[batches], Some(&older)), forwarded)
 }
 
-/// The bytes that one read of `router` leaves to its endpoint; `None` if there is nothing to read.
+/// A router of process 2 with a worker for each of `sockets`, which have batches.
+fn router_on(sockets: &[&[(Vec<u8>, usize)]], older: Option<&mpsc::Sender<Datagram>>) -> DatagramRouter {
+    let sockets = (0..).zip(sockets).map(|(worker, &batches)| {
+        let batches = batches.iter().cloned().collect();
+        let socket: Arc<dyn AsyncUdpSocket> = Arc::new(Batches(Mutex::new(batches)));
+        (socket, ids_of(2, worker))
+    });
+    DatagramRouter::new(sockets.collect(), older)
+}
+
+/// The bytes that one read of the first worker leaves to its endpoint; `None` if there is nothing to read.
 fn read(router: &DatagramRouter) -> Option<Vec<u8>> {
-    let (mut buffer, mut metas) = ([0; BUFFER], [RecvMeta::default()]);
+    read_of(router, 0).map(|mut datagrams| datagrams.remove(0))
+}
+
+/// The bytes that one read of a worker leaves to its endpoint, by buffer; `None` if there is nothing to read.
+fn read_of(router: &DatagramRouter, worker: usize) -> Option<Vec<Vec<u8>>> {
+    let (mut first, mut second, mut metas) = ([0; BUFFER], [0; BUFFER], [RecvMeta::default(); 2]);
     let mut cx = Context::from_waker(Waker::noop());
-    match router.poll_recv(&mut cx, &mut [IoSliceMut::new(&mut buffer)], &mut metas) {
-        Poll::Ready(count) => {
-            assert_eq!(count.unwrap(), 1);
-            Some(buffer[..metas[0].len].to_vec())
-        }
+    let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+    // Where one worker is tested, one buffer, so that each read is a batch.
+    let count = router.workers.len().min(2);
+    match router.workers[worker].poll_recv(&mut cx, &mut buffers[..count], &mut metas[..count]) {
+        Poll::Ready(count) => Some(
+            (0..count.unwrap())
+                .map(|n| buffers[n][..metas[n].len].to_vec())
+                .collect(),
+        ),
         Poll::Pending => None,
     }
 }
@@ -178,4 +206,71 @@ fn a_process_that_was_succeeded_reads_the_socket_again_only_when_its_successor_i
     assert_eq!(read(&router), None);
     drop(newer);
     assert_eq!(read(&router).unwrap(), own);
+}
+
+#[test]
+fn a_datagram_for_another_worker_goes_to_its_endpoint_and_to_no_other() {
+    let [own, other] = [0, 1].map(|worker| short_of(ids_of(2, worker), 100, worker));
+    let initial = long(&[1; 16]);
+    let router = router_on(
+        &[
+            &[batch(&[&own, &other, &own]), batch(&[&initial])],
+            &[batch(&[&other])],
+        ],
+        None,
+    );
+    assert_eq!(read_of(&router, 0).unwrap(), [[&own[..], &own].concat()]);
+    assert_eq!(read_of(&router, 0).unwrap(), [initial], "chosen by the client");
+    assert_eq!(read_of(&router, 0), None);
+    assert_eq!(
+        read_of(&router, 1).unwrap(),
+        [&other[..], &other],
+        "from the other worker and from the socket at once"
+    );
+    assert_eq!(read_of(&router, 1), None);
+    let totals = router.totals();
+    assert_eq!((totals.forwarded, totals.lost), (1, 0));
+}
+
+#[test]
+fn ids_of_workers_that_are_not_there_stay_for_a_reset() {
+    let other = short_of(ids_of(2, 2), 100, 0);
+    let router = router_on(&[&[batch(&[&other])], &[]], None);
+    assert_eq!(read_of(&router, 0).unwrap(), [other]);
+}
+
+#[test]
+fn datagrams_beyond_the_queue_of_a_worker_are_lost_and_counted() {
+    let other = short_of(ids_of(2, 1), 100, 0);
+    let batches = vec![batch(&[&other]); WAITING_DATAGRAMS + 3];
+    let router = router_on(&[&batches, &[]], None);
+    while read_of(&router, 0).is_some() {}
+    let totals = router.totals();
+    assert_eq!((totals.forwarded, totals.lost), (WAITING_DATAGRAMS as u64, 3));
+}
+
+#[test]
+fn no_worker_reads_its_socket_while_another_process_does() {
+    let [one, two] = [0, 1].map(|worker| short_of(ids_of(2, worker), 100, worker));
+    let older = short(1, 100, 1);
+    let (forward, mut forwarded) = mpsc::channel(10);
+    let router = router_on(&[&[batch(&[&one])], &[batch(&[&two])]], Some(&forward));
+    let (newer, receiver) = mpsc::channel(10);
+    router.receive_from(receiver);
+    assert_eq!([0, 1].map(|worker| read_of(&router, worker)), [None, None]);
+    for contents in [&two, &older, &one] {
+        let meta = RecvMeta {
+            addr: peer(),
+            ..RecvMeta::default()
+        };
+        newer.try_send(Datagram::new(contents, &meta)).unwrap();
+    }
+    assert_eq!(read_of(&router, 0).unwrap(), [[0; 0], [0; 0]], "for others");
+    assert_eq!(read_of(&router, 0).unwrap(), [&one[..]]);
+    assert_eq!(read_of(&router, 1).unwrap(), [&two[..]]);
+    assert_eq!(forwarded.try_recv().unwrap().contents, older);
+    assert_eq!([0, 1].map(|worker| read_of(&router, worker)), [None, None]);
+    drop(newer);
+    assert_eq!(read_of(&router, 0).unwrap(), [&one[..]]);
+    assert_eq!(read_of(&router, 1).unwrap(), [&two[..]]);
 }

@@ -34,7 +34,7 @@ impl Predecessor {
         match *self {}
     }
 
-    pub(super) fn take(self) -> anyhow::Result<(UdpSocket, Succession, Older)> {
+    pub(super) fn take(self) -> anyhow::Result<(Vec<UdpSocket>, Succession, Older)> {
         match self {}
     }
 }
@@ -47,7 +47,7 @@ pub(super) struct Offered {
     pub(super) process: u8,
     pub(super) key: u64,
     pub(super) address: SocketAddr,
-    pub(super) udp: UdpSocket,
+    pub(super) udp: Vec<UdpSocket>,
     pub(super) tcp: Option<TcpListener>,
     pub(super) metrics: Option<TcpListener>,
     pub(super) router: Arc<DatagramRouter>,

@@ -3,8 +3,9 @@
 //! A server with `--state DIR` listens on the Unix socket `DIR/handover`. One that is started with the same directory
 //! and address finds it there, and receives the older one's sockets (`SCM_RIGHTS`, unix(7)): new clients are its own
 //! from then on. It forwards the datagrams for connections of the older process over the same Unix connection
-//! ([`DatagramRouter`](playrate_transport::DatagramRouter)); that process answers them through the UDP socket, and ends
-//! with its last connection. Connections over TCP stay where they were accepted.
+//! ([`DatagramRouter`](playrate_transport::DatagramRouter)); that process answers them through its UDP sockets, and
+//! ends with its last connection. It has one for each of its workers, and the newer process uses all of them: the system
+//! goes on to divide datagrams among them. Connections over TCP stay where they were accepted.
 //!
 //! In order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
 //! over](Predecessor::take), the older one stops reading its sockets and confirms, datagrams follow, and among them the
@@ -45,7 +46,7 @@ const WAITING_DATAGRAMS: usize = 4_096;
 /// A process of this server that still has the port.
 pub(super) struct Predecessor {
     greeting: Greeting,
-    udp: UdpSocket,
+    udp: Vec<UdpSocket>,
     tcp: Option<TcpListener>,
     metrics: Option<TcpListener>,
     stream: UnixStream,
@@ -103,15 +104,18 @@ impl Predecessor {
             ));
         }
         let mut sockets = sockets.into_iter();
+        let udp: Vec<_> = sockets.by_ref().take(greeting.udp).map(UdpSocket::from).collect();
+        if udp.is_empty() || udp.len() < greeting.udp {
+            return Err(anyhow!("a UDP socket is missing"));
+        }
         let mut next = |is_there: bool| {
             let socket = if is_there { sockets.next() } else { return Ok(None) };
             socket.map(Some).ok_or_else(|| anyhow!("a socket is missing"))
         };
-        let udp = next(true)?.map(UdpSocket::from);
         let tcp = next(greeting.has_tcp)?.map(TcpListener::from);
         let metrics = next(greeting.has_metrics)?.map(TcpListener::from);
         Ok(Self {
-            udp: udp.context("the UDP socket is missing")?,
+            udp,
             greeting,
             tcp,
             metrics,
@@ -140,12 +144,12 @@ impl Predecessor {
         self.metrics.take_if(|socket| is_same(socket))
     }
 
-    /// Takes over: it accepts no further clients. Returns its UDP socket, the succession for a server on that, and the
+    /// Takes over: it accepts no further clients. Returns its UDP sockets, the succession for a server on them, and the
     /// process, which goes on with its connections.
     ///
     /// # Errors
     /// It does not confirm. It then goes on as before.
-    pub(super) fn take(self) -> anyhow::Result<(UdpSocket, Succession, Older)> {
+    pub(super) fn take(self) -> anyhow::Result<(Vec<UdpSocket>, Succession, Older)> {
         let Self {
             greeting,
             udp,

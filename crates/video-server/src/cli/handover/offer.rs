@@ -21,13 +21,13 @@ use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 /// Sockets of a process, and their use by it.
 #[derive(Debug)]
 pub(in crate::cli) struct Offered {
-    /// First byte of its connection IDs.
+    /// Number of the process in its connection IDs.
     pub(in crate::cli) process: u8,
     /// Fingerprint of its endpoint key.
     pub(in crate::cli) key: u64,
-    /// Address of the UDP socket.
+    /// Address of the UDP sockets.
     pub(in crate::cli) address: SocketAddr,
-    pub(in crate::cli) udp: UdpSocket,
+    pub(in crate::cli) udp: Vec<UdpSocket>,
     pub(in crate::cli) tcp: Option<TcpListener>,
     pub(in crate::cli) metrics: Option<TcpListener>,
     pub(in crate::cli) router: Arc<DatagramRouter>,
@@ -260,10 +260,11 @@ impl Offering {
                 process: offered.process,
                 key: offered.key,
                 address: offered.address,
+                udp: offered.udp.len(),
                 has_tcp: tcp.is_some(),
                 has_metrics: metrics.is_some(),
             };
-            let mut sockets = vec![offered.udp.as_fd()];
+            let mut sockets: Vec<_> = offered.udp.iter().map(UdpSocket::as_fd).collect();
             sockets.extend([tcp, metrics].into_iter().flatten().map(TcpListener::as_fd));
             greeting.send(&stream, &sockets)?;
         }

@@ -14,25 +14,27 @@ use rustix::net::{
 };
 use serde_json::{Value, json};
 
-/// Version of the messages.
-const VERSION: u64 = 1;
-/// Number of sockets in a greeting at most.
-const SOCKETS: usize = 3;
+/// Version of the messages, and the one before, of processes with one UDP socket.
+const VERSIONS: [u64; 2] = [2, 1];
+/// Number of sockets in a greeting at most; Linux passes 253 in one message (unix(7)).
+const SOCKETS: usize = 253;
 /// Bytes of a greeting at most.
 const GREETING: usize = 1_000;
 
-/// First message of the older process, as one line of JSON. The UDP socket comes with it, then those for TCP and for
+/// First message of the older process, as one line of JSON. The UDP sockets come with it, then those for TCP and for
 /// metrics, if there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Greeting {
     /// Number of the operating system for the process.
     pub(super) process_id: u32,
-    /// First byte of its connection IDs.
+    /// Number of the process in its connection IDs.
     pub(super) process: u8,
     /// Fingerprint of its endpoint key.
     pub(super) key: u64,
-    /// Address of its UDP socket.
+    /// Address of its UDP sockets.
     pub(super) address: SocketAddr,
+    /// Number of its UDP sockets.
+    pub(super) udp: usize,
     pub(super) has_tcp: bool,
     pub(super) has_metrics: bool,
 }
@@ -40,12 +42,15 @@ pub(super) struct Greeting {
 impl Greeting {
     /// Sends the greeting with `sockets`.
     pub(super) fn send(&self, stream: &UnixStream, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let [several, one] = VERSIONS;
         let line = json!({
-            "version": VERSION,
+            // A process of the version before takes over from one with one socket, and from no other.
+            "version": if self.udp == 1 { one } else { several },
             "process_id": self.process_id,
             "process": self.process,
             "key": self.key,
             "address": self.address.to_string(),
+            "udp": self.udp,
             "tcp": self.has_tcp,
             "metrics": self.has_metrics,
         });
@@ -94,12 +99,13 @@ impl Greeting {
     fn read(value: &Value) -> Option<Self> {
         let number = |key: &str| value.get(key)?.as_u64();
         let is_true = |key: &str| value.get(key)?.as_bool();
-        (number("version")? == VERSION).then_some(())?;
+        VERSIONS.contains(&number("version")?).then_some(())?;
         Some(Self {
             process_id: number("process_id")?.try_into().ok()?,
             process: number("process")?.try_into().ok()?,
             key: number("key")?,
             address: value.get("address")?.as_str()?.parse().ok()?,
+            udp: number("udp").unwrap_or(1).try_into().ok()?,
             has_tcp: is_true("tcp")?,
             has_metrics: is_true("metrics")?,
         })
@@ -301,25 +307,35 @@ mod tests {
     }
 
     #[test]
+    fn a_greeting_of_the_version_before_has_one_udp_socket() {
+        let old = json!({"version": 1, "process_id": 7, "process": 0, "key": 1, "address": "[::]:1", "tcp": true,
+            "metrics": false});
+        assert_eq!(Greeting::read(&old).unwrap().udp, 1);
+    }
+
+    #[test]
     fn a_greeting_brings_its_sockets() {
         let (here, there) = UnixStream::pair().unwrap();
-        let [first, second] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let sockets = [(); 130].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let greeting = Greeting {
             process_id: 77,
             process: 255,
             key: u64::MAX,
             address: "[::]:4433".parse().unwrap(),
+            udp: 129,
             has_tcp: true,
             has_metrics: false,
         };
-        greeting.send(&here, &[first.as_fd(), second.as_fd()]).unwrap();
-        let (received, sockets) = Greeting::receive(&there).unwrap();
+        let given: Vec<_> = sockets.iter().map(UdpSocket::as_fd).collect();
+        greeting.send(&here, &given).unwrap();
+        let (received, received_sockets) = Greeting::receive(&there).unwrap();
         assert_eq!(received, greeting);
-        for (socket, original) in sockets.into_iter().zip([first, second]) {
+        assert_eq!(received_sockets.len(), sockets.len());
+        for (socket, original) in received_sockets.into_iter().zip(sockets) {
             let socket = UdpSocket::from(socket);
             assert_eq!(socket.local_addr().unwrap(), original.local_addr().unwrap());
         }
-        for line in ["{}\n", "no JSON", "{\"version\":2,\"process\":1}\n"] {
+        for line in ["{}\n", "no JSON", "{\"version\":3,\"process\":1}\n"] {
             (&here).write_all(line.as_bytes()).unwrap();
             assert!(Greeting::receive(&there).is_err(), "{line}");
         }

@@ -37,6 +37,11 @@ struct PhaseLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WorkerLabel {
+    worker: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PlayerLabel {
     state: &'static str,
 }
@@ -224,8 +229,9 @@ struct ServerCollector {
 
 impl ServerCollector {
     /// Name, help and value of each total of decisions on clients, and of reads of files.
-    fn totals(&self) -> [(&'static str, &'static str, u64); 10] {
+    fn totals(&self) -> [(&'static str, &'static str, u64); 12] {
         let (clients, cache) = (self.server.clients(), self.server.library().cache_totals());
+        let datagrams = self.server.forwarded();
         [
             (
                 "cache_hits",
@@ -236,6 +242,16 @@ impl ServerCollector {
                 "cache_misses",
                 "Reads of files, requested again or new, that took their bytes from the file system.",
                 cache.misses,
+            ),
+            (
+                "forwarded_datagrams",
+                "Datagrams that went on to the worker of their connection, as the client's address had changed.",
+                datagrams.forwarded,
+            ),
+            (
+                "lost_forwarded_datagrams",
+                "Datagrams for another worker that were lost, as too many waited for it.",
+                datagrams.lost,
             ),
             (
                 "failed_handshakes",
@@ -308,6 +324,12 @@ impl Collector for ServerCollector {
             None,
             &players,
         )?;
+        put(
+            "worker_connections",
+            "Connections over HTTP/3 of each worker, those being set up or taken down included.",
+            None,
+            &by_worker(&self.server),
+        )?;
         let library = self.server.library();
         for (name, help, count) in [
             ("connections", "Connections over HTTP/3 now.", live.len()),
@@ -363,7 +385,7 @@ impl Collector for ServerCollector {
         )?;
         put(
             "processor_time",
-            "Share of all processors' time; 0 unless --max-lag or --max-cpu is given.",
+            "Share of the processors' time; 0 unless --max-lag or --max-cpu is given.",
             Some(&Unit::Ratios),
             &ConstGauge::new(load.cpu.unwrap_or_default()),
         )?;
@@ -390,6 +412,16 @@ fn responses(server: &VideoServer) -> Family<ResponseLabels, Counter> {
         responses.get_or_create(&labels).inc_by(count);
     }
     responses
+}
+
+/// Numbers of connections by worker.
+fn by_worker(server: &VideoServer) -> Family<WorkerLabel, Gauge> {
+    let workers = Family::<WorkerLabel, Gauge>::default();
+    for (worker, count) in server.worker_connections().into_iter().enumerate() {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        workers.get_or_create(&WorkerLabel { worker }).set(count);
+    }
+    workers
 }
 
 /// Numbers of connections by phase of their controller and by state of their player.

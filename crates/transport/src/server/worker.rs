@@ -1,0 +1,101 @@
+//! [`Worker`]: one endpoint of a server, on a socket of its own.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use quinn::Runtime;
+use tokio::sync::watch;
+
+use super::clients::Decision;
+use super::session::SessionSetup;
+use super::{Incoming, ServerState};
+
+/// One endpoint of a [`Server`](super::Server). Its connections run on its runtime.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    endpoint: quinn::Endpoint,
+    runtime: Option<Arc<dyn Runtime>>,
+    shared: Arc<ServerState>,
+    stop: Arc<watch::Sender<bool>>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        endpoint: quinn::Endpoint,
+        runtime: Option<Arc<dyn Runtime>>,
+        shared: Arc<ServerState>,
+        stop: Arc<watch::Sender<bool>>,
+    ) -> Self {
+        Self {
+            endpoint,
+            runtime,
+            shared,
+            stop,
+        }
+    }
+
+    pub(super) fn endpoint(&self) -> &quinn::Endpoint {
+        &self.endpoint
+    }
+
+    pub(super) fn endpoint_runtime(&self) -> &dyn Runtime {
+        &*self.shared.runtime
+    }
+
+    /// Runtime for what is done for its connections; `None` unless the server was started with
+    /// [one for each socket](super::Server::on_sockets).
+    pub fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
+        self.runtime.as_ref()
+    }
+
+    /// Connections open now, those that are being set up or taken down included.
+    pub fn open_connections(&self) -> usize {
+        self.endpoint.open_connections()
+    }
+
+    /// The next of its clients that wants to connect; `None` once the server is
+    /// [shutting down](super::Server::shutdown).
+    pub async fn accept(&self) -> Option<Incoming> {
+        let mut stop = self.stop.subscribe();
+        loop {
+            let incoming = tokio::select! {
+                biased;
+                // An error says that the server is gone, which is a stop as well.
+                _ = stop.wait_for(|&stop| stop) => return None,
+                incoming = self.endpoint.accept() => incoming?,
+            };
+            let (peer, is_validated) = (incoming.remote_address(), incoming.remote_address_validated());
+            match self
+                .shared
+                .clients
+                .decide(peer, is_validated, self.shared.runtime.now())
+            {
+                Decision::Accepted(place) => {
+                    return Some(Incoming {
+                        quinn: incoming,
+                        setup: SessionSetup {
+                            place,
+                            shared: Arc::clone(&self.shared),
+                            stop: self.stop.subscribe(),
+                        },
+                    });
+                }
+                Decision::Retry => {
+                    // Fails only for an address that is validated, and refuses the client then.
+                    let _ = incoming.retry();
+                }
+                Decision::Refused => incoming.refuse(),
+            }
+        }
+    }
+
+    /// Refuses all clients that want to connect, so that none of them waits for an answer.
+    pub(super) async fn refuse_clients(&self) -> Infallible {
+        while let Some(incoming) = self.endpoint.accept().await {
+            tracing::debug!(peer = %incoming.remote_address(), "refused a client: the server is shutting down");
+            incoming.refuse();
+        }
+        // The endpoint is closed, and refuses clients itself.
+        std::future::pending().await
+    }
+}

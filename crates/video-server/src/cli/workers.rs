@@ -1,0 +1,186 @@
+//! [`Workers`]: threads with a runtime each, on which connections over HTTP/3 run.
+
+use std::future::Future;
+use std::io;
+use std::net::UdpSocket;
+use std::num::{NonZeroU8, NonZeroU32};
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// Most workers: with their sockets, all of a server's fit into one message to the process that takes over.
+const MOST: u8 = 128;
+
+/// Number of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WorkerCount(NonZeroU8);
+
+impl WorkerCount {
+    pub(super) fn get(self) -> usize {
+        usize::from(self.0.get())
+    }
+}
+
+impl Default for WorkerCount {
+    /// As many as processors that the process may use.
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let count = if cfg!(target_os = "linux") { processors } else { 1 };
+        let count = u8::try_from(count).unwrap_or(MOST).min(MOST);
+        Self(NonZeroU8::new(count).unwrap_or(NonZeroU8::MIN))
+    }
+}
+
+impl FromStr for WorkerCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let most = if cfg!(target_os = "linux") { MOST } else { 1 };
+        text.parse::<NonZeroU8>()
+            .ok()
+            .filter(|count| count.get() <= most)
+            .map(Self)
+            .ok_or_else(|| format!("expected a number from 1 to {most}"))
+    }
+}
+
+/// Threads with a runtime each. Dropping it ends them, and what runs on them.
+#[derive(Debug)]
+pub(super) struct Workers(Vec<WorkerThread>);
+
+#[derive(Debug)]
+struct WorkerThread {
+    runtime: Arc<dyn Runtime>,
+    /// Dropped, it ends the thread.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts `count` threads.
+    ///
+    /// # Errors
+    /// The system has no further thread or no descriptor for its events.
+    pub(super) fn start(count: WorkerCount) -> io::Result<Self> {
+        let threads = (0..count.get()).map(WorkerThread::start);
+        Ok(Self(threads.collect::<io::Result<_>>()?))
+    }
+
+    /// Number of processors that connections over HTTP/3 can use.
+    pub(super) fn processors(&self) -> NonZeroU32 {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let count = u32::try_from(processors.min(self.0.len())).unwrap_or(u32::MAX);
+        NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN)
+    }
+
+    /// Number of threads.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Runtimes for this many endpoints, at least one for each thread. Further ones are divided among the threads.
+    pub(super) fn runtimes(&self, endpoints: usize) -> impl Iterator<Item = &Arc<dyn Runtime>> {
+        self.0
+            .iter()
+            .map(|worker| &worker.runtime)
+            .cycle()
+            .take(endpoints)
+    }
+}
+
+impl WorkerThread {
+    fn start(number: usize) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+        let thread = thread.spawn(move || {
+            // An error says that the sender was dropped, which is how the thread is ended.
+            let _ = runtime.block_on(stopped);
+        })?;
+        Ok(Self {
+            runtime: Arc::new(WorkerRuntime(handle)),
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for worker in &mut self.0 {
+            drop(worker.stop.take());
+        }
+        for thread in self.0.iter_mut().filter_map(|worker| worker.thread.take()) {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The runtime of a worker, also for use on other threads.
+#[derive(Debug)]
+struct WorkerRuntime(Handle);
+
+impl Runtime for WorkerRuntime {
+    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        let _entered = self.0.enter();
+        TokioRuntime.new_timer(at)
+    }
+
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.0.spawn(task);
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        let _entered = self.0.enter();
+        TokioRuntime.wrap_udp_socket(socket)
+    }
+
+    fn now(&self) -> Instant {
+        TokioRuntime.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_run_on_the_thread_of_their_worker_and_end_with_it() {
+        let workers = Workers::start(WorkerCount(NonZeroU8::new(2).unwrap())).unwrap();
+        let (sender, threads) = std::sync::mpsc::channel();
+        let ended = Arc::new(());
+        for runtime in workers.runtimes(3) {
+            let (sender, ended) = (sender.clone(), Arc::clone(&ended));
+            runtime.spawn(Box::pin(async move {
+                let name = std::thread::current().name().map(str::to_owned);
+                sender.send(name.unwrap()).unwrap();
+                std::future::pending::<()>().await;
+                drop(ended);
+            }));
+        }
+        let mut names: Vec<_> = threads.iter().take(3).collect();
+        names.sort();
+        assert_eq!(names, ["worker-0", "worker-0", "worker-1"]);
+        drop(workers);
+        assert_eq!(Arc::strong_count(&ended), 1);
+    }
+
+    #[test]
+    fn a_number_of_workers_is_at_least_one_and_fits_into_connection_ids() {
+        for wrong in ["0", "129", "256", "-1", "two", ""] {
+            assert!(wrong.parse::<WorkerCount>().is_err(), "{wrong}");
+        }
+        assert_eq!("1".parse::<WorkerCount>().unwrap().get(), 1);
+        assert!((1..=usize::from(MOST)).contains(&WorkerCount::default().get()));
+    }
+}
