@@ -78,7 +78,7 @@ fn failure(address: SocketAddr, source: io::Error) -> BindError {
 /// Use of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Port {
-    /// By one socket.
+    /// By one socket alone.
     Own,
     /// By all sockets that agree to share it.
     #[cfg(target_os = "linux")]

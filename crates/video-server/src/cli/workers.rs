@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 /// Most workers: with their sockets, all of a server's fit into one message to the process that takes over.
 const MOST: u8 = 128;
 
-/// Number of workers.
+/// Number of workers that a server is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkerCount(NonZeroU8);
 
@@ -63,7 +63,7 @@ struct WorkerThread {
 }
 
 impl Workers {
-    /// Starts `count` threads.
+    /// Starts `count` threads, each with a runtime that waits for tasks.
     ///
     /// # Errors
     /// The system has no further thread or no descriptor for its events.
@@ -79,7 +79,7 @@ impl Workers {
         NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// Number of threads.
+    /// Number of its threads.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
