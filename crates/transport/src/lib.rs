@@ -40,4 +40,6 @@ pub use server::{
     Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, Refusal, Server, ServerOptions, Session,
     Succession, Worker,
 };
+#[cfg(feature = "quic-lb")]
+pub use server::{QuicLb, QuicLbConfig, QuicLbError};
 pub use tls::{Identity, Pin, TlsError, Trust};

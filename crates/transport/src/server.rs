@@ -53,6 +53,8 @@ mod exchange;
 mod keys;
 mod networks;
 mod places;
+#[cfg(feature = "quic-lb")]
+mod quic_lb;
 mod routing;
 mod session;
 mod worker;
@@ -62,6 +64,8 @@ pub use clients::{ClientTotals, Refusal};
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
 pub use places::{PlaceLimits, Places};
+#[cfg(feature = "quic-lb")]
+pub use quic_lb::{QuicLb, QuicLbConfig, QuicLbError};
 pub use routing::{Datagram, DatagramRouter, ForwardedTotals, Succession};
 pub use session::Session;
 pub use worker::Worker;
@@ -75,6 +79,11 @@ pub struct ServerOptions {
     /// Secret that outlives the process: a server that is started again with the same one resets the connections that
     /// it lost, and accepts the tokens that it gave out. `None`: keys for this endpoint alone.
     pub endpoint_key: Option<EndpointKey>,
+    /// Load balancer in front of it that reads its number in its connection IDs. Servers behind the same one may have
+    /// the same endpoint key: they accept each other's tokens, and none resets another one's connections. `None`: its
+    /// connection IDs say nothing to others.
+    #[cfg(feature = "quic-lb")]
+    pub quic_lb: Option<QuicLb>,
     /// Place of this process among those that have the same endpoint key and socket.
     pub succession: Succession,
     /// Cryptography of its connections, ring's by default. Sockets of a real network accept registered cipher suites
@@ -114,6 +123,8 @@ impl ServerOptions {
         Self {
             identity,
             endpoint_key: None,
+            #[cfg(feature = "quic-lb")]
+            quic_lb: None,
             succession: Succession::default(),
             crypto_provider: ring_provider(),
             transport: TransportOptions::server(),
@@ -124,6 +135,32 @@ impl ServerOptions {
             max_connections_per_address: 256,
             evict_after: Duration::from_secs(20),
         }
+    }
+
+    /// Number that two processes compare to find out if each recognizes the other's connection IDs; `None` without an
+    /// endpoint key. It reveals no key.
+    pub fn fingerprint(&self) -> Option<u64> {
+        #[cfg(feature = "quic-lb")]
+        let distinction = self.quic_lb.as_ref().map(QuicLb::distinction).unwrap_or_default();
+        #[cfg(not(feature = "quic-lb"))]
+        let distinction = [];
+        let key = self.endpoint_key.as_ref()?;
+        Some(key.fingerprint(&distinction))
+    }
+
+    /// The keys of its endpoint, unless quinn's own do.
+    fn keys(&self) -> Result<Option<EndpointKeys>, EndpointError> {
+        #[cfg(feature = "quic-lb")]
+        if let Some(lb) = &self.quic_lb {
+            let key = match &self.endpoint_key {
+                Some(key) => key.clone(),
+                None => EndpointKey::generate()?,
+            };
+            let keys = EndpointKeys::derive_behind(lb, &key);
+            return keys.map(Some).map_err(|_| EndpointError::Key);
+        }
+        let keys = self.endpoint_key.as_ref().map(EndpointKeys::derive);
+        keys.transpose().map_err(|_| EndpointError::Key)
     }
 }
 
@@ -234,12 +271,7 @@ impl Server {
         let crypto = options.identity.server_config(Arc::clone(&crypto_provider))?;
         let mut base = quinn::ServerConfig::with_crypto(crypto);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
-        let keys = options
-            .endpoint_key
-            .as_ref()
-            .map(EndpointKeys::derive)
-            .transpose();
-        let keys = keys.map_err(|_| EndpointError::Key)?;
+        let keys = options.keys()?;
         let (mut sockets, mut configs, mut issuers) = (Vec::new(), Vec::new(), Vec::new());
         for (number, setup) in setups.iter().enumerate() {
             let worker = u8::try_from(number).map_err(|_| EndpointError::Workers { count })?;

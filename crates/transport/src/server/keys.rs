@@ -17,12 +17,12 @@ const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
 /// Random bytes in a connection ID.
 const ID_RANDOM: usize = 6;
 /// Bytes at the beginning of a connection ID that the HMAC covers: the [`Issuer`], and random ones.
-const ID_MARKED: usize = 2 + ID_RANDOM;
-/// Bytes of the HMAC that follow them.
+pub(super) const ID_MARKED: usize = 2 + ID_RANDOM;
+/// Bytes of the HMAC that follow them, where nothing else takes their room.
 const ID_MAC: usize = 8;
 
-/// Secret of one server, from which it derives the keys of its endpoint. Servers must not share one: each would reset
-/// connections of the others.
+/// Secret of one server, from which it derives the keys of its endpoint. Servers must not share one, as each would
+/// reset connections of the others, unless their connection IDs say which server they belong to (`QuicLb`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointKey([u8; Self::LENGTH]);
 
@@ -44,10 +44,14 @@ impl EndpointKey {
         Ok(Self(bytes))
     }
 
-    /// Number that two processes compare to find out if they have the same key. It does not reveal the key.
-    pub fn fingerprint(&self) -> u64 {
+    /// Number that two processes compare to find out if they have the same key, and the same `distinction` beside it.
+    /// It does not reveal the key.
+    pub(super) fn fingerprint(&self, distinction: &[u8]) -> u64 {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
-        let tag = hmac::sign(&key, b"playrate endpoint key fingerprint");
+        let tag = hmac::sign(
+            &key,
+            &[b"playrate endpoint key fingerprint", distinction].concat(),
+        );
         let bytes = tag.as_ref().first_chunk().copied().unwrap_or_default();
         u64::from_be_bytes(bytes)
     }
@@ -74,15 +78,58 @@ pub(super) struct EndpointKeys {
     token: Arc<hkdf::Prk>,
     /// Marks connection IDs as the server's own.
     connection_ids: hmac::Key,
+    /// Form of the IDs on the wire, if it is not their content alone.
+    encoding: Option<Arc<dyn IdEncoding>>,
+}
+
+/// Form of connection IDs on the wire, around the content that this server makes and recognizes.
+pub(super) trait IdEncoding: fmt::Debug + Send + Sync {
+    /// Length of the content in bytes: more than [`ID_MARKED`].
+    fn content_length(&self) -> usize;
+
+    /// Length of the IDs in bytes.
+    fn length(&self) -> usize;
+
+    /// The ID with `content`.
+    fn encode(&self, content: &[u8]) -> ConnectionId;
+
+    /// The content of `id`, in the type of an ID; `None` if this server has not made it.
+    fn decode(&self, id: &[u8]) -> Option<ConnectionId>;
 }
 
 impl EndpointKeys {
     pub(super) fn derive(key: &EndpointKey) -> Result<Self, Unspecified> {
-        let master = hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint").extract(key.as_bytes());
+        let master = master(key);
         Ok(Self {
             reset: master.expand(&[b"stateless reset"], hmac::HMAC_SHA256)?.into(),
             token: Arc::new(master.expand(&[b"address validation"], hkdf::HKDF_SHA256)?.into()),
             connection_ids: master.expand(&[b"connection IDs"], hmac::HMAC_SHA256)?.into(),
+            encoding: None,
+        })
+    }
+
+    /// The keys of the server `lb` behind a load balancer. Only the tokens are those of all servers with the same
+    /// `key`: each server marks IDs in its own way, and those of one configuration have other reset tokens than the
+    /// same IDs of another one.
+    #[cfg(feature = "quic-lb")]
+    pub(super) fn derive_behind(lb: &super::QuicLb, key: &EndpointKey) -> Result<Self, Unspecified> {
+        let master = master(key);
+        let server = lb.distinction();
+        let mut content = [0; super::QuicLbConfig::KEY_LENGTH];
+        master
+            .expand(
+                &[b"content of connection IDs", &server],
+                &ring::aead::quic::AES_128,
+            )?
+            .fill(&mut content)?;
+        let expand = |purpose: &[u8]| -> Result<hmac::Key, Unspecified> {
+            Ok(master.expand(&[purpose, &server], hmac::HMAC_SHA256)?.into())
+        };
+        Ok(Self {
+            reset: expand(b"stateless reset")?,
+            connection_ids: expand(b"connection IDs")?,
+            encoding: Some(Arc::new(super::quic_lb::RoutableIds::new(lb.clone(), &content))),
+            ..Self::derive(key)?
         })
     }
 
@@ -91,6 +138,7 @@ impl EndpointKeys {
         MarkedConnectionIds {
             issuer,
             key: self.connection_ids.clone(),
+            encoding: self.encoding.clone(),
         }
     }
 
@@ -111,6 +159,10 @@ impl EndpointKeys {
     }
 }
 
+fn master(key: &EndpointKey) -> hkdf::Prk {
+    hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint").extract(key.as_bytes())
+}
+
 /// The endpoint of a server that issued a connection ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Issuer {
@@ -120,74 +172,8 @@ pub(super) struct Issuer {
     pub(super) worker: u8,
 }
 
-/// Content of a connection ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IdContent {
-    pub(super) issuer: Issuer,
-    random: [u8; ID_RANDOM],
-    mac: [u8; ID_MAC],
-}
-
-impl IdContent {
-    /// Length of an ID in bytes.
-    pub(super) const LENGTH: usize = ID_MARKED + ID_MAC;
-
-    fn issue(issuer: Issuer, key: &hmac::Key) -> Self {
-        let mut content = Self {
-            issuer,
-            random: [0; ID_RANDOM],
-            mac: [0; ID_MAC],
-        };
-        content
-            .random
-            .copy_from_slice(&RandomConnectionIdGenerator::new(ID_RANDOM).generate_cid());
-        content.mac = content.expected_mac(key);
-        content
-    }
-
-    /// The first bytes of HMAC-SHA256 over the rest.
-    fn expected_mac(&self, key: &hmac::Key) -> [u8; ID_MAC] {
-        let tag = hmac::sign(key, &self.marked());
-        tag.as_ref().first_chunk().copied().unwrap_or_default()
-    }
-
-    /// Bytes that the HMAC covers.
-    fn marked(&self) -> [u8; ID_MARKED] {
-        let Issuer { process, worker } = self.issuer;
-        let mut bytes = [process, worker, 0, 0, 0, 0, 0, 0];
-        if let Some(random) = bytes.last_chunk_mut() {
-            *random = self.random;
-        }
-        bytes
-    }
-
-    /// Returns true if the server with `key` issued the ID.
-    fn is_valid(&self, key: &hmac::Key) -> bool {
-        // As integers, which takes the same time wherever they differ.
-        u64::from_ne_bytes(self.mac) == u64::from_ne_bytes(self.expected_mac(key))
-    }
-
-    fn encode(&self) -> [u8; Self::LENGTH] {
-        let mut bytes = [0; Self::LENGTH];
-        let (marked, mac) = bytes.split_at_mut(ID_MARKED);
-        marked.copy_from_slice(&self.marked());
-        mac.copy_from_slice(&self.mac);
-        bytes
-    }
-
-    /// Content of the ID `bytes`, which may not be valid; `None` if it has another length.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (&[process, worker], rest) = bytes.split_first_chunk()?;
-        let (&random, mac) = rest.split_first_chunk()?;
-        Some(Self {
-            issuer: Issuer { process, worker },
-            random,
-            mac: mac.try_into().ok()?,
-        })
-    }
-}
-
-/// Connection IDs that only the server makes: [`IdContent`] with an HMAC-SHA256, cut to eight bytes.
+/// Connection IDs that only the server makes: their [`Issuer`], random bytes, and an HMAC-SHA256 over these, cut to as
+/// many bytes, or to as many as an [`IdEncoding`] has room for.
 ///
 /// A packet with a valid ID of no connection is answered with that ID's reset token, so no peer may find out an ID that
 /// it was not given, and none is issued twice. quinn's own generator has 24 random bits and a hash that is not
@@ -197,6 +183,7 @@ impl IdContent {
 pub(super) struct MarkedConnectionIds {
     issuer: Issuer,
     key: hmac::Key,
+    encoding: Option<Arc<dyn IdEncoding>>,
 }
 
 impl MarkedConnectionIds {
@@ -205,24 +192,66 @@ impl MarkedConnectionIds {
         self.issuer
     }
 
-    /// Returns true if this server issued the ID with `content`.
-    pub(super) fn is_valid(&self, content: &IdContent) -> bool {
-        content.is_valid(&self.key)
+    /// The endpoint of this server that issued `id`; `None` if it is this one, or if none of them did.
+    pub(super) fn other_issuer(&self, id: &[u8]) -> Option<Issuer> {
+        let content = self.content(id)?;
+        let &[process, worker] = content.first_chunk()?;
+        let issuer = Issuer { process, worker };
+        (issuer != self.issuer && self.is_marked(&content)).then_some(issuer)
+    }
+
+    /// The content of `id`, if it has the form of this server's.
+    fn content(&self, id: &[u8]) -> Option<ConnectionId> {
+        match &self.encoding {
+            Some(encoding) => encoding.decode(id),
+            None => (id.len() == self.cid_len()).then(|| ConnectionId::new(id)),
+        }
+    }
+
+    fn content_length(&self) -> usize {
+        let encoding = self.encoding.as_ref();
+        encoding.map_or(ID_MARKED + ID_MAC, |encoding| encoding.content_length())
+    }
+
+    /// Returns true if the HMAC in `content` is that of this server.
+    fn is_marked(&self, content: &[u8]) -> bool {
+        let whole = Some(content).filter(|content| content.len() == self.content_length());
+        let Some((marked, mac)) = whole.and_then(|content| content.split_at_checked(ID_MARKED)) else {
+            return false;
+        };
+        // All bytes are compared, which takes the same time wherever they differ.
+        let own = self.mac(marked);
+        let pairs = own.as_ref().iter().zip(mac);
+        pairs.fold(0, |differences, (one, other)| differences | (one ^ other)) == 0
+    }
+
+    fn mac(&self, marked: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.key, marked)
     }
 }
 
 impl ConnectionIdGenerator for MarkedConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
-        ConnectionId::new(&IdContent::issue(self.issuer, &self.key).encode())
+        let Issuer { process, worker } = self.issuer;
+        let random = RandomConnectionIdGenerator::new(ID_RANDOM).generate_cid();
+        let mut content = [&[process, worker], &random[..]].concat();
+        let mac = self.mac(&content);
+        content.extend_from_slice(mac.as_ref());
+        content.truncate(self.content_length());
+        match &self.encoding {
+            Some(encoding) => encoding.encode(&content),
+            None => ConnectionId::new(&content),
+        }
     }
 
     fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
-        let content = IdContent::decode(id).filter(|content| self.is_valid(content));
-        content.map(|_| ()).ok_or(InvalidCid)
+        let content = self.content(id).ok_or(InvalidCid)?;
+        self.is_marked(&content).then_some(()).ok_or(InvalidCid)
     }
 
     fn cid_len(&self) -> usize {
-        IdContent::LENGTH
+        let encoding = self.encoding.as_ref();
+        encoding.map_or(ID_MARKED + ID_MAC, |encoding| encoding.length())
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {

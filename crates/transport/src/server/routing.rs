@@ -5,11 +5,11 @@
 //! than the one that has its connection. And a process that takes over the sockets of another one reads all datagrams,
 //! also those for connections of the older process, which go on there.
 //!
-//! Both are told apart by the connection IDs: with an [`EndpointKey`](super::EndpointKey), the first two bytes of each
-//! are the numbers of the process and of the worker that issued it, and the HMAC at its end shows that a client did not
-//! choose it. A datagram for another worker goes to that worker's endpoint; one for another process goes to the older
-//! process, which passes on those of a still older one in the same way. Each endpoint sends on its own socket. A
-//! datagram with an ID that its client chose stays with the worker that received it.
+//! Both are told apart by the connection IDs: with an [`EndpointKey`](super::EndpointKey), the first two bytes of an
+//! ID's content are the numbers of the process and of the worker that issued it, and the HMAC at its end shows that a
+//! client did not choose it. A datagram for another worker goes to that worker's endpoint; one for another process goes
+//! to the older process, which passes on those of a still older one in the same way. Each endpoint sends on its own
+//! socket. A datagram with an ID that its client chose stays with the worker that received it.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -23,9 +23,10 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
+use quinn_proto::ConnectionIdGenerator as _;
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-use super::keys::{IdContent, Issuer, MarkedConnectionIds};
+use super::keys::{Issuer, MarkedConnectionIds};
 
 /// First bit of a packet with a long header (RFC 8999 §5.1).
 const LONG_HEADER: u8 = 0x80;
@@ -403,13 +404,12 @@ impl RoutedSocket {
 
     /// Forwards `datagram` if it is for a connection of another endpoint of this server that is there.
     fn forward(&self, routes: &mut Routes, datagram: &[u8], meta: &RecvMeta) -> bool {
-        let own = self.connection_ids.issuer();
-        let id = destination(datagram, IdContent::LENGTH).and_then(IdContent::decode);
-        let Some(id) = id.filter(|id| id.issuer != own && self.connection_ids.is_valid(id)) else {
+        let ids = &self.connection_ids;
+        let id = destination(datagram, ids.cid_len());
+        let Some(Issuer { process, worker }) = id.and_then(|id| ids.other_issuer(id)) else {
             return false;
         };
-        let Issuer { process, worker } = id.issuer;
-        if process == own.process {
+        if process == ids.issuer().process {
             self.siblings.forward(worker, datagram, meta)
         } else {
             routes.forward_to_older(datagram, meta)

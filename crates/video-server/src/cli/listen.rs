@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 #[cfg(target_os = "linux")]
 use playrate_transport::further_sockets;
-use playrate_transport::{BindError, EndpointError, EndpointKey, Server, ServerOptions, time, udp_socket};
+use playrate_transport::{BindError, EndpointError, Server, ServerOptions, time, udp_socket};
 use quinn::Runtime;
 use tokio::net::TcpListener;
 
@@ -35,7 +35,7 @@ pub(super) struct Listening {
     pub(super) older: Option<Older>,
     /// Number of this process in its connection IDs.
     process: u8,
-    /// Fingerprint of the server's key, if it is to outlive the process.
+    /// Fingerprint of its connection IDs, if the server's key is to outlive the process.
     key: Option<u64>,
     /// Second descriptors of the UDP sockets.
     udp: Vec<UdpSocket>,
@@ -110,7 +110,7 @@ fn attempt(
         }
     };
     let process = options.succession.process;
-    let key = options.endpoint_key.as_ref().map(EndpointKey::fingerprint);
+    let key = options.fingerprint();
     let udp = for_all(udp, workers).map_err(|error| Failure::Run(error.context("--workers")))?;
     let second = udp.iter().map(UdpSocket::try_clone).collect::<Result<_, _>>();
     let second = second.map_err(Failure::run)?;
@@ -148,7 +148,7 @@ fn for_all(mut sockets: Vec<UdpSocket>, workers: &Workers) -> anyhow::Result<Vec
 
 /// The process that has the port, if it offers it.
 fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Option<Predecessor>, Failure> {
-    let (Some(directory), Some(key)) = (&arguments.state, &options.endpoint_key) else {
+    let (Some(directory), Some(key)) = (&arguments.state, options.fingerprint()) else {
         return Ok(None);
     };
     let Some(older) = Predecessor::find(directory, key)? else {

@@ -14,7 +14,12 @@ fn ids(key: u8) -> MarkedConnectionIds {
 fn connection_ids_are_valid_for_the_servers_with_the_same_key_alone() {
     let id = ids(1).generate_cid();
     assert_eq!(id.len(), ids(1).cid_len());
-    assert_eq!(IdContent::decode(&id).unwrap().issuer, ISSUER);
+    let sibling = MarkedConnectionIds {
+        issuer: Issuer { worker: 4, ..ISSUER },
+        ..ids(1)
+    };
+    assert_eq!(sibling.other_issuer(&id), Some(ISSUER));
+    assert_eq!(ids(1).other_issuer(&id), None);
     assert!(ids(1).validate(&id).is_ok());
     assert!(ids(2).validate(&id).is_err());
 }
@@ -53,7 +58,8 @@ fn the_debug_text_of_a_key_does_not_show_it() {
 #[test]
 fn the_fingerprint_follows_from_the_key_and_differs_from_it() {
     let [one, two] = [1, 2].map(|byte| EndpointKey::new([byte; EndpointKey::LENGTH]));
-    assert_eq!(one.fingerprint(), one.clone().fingerprint());
-    assert_ne!(one.fingerprint(), two.fingerprint());
-    assert_ne!(one.fingerprint().to_be_bytes(), one.as_bytes()[..8]);
+    assert_eq!(one.fingerprint(b"a"), one.clone().fingerprint(b"a"));
+    assert_ne!(one.fingerprint(b"a"), two.fingerprint(b"a"));
+    assert_ne!(one.fingerprint(b"a"), one.fingerprint(b"b"));
+    assert_ne!(one.fingerprint(b"").to_be_bytes(), one.as_bytes()[..8]);
 }

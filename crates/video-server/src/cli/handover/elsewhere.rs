@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use playrate_transport::{DatagramRouter, EndpointKey, Succession};
+use playrate_transport::{DatagramRouter, Succession};
 use video_server::serve::VideoServer;
 
 use super::Failure;
@@ -14,7 +14,7 @@ pub(super) enum Predecessor {}
 
 impl Predecessor {
     #[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
-    pub(super) fn find(_: &Path, _: &EndpointKey) -> Result<Option<Self>, Failure> {
+    pub(super) fn find(_: &Path, _: u64) -> Result<Option<Self>, Failure> {
         Ok(None)
     }
 

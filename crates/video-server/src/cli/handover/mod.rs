@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc as threads};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use playrate_transport::{Datagram, EndpointKey, Succession};
+use playrate_transport::{Datagram, Succession};
 use tokio::sync::{mpsc, watch};
 use video_server::serve::VideoServer;
 
@@ -53,12 +53,13 @@ pub(super) struct Predecessor {
 }
 
 impl Predecessor {
-    /// Finds the process with `key` that offers its sockets in `directory`, if there is one.
+    /// Finds the process whose connection IDs have the fingerprint `key` and that offers its sockets in `directory`, if
+    /// there is one.
     ///
     /// # Errors
     /// [`Failure::Run`] if it does not answer, as one that is ending or is being taken over. Otherwise it has another
     /// user, key or version, and this one cannot take over from it.
-    pub(super) fn find(directory: &Path, key: &EndpointKey) -> Result<Option<Self>, Failure> {
+    pub(super) fn find(directory: &Path, key: u64) -> Result<Option<Self>, Failure> {
         let path = directory.join(SOCKET);
         let stream = match UnixStream::connect(&path) {
             Ok(stream) => stream,
@@ -93,14 +94,15 @@ impl Predecessor {
         })
     }
 
-    fn greeted(stream: UnixStream, key: &EndpointKey) -> anyhow::Result<Self> {
+    fn greeted(stream: UnixStream, key: u64) -> anyhow::Result<Self> {
         check_user(&stream)?;
         stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let (greeting, sockets) = Greeting::receive(&stream)?;
-        if greeting.key != key.fingerprint() {
+        if greeting.key != key {
             return Err(anyhow!(
-                "it has another key than the file endpoint-key, which was replaced since it started"
+                "it has another key than the file endpoint-key, or another QUIC-LB configuration: one was replaced \
+                 since it started"
             ));
         }
         let mut sockets = sockets.into_iter();

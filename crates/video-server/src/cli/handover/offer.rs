@@ -23,7 +23,7 @@ use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 pub(in crate::cli) struct Offered {
     /// Number of the process in its connection IDs.
     pub(in crate::cli) process: u8,
-    /// Fingerprint of its endpoint key.
+    /// Fingerprint of its connection IDs.
     pub(in crate::cli) key: u64,
     /// Address of the UDP sockets.
     pub(in crate::cli) address: SocketAddr,

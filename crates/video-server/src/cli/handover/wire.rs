@@ -29,7 +29,7 @@ pub(super) struct Greeting {
     pub(super) process_id: u32,
     /// Number of the process in its connection IDs.
     pub(super) process: u8,
-    /// Fingerprint of its endpoint key.
+    /// Fingerprint of its connection IDs.
     pub(super) key: u64,
     /// Address of its UDP sockets.
     pub(super) address: SocketAddr,
