@@ -19,6 +19,7 @@ mod logging;
 mod media;
 mod metrics;
 mod qlog;
+mod quic_lb;
 mod rescan;
 mod serve;
 mod signals;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
-use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions, address};
+use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions, address, time};
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
@@ -33,7 +33,7 @@ use super::signals::{Signal, Signals};
 use super::store;
 use super::tcp::TcpServer;
 use super::workers::{WorkerCount, Workers};
-use super::{Failure, descriptors, load, logging, print, state};
+use super::{Failure, descriptors, load, logging, print, quic_lb, state};
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
@@ -42,6 +42,7 @@ const TITLES: &str = "Titles";
 const ADDRESSES: &str = "Addresses and certificate";
 const WEB: &str = "Web";
 const CONTROL: &str = "Congestion control";
+const BALANCER: &str = "Behind a load balancer";
 const CONNECTIONS: &str = "Limits of connections";
 const METRICS: &str = "Metrics and logs";
 
@@ -132,6 +133,31 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "DIR", help_heading = ADDRESSES)]
     pub(super) state: Option<PathBuf>,
 
+    /// TOML file with the QUIC-LB configuration of the load balancer, which then finds this server in connection IDs,
+    /// also after a client's address has changed
+    #[arg(long, value_name = "FILE", help_heading = BALANCER)]
+    pub(super) quic_lb: Option<PathBuf>,
+
+    /// Number of this server in its connection IDs, if the file of --quic-lb has none: decimal, or hexadecimal after 0x
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "quic_lb",
+        value_parser = quic_lb::server_id,
+        help_heading = BALANCER
+    )]
+    pub(super) server_id: Option<u64>,
+
+    /// File of 32 random bytes that all servers behind the load balancer have, so that each accepts the tokens of the
+    /// others, and resets its own connections after a restart; by default the one in --state, or none
+    #[arg(long, value_name = "FILE", requires = "quic_lb", help_heading = BALANCER)]
+    pub(super) endpoint_key: Option<PathBuf>,
+
+    /// Time from SIGINT or SIGTERM on in which the server is not ready (/readyz) and goes on as before, so that the
+    /// load balancer sends it no more clients by the time it refuses them
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse, help_heading = BALANCER)]
+    drain_delay: Duration,
+
     /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
     /// one, or is refused
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = CONNECTIONS)]
@@ -168,7 +194,7 @@ pub(super) struct ServeOptions {
     )]
     send_window: Bytes,
 
-    /// Maximum time for responses in progress after SIGINT or SIGTERM; a second signal ends them at once
+    /// Maximum time for responses in progress after SIGINT or SIGTERM and the delay; a second signal ends them at once
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, help_heading = CONNECTIONS)]
     drain_timeout: Duration,
 
@@ -273,8 +299,10 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     options.max_connections = arguments.max_connections;
     options.idle_limit = arguments.idle_limit.0;
     options.max_connections_per_address = arguments.max_connections_per_address.get();
-    if let Some(directory) = &arguments.state {
-        options.endpoint_key = state::endpoint_key(directory).map_err(Failure::Input)?;
+    options.endpoint_key = state::endpoint_key(arguments).map_err(Failure::Input)?;
+    if let Some(file) = &arguments.quic_lb {
+        let lb = quic_lb::read(file, arguments.server_id).map_err(Failure::Input)?;
+        options.quic_lb = Some(lb);
     }
     options.transport.send_window = arguments.send_window;
     options
@@ -305,7 +333,12 @@ fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
 
 /// Checks everything that `serve` would use except its addresses; returns a summary.
 pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
-    let Prepared { library, arms, .. } = prepare(arguments, true)?;
+    let Prepared {
+        library,
+        arms,
+        options,
+        ..
+    } = prepare(arguments, true)?;
     let mut found = format!(
         "{} and {} in {}, {}",
         counted(library.title_count(), "title"),
@@ -325,6 +358,9 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
         Some(_) => ", certificate and key that match",
         None => ", a certificate for development",
     });
+    if let Some(lb) = &options.quic_lb {
+        let _ = write!(found, ", {}", quic_lb::describe(lb));
+    }
     Ok(found)
 }
 
@@ -435,16 +471,34 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     if let Some(dashboard) = &accepting.dashboard {
         dashboard.drain();
     }
-    if let Some(signal) = signal {
-        let deadline = duration::display(arguments.drain_timeout);
-        tracing::info!(signal, %deadline, "shutting down; a second signal ends it at once");
-    }
+    let deadline = match signal {
+        None => arguments.drain_timeout,
+        Some(signal) => tokio::select! {
+            biased;
+            deadline = delay(arguments, signal, &mut signals) => deadline,
+            () = handover.over(&server, &accepting) => arguments.drain_timeout,
+        },
+    };
     handover.close_tcp();
-    let drained = shut_down(&server, tcp, arguments.drain_timeout, signals).await;
+    let drained = shut_down(&server, tcp, deadline, signals).await;
     if let Some(qlog) = qlog {
         qlog.finish();
     }
     drained
+}
+
+/// Waits for the delay after `signal`, or a further one. Returns the time that responses in progress then have.
+async fn delay(arguments: &ServeOptions, signal: &'static str, signals: &mut Signals) -> Duration {
+    let [delay, deadline] = [arguments.drain_delay, arguments.drain_timeout].map(duration::display);
+    tracing::info!(signal, %delay, %deadline, "shutting down; a second signal ends it at once");
+    tokio::select! {
+        biased;
+        signal = signals.end() => {
+            tracing::warn!(signal, "shutting down at once");
+            Duration::ZERO
+        }
+        () = time::sleep(&TokioRuntime, arguments.drain_delay) => arguments.drain_timeout,
+    }
 }
 
 /// Lets responses end within `deadline`, or until a further signal.

@@ -1,4 +1,4 @@
-//! The directory of `--state`: what a server keeps beyond its process.
+//! The directory of `--state` and the file of `--endpoint-key`: data that outlives a server's process.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,31 +7,54 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use playrate_transport::EndpointKey;
 
+use super::serve::ServeOptions;
+
 /// Name of the file with the server's [`EndpointKey`].
 const KEY_FILE: &str = "endpoint-key";
 
-/// Reads the server's key; `None` if `directory` has none yet.
-pub(super) fn endpoint_key(directory: &Path) -> anyhow::Result<Option<EndpointKey>> {
-    let failed = || format!("--state {}", directory.display());
-    if !fs::metadata(directory).with_context(failed)?.is_dir() {
-        return Err(anyhow!("--state {}: not a directory", directory.display()));
+/// Reads the server's key, of `--endpoint-key` or else of `--state`; `None` if the directory has none yet.
+pub(super) fn endpoint_key(arguments: &ServeOptions) -> anyhow::Result<Option<EndpointKey>> {
+    if let Some(directory) = &arguments.state {
+        let failed = || format!("--state {}", directory.display());
+        if !fs::metadata(directory).with_context(failed)?.is_dir() {
+            return Err(anyhow!("--state {}: not a directory", directory.display()));
+        }
     }
+    let shared = arguments.endpoint_key.as_ref();
+    if let Some(path) = shared {
+        let key = read(path).with_context(|| format!("--endpoint-key {}", path.display()))?;
+        let key = key.ok_or_else(|| {
+            anyhow!(
+                "--endpoint-key: {} must have {} bytes, as `head -c {1} /dev/urandom` makes",
+                path.display(),
+                EndpointKey::LENGTH
+            )
+        })?;
+        return Ok(Some(key));
+    }
+    let Some(directory) = &arguments.state else {
+        return Ok(None);
+    };
     let path = directory.join(KEY_FILE);
-    let mut bytes = Vec::new();
-    match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // One byte more shows that a file is too long.
-        opened => opened.and_then(|file| file.take(EndpointKey::LENGTH as u64 + 1).read_to_end(&mut bytes)),
-    }
-    .with_context(|| format!("--state: cannot read {}", path.display()))?;
-    let key = bytes.try_into().map_err(|_| {
-        anyhow!(
+    match read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("--state: cannot read {}", path.display())),
+        Ok(Some(key)) => Ok(Some(key)),
+        Ok(None) => Err(anyhow!(
             "--state: {} must have {} bytes; remove it, and the server makes a new one",
             path.display(),
             EndpointKey::LENGTH
-        )
-    })?;
-    Ok(Some(EndpointKey::new(key)))
+        )),
+    }
+}
+
+/// Reads a file with a key; `None` if it has another length.
+fn read(path: &Path) -> io::Result<Option<EndpointKey>> {
+    let mut bytes = Vec::new();
+    // One byte more shows that a file is too long.
+    let limit = EndpointKey::LENGTH as u64 + 1;
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes.try_into().ok().map(EndpointKey::new))
 }
 
 /// Makes a key for the server and stores it in `directory`, readable for its user alone.

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod bad_input;
+#[cfg(unix)]
+mod balancer;
 mod config;
 #[cfg(target_os = "linux")]
 mod descriptors;

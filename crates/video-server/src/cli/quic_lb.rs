@@ -1,0 +1,270 @@
+//! The file of `--quic-lb`: TOML whose keys have the names of the draft's data model for servers (Appendix A of
+//! draft-ietf-quic-load-balancers-21).
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use playrate_transport::{QuicLb, QuicLbConfig, QuicLbError};
+use toml::de::{DeTable, DeValue};
+
+const CONFIG_ID: &str = "config-id";
+const SERVER_ID_LENGTH: &str = "server-id-length";
+const NONCE_LENGTH: &str = "nonce-length";
+const KEY: &str = "cid-key";
+const SERVER_ID: &str = "server-id";
+const KEYS: [&str; 5] = [CONFIG_ID, SERVER_ID_LENGTH, NONCE_LENGTH, KEY, SERVER_ID];
+
+/// Reads `file` for the server with the number `given`, or the one in the file.
+pub(super) fn read(file: &Path, given: Option<u64>) -> anyhow::Result<QuicLb> {
+    let text = fs::read_to_string(file).with_context(|| format!("--quic-lb {}", file.display()))?;
+    parse(&text, given).map_err(|Fault { line, what }| {
+        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
+        anyhow!("--quic-lb {}{place}: {what}", file.display())
+    })
+}
+
+/// A mistake in a file, with its line, from 1.
+struct Fault {
+    line: Option<usize>,
+    what: String,
+}
+
+/// Values of a file.
+#[derive(Default)]
+struct Values {
+    /// Lines of the keys of [`KEYS`] that are there.
+    lines: [Option<usize>; KEYS.len()],
+    config_id: Option<u64>,
+    server_id_length: Option<u64>,
+    nonce_length: Option<u64>,
+    key: Option<[u8; QuicLbConfig::KEY_LENGTH]>,
+    server_id: Option<u64>,
+}
+
+impl Values {
+    /// The fault of a value that was read from the file.
+    fn fault(&self, error: &QuicLbError) -> Fault {
+        let known = KEYS.iter().position(|&known| known == subject(error));
+        Fault {
+            line: known.and_then(|at| self.lines[at]),
+            what: error.to_string(),
+        }
+    }
+
+    fn take(&mut self, name: &str, value: &DeValue<'_>) -> Result<(), String> {
+        match name {
+            CONFIG_ID => self.config_id = Some(number(name, value)?),
+            SERVER_ID_LENGTH => self.server_id_length = Some(number(name, value)?),
+            NONCE_LENGTH => self.nonce_length = Some(number(name, value)?),
+            SERVER_ID => self.server_id = Some(number(name, value)?),
+            _ => self.key = Some(key(value)?),
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
+    let line = |at: usize| text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
+    let table = DeTable::parse(text).map_err(|error| Fault {
+        line: error.span().map(|span| line(span.start)),
+        what: error.message().replace('\n', ", "),
+    })?;
+    let mut values = Values::default();
+    for (name, value) in table.get_ref() {
+        let at = Some(line(name.span().start));
+        let name = name.get_ref().as_ref();
+        let known = KEYS.iter().position(|&known| known == name);
+        let known = known.ok_or_else(|| Fault {
+            line: at,
+            what: format!("unknown key `{name}`; expected one of: {}", KEYS.join(", ")),
+        })?;
+        values.lines[known] = at;
+        let taken = values.take(name, value.get_ref());
+        taken.map_err(|what| Fault { line: at, what })?;
+    }
+    let required = |name: &str, value: Option<u64>| {
+        value.ok_or_else(|| Fault {
+            line: None,
+            what: format!("`{name}` is missing; it must be the same as in the load balancer"),
+        })
+    };
+    let config_id = required(CONFIG_ID, values.config_id)?;
+    let length = required(SERVER_ID_LENGTH, values.server_id_length)?;
+    let config = QuicLbConfig::new(config_id, length, values.nonce_length, values.key);
+    let config = config.map_err(|error| values.fault(&error))?;
+    let number = given.or(values.server_id).ok_or_else(|| Fault {
+        line: None,
+        what: format!("`{SERVER_ID}` is missing; write it here, or give --server-id"),
+    })?;
+    config.server(number).map_err(|error| match given {
+        Some(_) => Fault {
+            line: values.lines[1],
+            what: format!("{error}, with --server-id {number}"),
+        },
+        None => values.fault(&error),
+    })
+}
+
+/// Key that an error is about.
+fn subject(error: &QuicLbError) -> &'static str {
+    match error {
+        QuicLbError::ConfigId(_) => CONFIG_ID,
+        QuicLbError::ServerIdLength(_) => SERVER_ID_LENGTH,
+        QuicLbError::NonceLength { .. } => NONCE_LENGTH,
+        _ => SERVER_ID,
+    }
+}
+
+/// A number of the command line.
+pub(super) fn server_id(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        // Without a sign, which the standard library would take.
+        Some(digits) if digits.starts_with(|first: char| first.is_ascii_hexdigit()) => {
+            u64::from_str_radix(digits, 16).ok()
+        }
+        Some(_) => None,
+        None => text.parse().ok(),
+    };
+    parsed.ok_or_else(|| "expected a number below 2^64, such as 12 or 0x0c".to_owned())
+}
+
+fn number(name: &str, value: &DeValue<'_>) -> Result<u64, String> {
+    let parsed = match value {
+        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        // TOML's numbers end at 2^63.
+        DeValue::String(text) if name == SERVER_ID => {
+            return server_id(text).map_err(|expected| format!("`{name}`: {expected} (got \"{text}\")"));
+        }
+        _ => None,
+    };
+    parsed.ok_or_else(|| format!("`{name}` must be a whole number, not below 0"))
+}
+
+/// A key in hexadecimal digits, which may have colons between its bytes as in the draft's data model.
+fn key(value: &DeValue<'_>) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
+    let expected = || {
+        format!(
+            "`{KEY}` must be a string of {} hexadecimal digits, as `openssl rand -hex {}` makes",
+            2 * QuicLbConfig::KEY_LENGTH,
+            QuicLbConfig::KEY_LENGTH
+        )
+    };
+    let DeValue::String(text) = value else {
+        return Err(expected());
+    };
+    let digits: Option<Vec<_>> = text
+        .chars()
+        .filter(|&digit| digit != ':')
+        .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 2 * QuicLbConfig::KEY_LENGTH);
+    let digits = digits.ok_or_else(expected)?;
+    let mut key = [0; QuicLbConfig::KEY_LENGTH];
+    for (byte, two) in key.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = two.iter().fold(0, |byte, digit| byte << 4 | digit);
+    }
+    Ok(key)
+}
+
+/// Describes a server's place behind its load balancer.
+pub(super) fn describe(lb: &QuicLb) -> String {
+    let config = lb.config();
+    let encryption = if config.is_encrypted() {
+        "encrypted"
+    } else {
+        "not encrypted"
+    };
+    format!(
+        "server {} of QUIC-LB ({} bytes of server ID and {} of nonce, {encryption})",
+        lb.server_id(),
+        config.server_id_length(),
+        config.nonce_length()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"config-id = 2
+server-id-length = 1
+cid-key = "8f95f09245765f80256934e50c66207f"
+server-id = 9
+"#;
+
+    fn complaint(text: &str, given: Option<u64>) -> (Option<usize>, String) {
+        let fault = parse(text, given).map(|lb| describe(&lb)).err().unwrap();
+        (fault.line, fault.what)
+    }
+
+    #[test]
+    fn the_number_of_the_command_line_takes_precedence() {
+        assert_eq!(parse(GOOD, None).ok().unwrap().server_id(), 9);
+        let lb = parse(GOOD, Some(12)).ok().unwrap();
+        assert_eq!(
+            describe(&lb),
+            "server 12 of QUIC-LB (1 bytes of server ID and 15 of nonce, encrypted)"
+        );
+    }
+
+    #[test]
+    fn long_numbers_are_written_as_a_string() {
+        let text = "config-id = 0\nserver-id-length = 8\nserver-id = \"0xf122334455667788\"";
+        assert_eq!(parse(text, None).ok().unwrap().server_id(), 0xF122_3344_5566_7788);
+    }
+
+    #[test]
+    fn a_key_may_have_colons() {
+        let colons = GOOD.replace("8f95f0", "8f:95:f0:");
+        let lb = parse(&colons, None).ok().unwrap();
+        assert!(lb.config().is_encrypted());
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_line() {
+        for (from, to, line, part) in [
+            ("config-id = 2", "config-id = 7", Some(1), "0 to 6 (got 7)"),
+            ("config-id = 2", "config-id = -1", Some(1), "not below 0"),
+            ("config-id = 2", "", None, "`config-id` is missing"),
+            ("length = 1", "length = 9", Some(2), "1 to 8 bytes (got 9)"),
+            (
+                "length = 1",
+                "lenght = 1",
+                Some(2),
+                "unknown key `server-id-lenght`",
+            ),
+            ("\"8f95", "\"", Some(3), "32 hexadecimal digits"),
+            ("\"8f95", "\"xf95", Some(3), "32 hexadecimal digits"),
+            ("server-id = 9", "server-id = 256", Some(4), "0 to 255"),
+            (
+                "server-id = 9",
+                "server-id = \"09x\"",
+                Some(4),
+                "such as 12 or 0x0c",
+            ),
+            ("server-id = 9", "", None, "give --server-id"),
+            ("server-id = 9", "nonce-length = 7", Some(4), "8 to 18"),
+            ("server-id = 9", "server-id =", Some(4), ""),
+        ] {
+            let (found, what) = complaint(&GOOD.replace(from, to), None);
+            assert_eq!(found, line, "{to}: {what}");
+            assert!(what.contains(part), "{to}: {what}");
+        }
+        let (line, what) = complaint(GOOD, Some(300));
+        assert_eq!(line, Some(2));
+        assert!(
+            what.contains("0 to 255") && what.contains("--server-id 300"),
+            "{what}"
+        );
+    }
+
+    #[test]
+    fn numbers_are_decimal_or_hexadecimal() {
+        assert_eq!(server_id("12"), Ok(12));
+        assert_eq!(server_id("0x0c"), Ok(12));
+        for bad in ["", "0x", "0x+1", "-1", "1.5", "0x1ffffffffffffffff"] {
+            assert!(server_id(bad).is_err(), "{bad}");
+        }
+    }
+}
