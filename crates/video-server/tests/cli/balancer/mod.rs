@@ -391,3 +391,48 @@ async fn a_process_takes_over_from_one_with_the_same_number_alone(#[case] key: O
     assert!(response.body == film());
     assert_eq!(counted(&new, "playrate_connections"), 1);
 }
+
+/// The lines of a file in the manifest for Kubernetes, where it is called `name`.
+fn manifest_file(manifest: &str, name: &str) -> String {
+    let (_, rest) = manifest.split_once(&format!("  {name}: |\n")).unwrap();
+    let lines: Vec<_> = rest.lines().map_while(|line| line.strip_prefix("    ")).collect();
+    lines.join("\n")
+}
+
+/// Seconds in the value after `name`.
+fn seconds(text: &str, name: &str) -> u64 {
+    let (_, rest) = text.split_once(name).unwrap();
+    let digits = rest.trim_start_matches([':', ' ', '=', '"']);
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap();
+    digits[..end].parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_packaged_manifest_has_a_good_configuration_and_leaves_time_to_drain() {
+    let site = Site::new(Some(KEY));
+    let manifest = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../packaging/kubernetes/video-server.yaml"
+    );
+    let manifest = fs::read_to_string(manifest).unwrap();
+    let file = manifest_file(&manifest, "server.toml");
+    let drain = seconds(&file, "drain-delay") + seconds(&file, "drain-timeout");
+    assert!(seconds(&manifest, "terminationGracePeriodSeconds") > drain);
+    assert!(manifest.contains("--server-id, $(POD_INDEX)"));
+    let local = [
+        ("\"/media\"", "media"),
+        ("\"/etc/video-server/tls/tls.crt\"", "cert.pem"),
+        ("\"/etc/video-server/tls/tls.key\"", "key.pem"),
+        ("\"/etc/video-server/quic/quic-lb.toml\"", "quic-lb.toml"),
+        ("\"/etc/video-server/quic/endpoint-key\"", "endpoint-key"),
+    ];
+    let mut file = format!("server-id = 2\n{file}");
+    for (there, here) in local {
+        assert!(file.contains(there), "{there} is missing in {file}");
+        file = file.replace(there, &format!("\"{}\"", site.path(here)));
+    }
+    fs::write(site.path("server.toml"), file).unwrap();
+    let output = run(&["check", &site.path("server.toml")]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_contains(&text(&output.stdout), &["server 2 of QUIC-LB"]);
+}
