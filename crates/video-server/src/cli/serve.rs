@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
-use playrate_transport::{ControllerChoice, Pin, ServerOptions, TransportOptions, address, time};
+use playrate_transport::{AckRequest, ControllerChoice, Pin, ServerOptions, TransportOptions, address, time};
 use playrate_units::{Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use video_server::http::cors::Cors;
@@ -37,6 +37,10 @@ use super::{Failure, descriptors, load, logging, print, quic_lb, state};
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
+
+/// Longest time for which clients wait for the packets of `--ack-packets`: a quarter of a round trip of 20 ms. Much
+/// longer ones make a controller see a whole window acknowledged at once.
+const LONGEST_ACK_DELAY: Duration = Duration::from_millis(5);
 
 const TITLES: &str = "Titles";
 const ADDRESSES: &str = "Addresses and certificate";
@@ -127,6 +131,16 @@ pub(super) struct ServeOptions {
     /// Size of the players' buffers, such as 656kB, for controllers that use it
     #[arg(long, value_name = "SIZE", help_heading = CONTROL)]
     playout_buffer: Option<Bytes>,
+
+    /// Ask clients to acknowledge N packets at once, or what there is after 5 ms, whatever the controller asks for.
+    /// Only clients with QUIC's ACK frequency extension do so; others, such as browsers, keep their habit
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=64),
+        help_heading = CONTROL
+    )]
+    ack_packets: Option<u32>,
 
     /// Directory of this server alone, for a key with which it recognizes its clients after a restart. A server that is
     /// started with the directory and address of a running one takes over its port
@@ -408,6 +422,9 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     settings.arms = arms;
     settings.pages = pages;
     settings.playout_buffer = arguments.playout_buffer;
+    settings.ack_request = arguments
+        .ack_packets
+        .map(|packets| AckRequest::new(packets).within(LONGEST_ACK_DELAY));
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.cors);
     let seen = Arc::new(Metrics::default());

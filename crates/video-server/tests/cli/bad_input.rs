@@ -29,6 +29,7 @@ fn refused(arguments: &[&str]) -> String {
 #[case::no_address(&["--listen", "localhost"], &["localhost", "--listen"])]
 #[case::foreign_address(&["--listen", "192.0.2.1:4433"], &["192.0.2.1:4433", "not an address of this machine"])]
 #[case::tiny_window(&["--send-window", "1B"], &["1B", "between"])]
+#[case::no_packet_to_acknowledge(&["--ack-packets", "0"], &["--ack-packets", "1..=64"])]
 #[case::share_above_one(&["--max-cpu", "150%"], &["`150%`", "--max-cpu"])]
 #[case::rate_without_unit(&["--capacity", "4000"], &["`4000`", "--capacity"])]
 #[case::cert_without_key(&["--cert", "cert.pem"], &["--key"])]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::process::{Serving, assert_contains, fixture, run, sleep, text};
+use crate::process::{Serving, assert_contains, fetch, fixture, run, sleep, text};
 use http::HeaderMap;
 use tempfile::TempDir;
 
@@ -51,6 +51,19 @@ fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
     let log = serving.stop();
     assert_eq!(log.matches("cut.mp4").count(), 1, "{log}");
     assert_contains(&log, &["cannot be played", "cut.mp4: mdat box at offset"]);
+}
+
+#[tokio::test]
+async fn clients_are_asked_for_fewer_acknowledgements_only_with_the_option() {
+    let media = media();
+    for (arguments, requests) in [(&["--ack-packets", "10"][..], true), (&[], false)] {
+        let serving = Serving::start(media.path(), arguments);
+        let connection = serving.connect().await;
+        fetch(&connection, "/long.bin", HeaderMap::new()).await;
+        let received = connection.quinn().stats().frame_rx.ack_frequency;
+        assert_eq!(received > 0, requests, "{arguments:?}: {received}");
+        serving.stop();
+    }
 }
 
 #[tokio::test]
