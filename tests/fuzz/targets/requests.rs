@@ -1,7 +1,9 @@
 //! Paths, ranges and conditions of requests, against a directory with files that must not be served.
 
 use std::fs;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use http::header::{ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG};
@@ -172,7 +174,7 @@ fn is_part_of_a_public_file(head: &Response<()>, mut body: ResourceBody, files: 
         assert_eq!(range.end, file.len() as u64);
     }
     let mut content = Vec::new();
-    while let Some(chunk) = body.next_chunk(Bytes::new(7_000)).expect("a readable file") {
+    while let Some(chunk) = at_once(body.next_chunk(Bytes::new(7_000))).expect("a readable file") {
         assert!(!chunk.is_empty() && chunk.len() <= 7_000);
         content.extend_from_slice(&chunk);
     }
@@ -184,4 +186,12 @@ fn is_part_of_a_public_file(head: &Response<()>, mut body: ResourceBody, files: 
         Some(content.as_slice()) == expected,
         "other bytes than {range:?} of {name}"
     );
+}
+
+/// Result of `future`, which waits for nothing: a file is read where it is requested.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("a file was waited for"),
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use playrate_transport::{
     BindError, Client, ClientOptions, ClientTotals, ConnectionLost, EndpointKey, ExchangeError, Identity,
-    Server, ServerOptions, Trust, further_sockets, udp_socket,
+    Server, ServerOptions, Trust, Worker, further_sockets, udp_socket,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -44,7 +44,7 @@ fn identity() -> Identity {
 /// Numbers of connections of the workers.
 fn connections(rig: &Rig) -> Vec<usize> {
     let workers = rig.server.workers().iter();
-    workers.map(|worker| worker.open_connections()).collect()
+    workers.map(Worker::open_connections).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -128,6 +128,7 @@ async fn answer(
             }
             #[cfg(feature = "object-store")]
             context
+                .server
                 .site
                 .read_ahead(&connection.ahead, &body, request.cmcd.as_ref());
             if body.is_media() {

@@ -117,8 +117,8 @@ impl Predecessor {
         let tcp = next(greeting.has_tcp)?.map(TcpListener::from);
         let metrics = next(greeting.has_metrics)?.map(TcpListener::from);
         Ok(Self {
-            udp,
             greeting,
+            udp,
             tcp,
             metrics,
             stream,

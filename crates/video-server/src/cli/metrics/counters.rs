@@ -18,6 +18,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use quinn::{Runtime, TokioRuntime};
+use video_server::library::Library;
 use video_server::pages;
 use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer};
 
@@ -295,6 +296,33 @@ impl ServerCollector {
             ),
         ]
     }
+
+    /// Names, descriptions and values of the numbers that have no labels and may fall.
+    fn present(&self, library: &Library, connections: usize) -> [(&'static str, &'static str, usize); 5] {
+        [
+            ("connections", "Connections over HTTP/3 now.", connections),
+            (
+                "tcp_connections",
+                "Connections over TCP for media now.",
+                usize::try_from(self.tcp.open()).unwrap_or(usize::MAX),
+            ),
+            (
+                "unplayable_titles",
+                "Titles of the media directory that cannot be played.",
+                library.bad_titles().len(),
+            ),
+            (
+                "unusable_manifests",
+                "Manifests of the media directory that cannot be used.",
+                library.bad_manifests().len(),
+            ),
+            (
+                "unreadable_directories",
+                "Directories below the media directory that cannot be read.",
+                library.unreadable_directories().len(),
+            ),
+        ]
+    }
 }
 
 impl Collector for ServerCollector {
@@ -331,29 +359,7 @@ impl Collector for ServerCollector {
             &by_worker(&self.server),
         )?;
         let library = self.server.library();
-        for (name, help, count) in [
-            ("connections", "Connections over HTTP/3 now.", live.len()),
-            (
-                "tcp_connections",
-                "Connections over TCP for media now.",
-                usize::try_from(self.tcp.open()).unwrap_or(usize::MAX),
-            ),
-            (
-                "unplayable_titles",
-                "Titles of the media directory that cannot be played.",
-                library.bad_titles().len(),
-            ),
-            (
-                "unusable_manifests",
-                "Manifests of the media directory that cannot be used.",
-                library.bad_manifests().len(),
-            ),
-            (
-                "unreadable_directories",
-                "Directories below the media directory that cannot be read.",
-                library.unreadable_directories().len(),
-            ),
-        ] {
+        for (name, help, count) in self.present(&library, live.len()) {
             put(name, help, None, &gauge(count))?;
         }
         put(

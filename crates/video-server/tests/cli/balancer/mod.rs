@@ -67,10 +67,11 @@ impl Site {
 
     /// Server `number` at `listen`.
     fn start(&self, listen: &str, number: u64, more: &[&str]) -> Serving {
-        self.start_with_key("endpoint-key", listen, number, more)
+        self.start_with_key("endpoint-key", (listen, number), more)
     }
 
-    fn start_with_key(&self, key: &str, listen: &str, number: u64, more: &[&str]) -> Serving {
+    /// The server of the given address and number, with another key.
+    fn start_with_key(&self, key: &str, (listen, number): (&str, u64), more: &[&str]) -> Serving {
         let (cert, private) = (self.path("cert.pem"), self.path("key.pem"));
         let (lb, key, number) = (self.path("quic-lb.toml"), self.path(key), number.to_string());
         let mut arguments = vec!["--cert", &cert, "--key", &private, "--no-tcp"];
@@ -207,7 +208,7 @@ async fn a_server_that_was_killed_resets_its_connections_through_the_balancer() 
 async fn a_token_is_good_for_all_servers_with_the_same_key(#[case] key: &str, #[case] retries: u64) {
     let site = Site::new(Some(KEY));
     let first = site.start("127.0.0.1:0", 1, &[]);
-    let second = site.start_with_key(key, "127.0.0.1:0", 2, &["--max-connections", "1"]);
+    let second = site.start_with_key(key, ("127.0.0.1:0", 2), &["--max-connections", "1"]);
     let balancer = site.balance(&[(1, first.address()), (2, second.address())]).await;
     let mut session = site.viewer.connect(balancer.address).await.unwrap();
     // Tokens come at the latest with the response.

@@ -1,6 +1,7 @@
 //! A load balancer for UDP that knows QUIC-LB: it sends each packet to the server that the connection ID names, and
 //! those whose ID names none, as a client's first one, to a server of its choice.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -132,9 +133,9 @@ async fn balance(front: Arc<UdpSocket>, table: Arc<Mutex<Table>>) {
         let Some(server) = table.lock().unwrap().route(packet) else {
             continue;
         };
-        if !clients.contains_key(&client) {
+        if let Entry::Vacant(place) = clients.entry(client) {
             let back = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
-            clients.insert(client, Arc::clone(&back));
+            place.insert(Arc::clone(&back));
             table.lock().unwrap().counts.clients += 1;
             let (front, table) = (Arc::clone(&front), Arc::clone(&table));
             answers.spawn(async move {
