@@ -33,8 +33,8 @@ const HEADER_LIMIT: u64 = 64 << 10;
 pub struct ClientOptions {
     /// Servers that the client trusts.
     pub trust: Trust,
-    /// Cryptography of its connections, ring's by default. Sockets of a real network accept registered cipher suites
-    /// only.
+    /// Cryptography of its connections, ring's by default. [`Client::bind`] refuses cipher suites that are not
+    /// registered; [`Client::new`] takes any, for simulations.
     pub crypto_provider: Arc<CryptoProvider>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,

@@ -86,8 +86,8 @@ pub struct ServerOptions {
     pub quic_lb: Option<QuicLb>,
     /// Place of this process among those that have the same endpoint key and socket.
     pub succession: Succession,
-    /// Cryptography of its connections, ring's by default. Sockets of a real network accept registered cipher suites
-    /// only.
+    /// Cryptography of its connections, ring's by default. [`Server::bind`], [`Server::on_socket`] and
+    /// [`Server::on_sockets`] refuse cipher suites that are not registered; [`Server::new`] takes any, for simulations.
     pub crypto_provider: Arc<CryptoProvider>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,

@@ -10,7 +10,6 @@ import itertools
 import json
 import math
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 #: A shard that has this file is finished.
 _FINISHED = "runs.jsonl"
+#: What the shards of a directory are of.
+_PLAN = "jobs.json"
 
 
 class ShardFiles(NamedTuple):
@@ -56,7 +57,7 @@ def run(
     try:
         import ray
     except ImportError as error:
-        raise LabError('engine="ray" needs Ray: pip install "playrate-lab[ray]"') from error
+        raise LabError('engine="ray" needs Ray: pip install "ray>=2.40"') from error
     if not resume and any((directory / name).exists() for name in (_FINISHED, "runs.part.jsonl", "shards")):
         raise BadInputError(
             f"{directory} already holds results; add resume=True to keep them and make the missing runs"
@@ -64,15 +65,32 @@ def run(
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
     options = ["--out", str(directory), "--lab", str(program), "--cores", str(cores or 1)]
+    plan_file = directory / "shards" / _PLAN
     if shards is None:
         places = math.floor(ray.cluster_resources().get("CPU", 1) / (cores or 1))
+        if plan_file.exists():
+            # As many as before, of which the finished ones are kept, however many places there are now.
+            places = len(json.loads(plan_file.read_text(encoding="utf-8"))["jobs"]["jobs"])
         # One shard for all runs is always possible; it says how many there are.
         runs = json.loads(call(program, ["jobs", *selection, "--shards", "1", *options]))["runs"]
         shards = max(1, min(places, runs))
     jobs = json.loads(call(program, ["jobs", *selection, "--shards", str(shards), *options]))
     names = itertools.takewhile(lambda word: not word.startswith("--"), selection)
-    _make(jobs, [name for name in names if Path(name).exists()], progress=progress)
+    scenarios = [name for name in names if Path(name).exists()]
+    _keep_plan(plan_file, jobs, scenarios)
+    _make(jobs, scenarios, progress=progress)
     call(program, jobs["merge"]["command"][1:])
+
+
+def _keep_plan(file: Path, jobs: dict[str, Any], scenarios: list[str]) -> None:
+    """Writes what the shards beside `file` are of, and removes those that were made by another plan."""
+    texts = {name: Path(name).read_text(encoding="utf-8") for name in scenarios}
+    plan = json.dumps({"jobs": jobs, "scenarios": texts})
+    if file.exists() and file.read_text(encoding="utf-8") == plan:
+        return
+    shutil.rmtree(file.parent, ignore_errors=True)
+    file.parent.mkdir(parents=True)
+    file.write_text(plan, encoding="utf-8")
 
 
 def _make(jobs: dict[str, Any], scenarios: list[str], *, progress: bool) -> None:
@@ -136,7 +154,7 @@ def make_shard(
     node = ray.get_runtime_context().get_node_id()
     try:
         lab = find_lab(command[0] if Path(command[0]).exists() else None)
-        version = subprocess.run([lab, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        version = call(lab, ["--version"]).split()[-1]
         if version != program:
             raise LabError(f"{lab} has version {version}; the driver's has {program}")
         with tempfile.TemporaryDirectory(prefix="playrate-lab-") as own:
@@ -146,7 +164,7 @@ def make_shard(
             call(lab, words, directory=home if has_all and Path(home).is_dir() else None)
             paths = [path for path in Path(own).rglob("*") if path.is_file()]
             files = {path.relative_to(own).as_posix(): path.read_bytes() for path in paths}
-    except LabError as error:
+    except (LabError, OSError) as error:
         # An exit code, as an exception would need this package on the other side.
         return node, 2 if isinstance(error, BadInputError) else 1, str(error), {}
     return node, 0, "", files

@@ -265,6 +265,8 @@ def _with_values(rows: pl.DataFrame, over: Over) -> pl.DataFrame:
         for name, point in points:
             if case == name or case.endswith("," + name):
                 found.append({"case": case, "_own": case[: -len(name)].removesuffix(","), **point})
+    if not found:
+        raise LabError("the results have no case with these values of `over`")
     values_of = pl.DataFrame(found, infer_schema_length=None)
     joined = rows.join(values_of, on="case", how="left", maintain_order="left")
     others = [name for name in rows.columns if name not in over]

@@ -28,7 +28,7 @@ const LOCATION: &str = "s3://films/published";
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = if store::program().exists() {
-        Ok(())
+        support::on_the_path(&[("curl", "--version")])
     } else {
         Err("versitygw is not there; run `tests/store/install`".to_owned())
     };
@@ -307,32 +307,33 @@ fn an_index_at_the_end_is_read_without_the_media() {
 }
 
 fn a_thousand_viewers_of_a_segment_cause_one_request() {
-    let segment = noise(2_500_000, 1);
+    let segment = Arc::new(noise(2_500_000, 1));
     let site = Site::start(
-        |store| store.put("published/seg.m4s", segment.clone()),
+        |store| store.put("published/seg.m4s", segment.to_vec()),
         &["--max-connections-per-address", "1000"],
     );
     // All of them have asked before the first byte comes.
     site.proxy.set(Fault::Delay(Duration::from_secs(1)));
     let connections: Vec<_> = (0..20).map(|_| site.connect()).collect();
-    let answers = site.runtime.block_on(async {
+    let right = site.runtime.block_on(async {
         let viewers = (0..1_000).map(|viewer| {
-            let connection = connections[viewer % connections.len()].clone();
-            tokio::spawn(async move { get(&connection, "/seg.m4s", &[]).await })
+            let (connection, segment) = (
+                connections[viewer % connections.len()].clone(),
+                Arc::clone(&segment),
+            );
+            tokio::spawn(async move {
+                let answer = get(&connection, "/seg.m4s", &[]).await;
+                answer.status == 200 && answer.content == *segment
+            })
         });
         let viewers: Vec<_> = viewers.collect();
-        let mut answers = Vec::new();
+        let mut right = 0;
         for viewer in viewers {
-            answers.push(viewer.await.expect("a viewer ends"));
+            right += usize::from(viewer.await.expect("a viewer ends"));
         }
-        answers
+        right
     });
-    assert_eq!(answers.len(), 1_000);
-    assert!(
-        answers
-            .iter()
-            .all(|answer| answer.status == 200 && answer.content == segment)
-    );
+    assert_eq!(right, 1_000);
     assert_eq!(
         site.store.gets("published/seg.m4s"),
         1,
@@ -525,8 +526,9 @@ fn what_is_on_disk_outlives_the_server() {
         "60s",
     ];
     let mut site = Site::start(|store| store.put("published/film.bin", film.clone()), &arguments);
-    assert!(site.get("/film.bin").content == film);
+    // What the disk was too slow for is not written, and requested again.
     until("all is written", || {
+        assert!(site.get("/film.bin").content == film);
         site.metric("playrate_origin_disk_bytes") >= film.len() as u64
     });
     let gets = site.store.gets("published/film.bin");

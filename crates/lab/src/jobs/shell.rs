@@ -6,6 +6,9 @@ pub(super) const PLACEHOLDER: &str = "\0";
 /// The command line of `words`, with the shell's expression `value` in place of [`PLACEHOLDER`].
 pub(super) fn command_line(words: &[String], value: &str) -> String {
     let words = words.iter().map(|word| {
+        if word.is_empty() {
+            return "''".to_owned();
+        }
         let parts = word.split(PLACEHOLDER).map(quoted);
         parts.collect::<Vec<_>>().join(&format!("\"{value}\""))
     });
@@ -29,7 +32,7 @@ mod tests {
     #[test]
     fn a_shell_reads_the_words_that_were_written() {
         let words = [
-            "printf", "<%s>", "a b", "it's", "$HOME", "λ", "1\0/4", "x y/\0", "`id`", "\"", "a\nb",
+            "printf", "<%s>", "a b", "it's", "$HOME", "λ", "1\0/4", "x y/\0", "`id`", "", "\"", "a\nb",
         ];
         let line = command_line(&words.map(str::to_owned), "$((INDEX + 1))");
         let output = std::process::Command::new("sh")
@@ -38,6 +41,6 @@ mod tests {
             .output()
             .unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(said, "<a b><it's><$HOME><λ><13/4><x y/3><`id`><\"><a\nb>");
+        assert_eq!(said, "<a b><it's><$HOME><λ><13/4><x y/3><`id`><><\"><a\nb>");
     }
 }

@@ -1,5 +1,6 @@
 //! [`RunSelection`]: the options that say which runs are made, the same for `lab run` and `lab jobs`.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -69,14 +70,16 @@ impl RunSelection {
     /// # Errors
     /// If one is invalid, or none has a selected case.
     pub(crate) fn open(&self) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
-        let mut all: Vec<PointCase> = Vec::new();
+        let (mut all, mut seen) = (Vec::<PointCase>::new(), BTreeSet::new());
         for (_, cases) in self.by_point()? {
             for case in cases {
-                let id = |case: &PointCase| {
-                    let Scenario { name, case, hash, .. } = &case.scenario;
-                    (name.clone(), case.clone(), hash.clone())
-                };
-                if !all.iter().any(|known| id(known) == id(&case)) {
+                let Scenario {
+                    name,
+                    case: full,
+                    hash,
+                    ..
+                } = &case.scenario;
+                if seen.insert((name.clone(), full.clone(), hash.clone())) {
                     all.push(case);
                 }
             }
