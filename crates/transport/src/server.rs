@@ -284,9 +284,11 @@ impl Server {
             }
             configs.push(config);
         }
+        let longest = options.transport.to_endpoint()?.get_max_udp_payload_size();
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
         let router = keys.map(|keys| {
             keys.install_tokens(&mut base);
-            let router = DatagramRouter::new(issuers, options.succession.older.as_ref());
+            let router = DatagramRouter::new(issuers, options.succession.older.as_ref(), longest);
             sockets = router
                 .sockets()
                 .map(|socket| Arc::clone(socket) as Arc<dyn AsyncUdpSocket>)
@@ -359,10 +361,13 @@ impl Server {
         self.workers.iter().map(Worker::open_connections).sum()
     }
 
-    /// Waits until no connection is open. It looks at one worker after the other, so no client may connect meanwhile.
+    /// Waits until no connection is open.
     pub async fn idle(&self) {
-        for worker in &*self.workers {
-            worker.endpoint().wait_idle().await;
+        // A worker that was without one may have got one while another was waited for.
+        while self.open_connections() > 0 {
+            for worker in &*self.workers {
+                worker.endpoint().wait_idle().await;
+            }
         }
     }
 

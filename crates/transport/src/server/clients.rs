@@ -78,7 +78,7 @@ pub(super) enum Decision {
     Refused,
 }
 
-/// Open connections and handshakes of one endpoint.
+/// Open connections and handshakes of one server, whose workers share it.
 #[derive(Debug)]
 pub(super) struct Clients {
     state: Mutex<ClientsState>,

@@ -120,6 +120,8 @@ impl fmt::Debug for DatagramRouter {
 #[derive(Debug)]
 struct Siblings {
     workers: Box<[Sibling]>,
+    /// Length in bytes of the longest datagram that an endpoint accepts.
+    longest: usize,
     /// True while a newer process reads the sockets instead of this one.
     paused: AtomicBool,
     forwarded: AtomicU64,
@@ -164,9 +166,11 @@ impl fmt::Debug for RoutedSocket {
 
 impl DatagramRouter {
     /// A router on `sockets`, each with the IDs that its endpoint issues; `older` takes what is for older processes.
+    /// No endpoint accepts a datagram of more than `longest` bytes.
     pub(super) fn new(
         sockets: Vec<(Arc<dyn AsyncUdpSocket>, MarkedConnectionIds)>,
         older: Option<&mpsc::Sender<Datagram>>,
+        longest: usize,
     ) -> Self {
         let has_siblings = sockets.len() > 1;
         let (siblings, receivers): (Vec<_>, Vec<_>) = sockets
@@ -179,6 +183,7 @@ impl DatagramRouter {
             .unzip();
         let siblings = Arc::new(Siblings {
             workers: siblings.into(),
+            longest,
             paused: AtomicBool::new(false),
             forwarded: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -248,10 +253,10 @@ impl Siblings {
         let Some(worker) = self.workers.get(usize::from(worker)) else {
             return false;
         };
-        let count = match worker.datagrams.try_send(Datagram::new(contents, meta)) {
-            Ok(()) => &self.forwarded,
-            Err(_) => &self.lost,
-        };
+        // Longer ones, which the endpoint would drop, do not fill the queue.
+        let sent = contents.len() <= self.longest
+            && worker.datagrams.try_send(Datagram::new(contents, meta)).is_ok();
+        let count = if sent { &self.forwarded } else { &self.lost };
         count.fetch_add(1, Relaxed);
         true
     }
@@ -281,8 +286,8 @@ fn destination(datagram: &[u8], length: usize) -> Option<&[u8]> {
     (usize::from(*said) == length).then(|| rest.get(..length))?
 }
 
-/// Moves datagrams from `queue` to the buffers from `count` to `end`. Returns the number of the buffers that are full
-/// then, and false once the queue's sender is dropped.
+/// Moves datagrams from `queue` to the buffers from number `count` on. Returns the number of the filled buffers, and
+/// false once the queue's sender is dropped.
 fn receive(
     queue: &mut mpsc::Receiver<Datagram>,
     cx: &mut Context<'_>,

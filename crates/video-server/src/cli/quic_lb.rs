@@ -230,9 +230,9 @@ server-id = 9
             ("length = 1", "length = 9", Some(2), "1 to 8 bytes (got 9)"),
             (
                 "length = 1",
-                "lenght = 1",
+                "size = 1",
                 Some(2),
-                "unknown key `server-id-lenght`",
+                "unknown key `server-id-size`",
             ),
             ("\"8f95", "\"", Some(3), "32 hexadecimal digits"),
             ("\"8f95", "\"xf95", Some(3), "32 hexadecimal digits"),

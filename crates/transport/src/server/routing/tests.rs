@@ -91,7 +91,7 @@ fn router_on(sockets: &[&[(Vec<u8>, usize)]], older: Option<&mpsc::Sender<Datagr
         let socket: Arc<dyn AsyncUdpSocket> = Arc::new(Batches(Mutex::new(batches)));
         (socket, ids_of(2, worker))
     });
-    DatagramRouter::new(sockets.collect(), older)
+    DatagramRouter::new(sockets.collect(), older, 1_472)
 }
 
 /// The bytes that one read of the first worker leaves to its endpoint; `None` if there is nothing to read.

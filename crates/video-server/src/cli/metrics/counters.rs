@@ -246,12 +246,12 @@ impl ServerCollector {
             ),
             (
                 "forwarded_datagrams",
-                "Datagrams that went on to the worker of their connection, as the client's address had changed.",
+                "Datagrams that arrived at another worker than that of their connection, and went on to it.",
                 datagrams.forwarded,
             ),
             (
                 "lost_forwarded_datagrams",
-                "Datagrams for another worker that were lost, as too many waited for it.",
+                "Datagrams for another worker that were lost, as too many waited for it or they were too long.",
                 datagrams.lost,
             ),
             (
