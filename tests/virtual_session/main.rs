@@ -85,7 +85,7 @@ fn reordered_packets_do_not_count_as_lost() {
     assert!(reordered > 0.9 * in_order, "{reordered} against {in_order} bit/s");
 }
 
-/// Packets of a simulation may go without encryption; on a real socket nobody can ask for that.
+/// Packets of a simulation may go without encryption; a real socket refuses that.
 #[test]
 fn real_sockets_refuse_the_cryptography_of_a_simulation() {
     let sim = Simulation::new(Seed::new(1));

@@ -42,7 +42,7 @@ enum Acks {
     PerTwo(Option<AckRequest>),
 }
 
-/// Controller of `video-server`.
+/// Spec of the controller with which `video-server` sends.
 const CONTROLLER: &str = "cubic";
 
 #[derive(Clone, Copy)]

@@ -183,7 +183,7 @@ impl ServerState {
 /// An HTTP/3 server: one worker or several. Clones are the same server.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// At least one.
+    /// At least one, in the order of their numbers.
     workers: Arc<[Worker]>,
     router: Option<Arc<DatagramRouter>>,
     clients: Arc<Clients>,

@@ -89,7 +89,7 @@ impl TlsError {
     }
 }
 
-/// ring's cryptography.
+/// ring's cryptography with the cipher suites of rustls' defaults.
 pub(crate) fn ring_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

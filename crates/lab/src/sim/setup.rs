@@ -35,8 +35,8 @@ pub struct Setup {
     pub seed: Seed,
     /// Keeps time series of the link, of each connection and of each player.
     pub taps: bool,
-    /// Encrypts packets in virtual time too. It changes no packet's time or size, and takes about a quarter more time; over a
-    /// real network packets are always encrypted.
+    /// Encrypts packets in virtual time too. It changes no packet's time or size, and takes about a quarter more time;
+    /// over a real network packets are always encrypted.
     pub encrypts: bool,
 }
 

@@ -210,7 +210,7 @@ impl EventQueue {
         replaced
     }
 
-    /// Has nobody woken by the timer any more.
+    /// Removes the waker of the timer, which then wakes no task.
     pub(super) fn forget_waker(&mut self, slot: u32) -> Option<Waker> {
         let timer = self.timers.slots.get_mut(slot as usize)?;
         timer.times.is_awaited.store(false, Relaxed);

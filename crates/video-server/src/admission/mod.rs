@@ -119,7 +119,7 @@ struct AdmissionState {
     sessions: usize,
     rate: Bitrate,
     load_meter: LoadMeter,
-    /// Meters of threads.
+    /// Meters of the lateness of timers, one for each thread.
     timers: Vec<TimerMeter>,
     refused: u64,
     refusal_log: LogLimit,

@@ -228,12 +228,7 @@ server-id = 9
             ("config-id = 2", "config-id = -1", Some(1), "not below 0"),
             ("config-id = 2", "", None, "`config-id` is missing"),
             ("length = 1", "length = 9", Some(2), "1 to 8 bytes (got 9)"),
-            (
-                "length = 1",
-                "size = 1",
-                Some(2),
-                "unknown key `server-id-size`",
-            ),
+            ("length = 1", "size = 1", Some(2), "unknown key `server-id-size`"),
             ("\"8f95", "\"", Some(3), "32 hexadecimal digits"),
             ("\"8f95", "\"xf95", Some(3), "32 hexadecimal digits"),
             ("server-id = 9", "server-id = 256", Some(4), "0 to 255"),

@@ -372,8 +372,8 @@ fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::
     }
 }
 
-/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped; for one
-/// thread of a server also the use of its processors.
+/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped; for
+/// one thread of a server also the use of its processors.
 async fn observe_load(
     admission: Weak<Admission>,
     runtime: Arc<dyn Runtime>,

@@ -4,8 +4,8 @@
 //! and address finds it there, and receives the older one's sockets (`SCM_RIGHTS`, unix(7)): new clients are its own
 //! from then on. It forwards the datagrams for connections of the older process over the same Unix connection
 //! ([`DatagramRouter`](playrate_transport::DatagramRouter)); that process answers them through its UDP sockets, and
-//! ends with its last connection. It has one for each of its workers, and the newer process uses all of them: the system
-//! goes on to divide datagrams among them. Connections over TCP stay where they were accepted.
+//! ends with its last connection. It has one for each of its workers, and the newer process uses all of them: the
+//! system goes on to divide datagrams among them. Connections over TCP stay where they were accepted.
 //!
 //! In order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
 //! over](Predecessor::take), the older one stops reading its sockets and confirms, datagrams follow, and among them the
