@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
 
-from playrate_lab._command import BadInputError, StrPath, call, find_lab
+from playrate_lab._command import BadInputError, LabError, StrPath, call, find_lab
 from playrate_lab._frames import checks, read
 
 if TYPE_CHECKING:
