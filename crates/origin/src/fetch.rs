@@ -14,7 +14,7 @@ use crate::ahead::Wanted;
 use crate::cache::ChunkKey;
 use crate::error::OriginError;
 use crate::origin::Shared;
-use crate::version::ObjectVersion;
+use crate::version::{ObjectVersion, quoted};
 use crate::{CHUNK, ChunkNumber, WINDOW};
 
 /// Answer to one who waits for a chunk.
@@ -176,12 +176,8 @@ impl Claim {
         let since = Instant::now();
         let request = shared.store.get_opts(&version.path, version.options(begin..end));
         let answer = shared.in_time(&version.url, request).await?;
-        if answer
-            .meta
-            .e_tag
-            .as_ref()
-            .is_some_and(|etag| *etag != version.etag)
-        {
+        let etag = answer.meta.e_tag.clone();
+        if etag.is_some_and(|etag| quoted(etag) != version.etag) {
             let url = version.url.clone();
             return Err(OriginError::Changed { url });
         }
