@@ -1,24 +1,27 @@
 //! [`DiskCache`]: chunks in one file, which outlive the process.
 //!
 //! The file `chunks` has slots of [`CHUNK`] bytes; the file `index` has a record for each: key, length, checksum. Which
-//! chunks stay is decided as in memory, by `quick_cache`. Nothing is synchronized: the checksum is of the bytes in the
-//! slot, so a slot that was written in part, or for another chunk than its record says, is a chunk that is not there.
+//! chunks stay is decided as in memory, by `quick_cache`. Nothing is synchronized: the checksum is of the key and of the
+//! bytes in the slot, so a slot that was written in part, or for another chunk than its record says, is a chunk that is
+//! not there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use crc_fast::{CrcAlgorithm, checksum};
+use crc_fast::{CrcAlgorithm, Digest};
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::CHUNK;
 use crate::cache::ChunkKey;
+use crate::totals::Counters;
 
 /// Size of a record in the index: key 16 bytes, chunk number 8, length 4, unused 4, checksum 8.
 const RECORD: usize = 40;
@@ -64,6 +67,7 @@ struct Files {
     index: File,
     slots: Index,
     free: FreeSlots,
+    counters: Arc<Counters>,
 }
 
 /// Chunks on disk. Reads are done by the calling thread, writes by one of its own.
@@ -75,13 +79,14 @@ pub(crate) struct DiskCache {
 
 impl DiskCache {
     /// Opens the cache of at most `size` bytes in `directory`, which is created if need be. Chunks that an earlier
-    /// process has left there are found again.
+    /// process has left there are found again. `None` if two processes use the directory already.
     ///
     /// # Errors
-    /// The directory cannot be written to, or two processes use it already.
-    pub(crate) fn open(directory: &Path, size: u64) -> io::Result<Self> {
-        let place = Self::lock_place(directory)?;
-        let (directory, index) = place;
+    /// The directory cannot be written to.
+    pub(crate) fn open(directory: &Path, size: u64, counters: Arc<Counters>) -> io::Result<Option<Self>> {
+        let Some((directory, index)) = Self::lock_place(directory)? else {
+            return Ok(None);
+        };
         let chunks = options().open(directory.join("chunks"))?;
         let capacity = usize::try_from(size / CHUNK as u64).unwrap_or(usize::MAX).max(1);
         let free = FreeSlots::default();
@@ -101,6 +106,7 @@ impl DiskCache {
             index,
             slots,
             free,
+            counters,
         };
         files.load(count)?;
         let files = Arc::new(files);
@@ -109,24 +115,22 @@ impl DiskCache {
         std::thread::Builder::new()
             .name("media-cache".to_owned())
             .spawn(move || writing.write_all(&queue))?;
-        Ok(Self { files, writes })
+        Ok(Some(Self { files, writes }))
     }
 
-    /// The first place in `directory` that no other process uses, with its locked index.
-    fn lock_place(directory: &Path) -> io::Result<(PathBuf, File)> {
+    /// The first place in `directory` that no other process uses, with its locked index; `None` if there is none.
+    fn lock_place(directory: &Path) -> io::Result<Option<(PathBuf, File)>> {
         for number in 0..PLACES {
             let place = directory.join(number.to_string());
             fs::create_dir_all(&place)?;
             let index = options().open(place.join("index"))?;
             match flock(&index, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok((place, index)),
+                Ok(()) => return Ok(Some((place, index))),
                 Err(rustix::io::Errno::WOULDBLOCK) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::Error::other(
-            "other servers use it; name a directory of this server alone",
-        ))
+        Ok(None)
     }
 
     /// Size of the chunks in bytes, each counted whole.
@@ -140,12 +144,15 @@ impl DiskCache {
 
     pub(crate) fn get(&self, key: &ChunkKey) -> Option<Bytes> {
         let slot = self.files.slots.get(key)?;
-        let read = self.files.read(slot);
-        if read.is_none() {
-            // Its slot stays out of use until the next start: it may be another chunk's by now.
-            self.files
+        let read = self.files.read(key, slot);
+        // Unless the slot is another chunk's by now, it is free for the next one.
+        if read.is_none()
+            && let Some((_, slot)) = self
+                .files
                 .slots
-                .remove_if(key, |found| found.checksum == slot.checksum);
+                .remove_if(key, |found| found.number == slot.number)
+        {
+            self.files.free.lock().push(slot.number);
         }
         read
     }
@@ -186,10 +193,10 @@ impl Files {
         Ok(())
     }
 
-    fn read(&self, slot: Slot) -> Option<Bytes> {
+    fn read(&self, key: &ChunkKey, slot: Slot) -> Option<Bytes> {
         let mut bytes = vec![0; slot.length as usize];
         let read = self.chunks.read_exact_at(&mut bytes, offset(slot.number));
-        (read.is_ok() && sum(&bytes) == slot.checksum).then(|| Bytes::from(bytes))
+        (read.is_ok() && sum(key, &bytes) == slot.checksum).then(|| Bytes::from(bytes))
     }
 
     /// Writes what comes until no more can come.
@@ -200,6 +207,7 @@ impl Files {
                 continue;
             }
             let Some(number) = self.free.lock().pop() else {
+                self.counters.disk_skipped.fetch_add(1, Relaxed);
                 continue;
             };
             match self.write(number, &key, &chunk) {
@@ -222,7 +230,7 @@ impl Files {
         let slot = Slot {
             number,
             length: u32::try_from(chunk.len()).map_err(io::Error::other)?,
-            checksum: sum(chunk),
+            checksum: sum(key, chunk),
         };
         self.chunks.write_all_at(chunk, offset(number))?;
         let record = record(key, slot);
@@ -236,8 +244,14 @@ fn offset(slot: u32) -> u64 {
     u64::from(slot) * CHUNK as u64
 }
 
-fn sum(bytes: &[u8]) -> u64 {
-    checksum(CrcAlgorithm::Crc64Nvme, bytes)
+/// Checksum of a chunk under its key: bytes of another chunk are as good as damaged ones.
+fn sum(key: &ChunkKey, bytes: &[u8]) -> u64 {
+    let (object, chunk) = key;
+    let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
+    digest.update(&object.to_le_bytes());
+    digest.update(&chunk.to_le_bytes());
+    digest.update(bytes);
+    digest.finalize()
 }
 
 fn record(key: &ChunkKey, slot: Slot) -> Vec<u8> {
@@ -276,6 +290,10 @@ mod tests {
         bytes.into()
     }
 
+    fn open(directory: &Path, size: u64) -> DiskCache {
+        DiskCache::open(directory, size, Arc::default()).unwrap().unwrap()
+    }
+
     fn put(cache: &DiskCache, key: ChunkKey, chunk: &Bytes) {
         let begun = Instant::now();
         while !(cache.put(key, chunk) && cache.contains(&key)) {
@@ -290,7 +308,7 @@ mod tests {
     #[test]
     fn chunks_are_found_again_by_the_next_process() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = DiskCache::open(directory.path(), 8 << 20).unwrap();
+        let cache = open(directory.path(), 8 << 20);
         for number in 0..20 {
             put(&cache, (7, number), &chunk(number));
         }
@@ -302,8 +320,8 @@ mod tests {
         drop(cache);
         let again = loop {
             // The writing thread closes the files when it has ended.
-            match DiskCache::open(directory.path(), 8 << 20) {
-                Ok(again) if again.contains(&(7, 0)) => break again,
+            match DiskCache::open(directory.path(), 8 << 20, Arc::default()) {
+                Ok(Some(again)) if again.contains(&(7, 0)) => break again,
                 _ => std::thread::yield_now(),
             }
         };
@@ -318,7 +336,7 @@ mod tests {
     #[test]
     fn a_damaged_chunk_is_not_there_and_the_others_are() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = DiskCache::open(directory.path(), 8 << 20).unwrap();
+        let cache = open(directory.path(), 8 << 20);
         put(&cache, (1, 0), &chunk(3));
         put(&cache, (1, 1), &chunk(4));
         let slot = cache.files.slots.get(&(1, 0)).unwrap();
@@ -333,10 +351,54 @@ mod tests {
     }
 
     #[test]
+    fn a_key_over_the_bytes_of_another_chunk_is_not_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 8 << 20);
+        put(&cache, (1, 0), &chunk(3));
+        let slot = cache.files.slots.get(&(1, 0)).unwrap();
+        // The half of a record that came to the disk: the new key, the old checksum.
+        for key in [(2, 0), (1, 1)] {
+            cache.files.slots.insert(key, slot);
+            assert_eq!(cache.get(&key), None, "{key:?}");
+        }
+        assert_eq!(cache.get(&(1, 0)), Some(chunk(3)));
+    }
+
+    #[test]
+    fn the_slots_of_damaged_chunks_are_used_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 2 << 20);
+        let count = cache.files.free.lock().len();
+        for number in 0..4 * SPARE as u64 {
+            let (key, files) = ((1, number), &cache.files);
+            let free = files.free.lock().pop().expect("a free slot");
+            let slot = files.write(free, &key, &chunk(number)).unwrap();
+            files.slots.insert(key, slot);
+            files.chunks.write_all_at(b"damage", offset(slot.number)).unwrap();
+            assert_eq!(cache.get(&key), None);
+            assert_eq!(files.free.lock().len(), count);
+        }
+    }
+
+    #[test]
+    fn a_chunk_without_a_free_slot_is_counted_as_skipped() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 1 << 20);
+        cache.files.free.lock().clear();
+        assert!(cache.put((1, 0), &chunk(0)));
+        let begun = Instant::now();
+        while cache.files.counters.disk_skipped.load(Relaxed) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(10), "it is not counted");
+            std::thread::yield_now();
+        }
+        assert!(!cache.contains(&(1, 0)));
+    }
+
+    #[test]
     fn more_chunks_than_have_room_replace_others_and_the_files_stay_within_their_size() {
         let directory = tempfile::tempdir().unwrap();
         let size = 2 << 20;
-        let cache = DiskCache::open(directory.path(), size).unwrap();
+        let cache = open(directory.path(), size);
         for number in 0..1_000 {
             put(&cache, (1, number), &chunk(number));
         }
@@ -349,13 +411,13 @@ mod tests {
     }
 
     #[test]
-    fn a_second_process_has_a_place_of_its_own_and_a_third_is_refused() {
+    fn a_second_process_has_a_place_of_its_own_and_a_third_has_none() {
         let directory = tempfile::tempdir().unwrap();
-        let first = DiskCache::open(directory.path(), 1 << 20).unwrap();
-        let second = DiskCache::open(directory.path(), 1 << 20).unwrap();
+        let first = open(directory.path(), 1 << 20);
+        let second = open(directory.path(), 1 << 20);
         put(&first, (1, 0), &chunk(0));
         assert!(!second.contains(&(1, 0)));
-        let third = DiskCache::open(directory.path(), 1 << 20).unwrap_err();
-        assert!(third.to_string().contains("other servers use it"), "{third}");
+        let third = DiskCache::open(directory.path(), 1 << 20, Arc::default()).unwrap();
+        assert!(third.is_none());
     }
 }

@@ -3,17 +3,19 @@
 use std::convert::Infallible;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::cache::ChunkKey;
+use crate::totals::Counters;
 
 /// A cache that no system has on which this is compiled.
 #[derive(Debug)]
 pub(crate) struct DiskCache(Infallible);
 
 impl DiskCache {
-    pub(crate) fn open(_: &Path, _: u64) -> io::Result<Self> {
+    pub(crate) fn open(_: &Path, _: u64, _: Arc<Counters>) -> io::Result<Option<Self>> {
         let message = "this system has no cache on disk; leave it out";
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }

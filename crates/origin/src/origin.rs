@@ -155,15 +155,25 @@ impl Origin {
             prefix,
             bucket,
         } = location::open(&options.location, options.timeout)?;
+        let counters = Arc::new(Counters::default());
         let open = |disk: &DiskOptions| {
-            DiskCache::open(&disk.directory, disk.size.as_u64()).map_err(|error| {
+            DiskCache::open(&disk.directory, disk.size.as_u64(), Arc::clone(&counters)).map_err(|error| {
                 OriginError::CacheDirectory {
                     directory: disk.directory.display().to_string(),
                     problem: error.to_string().into(),
                 }
             })
         };
-        let disk = options.disk.as_ref().map(open).transpose()?;
+        let disk = options.disk.as_ref().map(open).transpose()?.flatten();
+        if let Some(options) = &options.disk
+            && disk.is_none()
+        {
+            tracing::warn!(
+                directory = %options.directory.display(),
+                "two other servers use the directory of the cache: objects are kept in memory only; name a directory \
+                 of this server alone"
+            );
+        }
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("media-origin")
@@ -173,7 +183,6 @@ impl Origin {
                 location: options.location.clone(),
                 problem: error.to_string().into(),
             })?;
-        let counters = Arc::new(Counters::default());
         let memory = options.memory.max(LEAST_MEMORY).as_u64();
         let shared = Shared {
             store,

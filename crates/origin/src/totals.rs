@@ -38,7 +38,7 @@ pub struct OriginTotals {
     pub ahead: u64,
     /// Fetches ahead that were cancelled before they had ended.
     pub ahead_cancelled: u64,
-    /// Chunks that were not written to disk, as it was too slow or full.
+    /// Chunks that were not written to disk, as it was too slow or had no free place.
     pub disk_skipped: u64,
     /// Size of the chunks in memory now.
     pub memory: Bytes,
