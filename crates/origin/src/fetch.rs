@@ -149,7 +149,17 @@ impl Claim {
         let shared = Arc::clone(&self.shared);
         // What is fetched ahead has its own limit.
         let permit = match wanted {
-            None => shared.gets.acquire().await.ok(),
+            None => {
+                let url = &self.version.url;
+                match shared.permit(&shared.gets, url, shared.timeout).await {
+                    Ok(permit) => Some(permit),
+                    Err(error) => {
+                        tracing::debug!(%error, "a fetch has not begun");
+                        self.end(&error);
+                        return false;
+                    }
+                }
+            }
             Some(_) => None,
         };
         let fetched = self.stream(wanted).await;

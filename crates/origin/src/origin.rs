@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
 use playrate_units::Bytes as ByteCount;
 use quick_cache::sync::Cache;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 use crate::ahead::AheadTasks;
@@ -35,8 +35,12 @@ const OBJECTS: usize = 1_000_000;
 const ABSENT: usize = 10_000;
 /// Concurrent requests for bytes.
 const GETS: usize = 256;
-/// Concurrent requests for versions.
+/// Concurrent requests for versions of objects that are not known: few, as clients may ask for any name.
 const HEADS: usize = 32;
+/// Concurrent requests for versions of known objects.
+const KNOWN_HEADS: usize = 256;
+/// Maximum time for the version of an object of which one is known: what is kept of it is served otherwise.
+const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Least memory for chunks: those of some requests at once.
 const LEAST_MEMORY: ByteCount = ByteCount::from_mib(32);
 
@@ -128,6 +132,7 @@ pub(crate) struct Shared {
     pub(crate) ahead: AheadTasks,
     pub(crate) gets: Semaphore,
     heads: Semaphore,
+    known_heads: Semaphore,
     known: RwLock<HashMap<String, KnownVersion>>,
     absent: Cache<String, Instant>,
     /// Names whose versions are being requested, with those who wait for them.
@@ -142,6 +147,8 @@ struct KnownVersion {
     version: Arc<ObjectVersion>,
     /// Time of the last answer of the store that confirmed it; `None` if another one denied it since.
     confirmed: Option<Instant>,
+    /// Time of the last request that failed for a reason that may pass; `None` after an answer.
+    failed: Option<Instant>,
 }
 
 impl Origin {
@@ -198,6 +205,7 @@ impl Origin {
             ahead: AheadTasks::default(),
             gets: Semaphore::new(GETS),
             heads: Semaphore::new(HEADS),
+            known_heads: Semaphore::new(KNOWN_HEADS),
             known: RwLock::default(),
             absent: Cache::new(ABSENT),
             looking: Mutex::default(),
@@ -241,11 +249,15 @@ impl Origin {
         }
     }
 
-    /// Returns true if the store has confirmed what is known of `name` a moment ago.
+    /// Returns true if the store has confirmed what is known of `name` a moment ago, or could not answer then: what is
+    /// known is good until it can.
     pub fn is_fresh(&self, name: &str) -> bool {
         let shared = &self.0.shared;
         match shared.known(name) {
-            Some(known) => known.confirmed.is_some_and(|at| at.elapsed() <= shared.freshness),
+            Some(known) => {
+                let mut times = known.confirmed.into_iter().chain(known.failed);
+                times.any(|at| at.elapsed() <= shared.freshness)
+            }
             None => matches!(self.known(name), Known::Absent),
         }
     }
@@ -339,12 +351,24 @@ impl Object {
     pub(crate) fn read_past_the_cache(&self, bytes: Range<u64>) -> Result<Bytes, OriginError> {
         let (shared, version) = (Arc::clone(self.shared()), Arc::clone(&self.version));
         self.origin.block(async move {
+            let length = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
             let options = version.options(bytes);
             shared.counters.gets.fetch_add(1, Relaxed);
-            let fetch = async { shared.store.get_opts(&version.path, options).await?.bytes().await };
-            let bytes = shared.in_time(&version.url, fetch).await?;
-            shared.counters.bytes.fetch_add(bytes.len() as u64, Relaxed);
-            Ok(bytes)
+            let request = shared.store.get_opts(&version.path, options);
+            let mut stream = shared.in_time(&version.url, request).await?.into_stream();
+            let mut read = BytesMut::new();
+            while read.len() < length {
+                let next = async { stream.next().await.transpose() };
+                let Some(piece) = shared.in_time(&version.url, next).await? else {
+                    let problem = format!("the store sent {} bytes too few", length - read.len()).into();
+                    let url = version.url.clone();
+                    return Err(OriginError::Unavailable { url, problem });
+                };
+                shared.counters.bytes.fetch_add(piece.len() as u64, Relaxed);
+                read.extend_from_slice(&piece);
+            }
+            read.truncate(length);
+            Ok(read.freeze())
         })
     }
 }
@@ -392,14 +416,13 @@ impl Shared {
             self.absent.insert(name, Instant::now());
             return;
         };
-        let confirmed = Some(Instant::now());
-        if let Some(old) = known.insert(
-            name,
-            KnownVersion {
-                version: Arc::clone(&version),
-                confirmed,
-            },
-        ) && old.version != version
+        let found = KnownVersion {
+            version: Arc::clone(&version),
+            confirmed: Some(Instant::now()),
+            failed: None,
+        };
+        if let Some(old) = known.insert(name, found)
+            && old.version != version
         {
             self.counters.changed.fetch_add(1, Relaxed);
         }
@@ -415,6 +438,31 @@ impl Shared {
             && *known.version == *version
         {
             known.confirmed = is_present.then(Instant::now);
+            known.failed = None;
+        }
+    }
+
+    /// Records that a request for the version of `name` failed for a reason that may pass.
+    fn set_failed(&self, name: &str) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get_mut(name) {
+            known.failed = Some(Instant::now());
+        }
+    }
+
+    /// One of `permits`, if it comes within `limit`.
+    pub(crate) async fn permit<'a>(
+        &self,
+        permits: &'a Semaphore,
+        url: &str,
+        limit: Duration,
+    ) -> Result<SemaphorePermit<'a>, OriginError> {
+        match timeout(limit, permits.acquire()).await {
+            Ok(permit) => permit.map_err(|_| OriginError::Cancelled),
+            Err(_) => Err(OriginError::Unavailable {
+                url: url.to_owned(),
+                problem: "too many requests wait for the store".into(),
+            }),
         }
     }
 
@@ -424,12 +472,22 @@ impl Shared {
         url: &str,
         request: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, OriginError> {
-        let error = match timeout(self.timeout, request).await {
+        self.within(self.timeout, url, request).await
+    }
+
+    /// The result of `request` about `url`, if it comes within `limit`.
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        url: &str,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, OriginError> {
+        let error = match timeout(limit, request).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => OriginError::of_store(url.to_owned(), &error),
             Err(_) => OriginError::Unavailable {
                 url: url.to_owned(),
-                problem: format!("no answer within {:?}", self.timeout).into(),
+                problem: format!("no answer within {limit:?}").into(),
             },
         };
         self.counters.errors.fetch_add(1, Relaxed);
@@ -474,7 +532,12 @@ impl Shared {
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         let listed = |(name, version): &(String, Arc<ObjectVersion>)| {
             let (version, confirmed) = (Arc::clone(version), Some(begun));
-            (name.clone(), KnownVersion { version, confirmed })
+            let known = KnownVersion {
+                version,
+                confirmed,
+                failed: None,
+            };
+            (name.clone(), known)
         };
         let mut all: HashMap<_, _> = found.iter().map(listed).collect();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -499,8 +562,10 @@ impl Shared {
             let (shared, name) = (Arc::clone(self), name.to_owned());
             self.handle.spawn(async move {
                 let found = shared.head(&name).await;
-                if let Ok(version) = &found {
-                    shared.set_known(name.clone(), version.clone());
+                match &found {
+                    Ok(version) => shared.set_known(name.clone(), version.clone()),
+                    Err(error) if error.is_temporary() => shared.set_failed(&name),
+                    Err(_) => {}
                 }
                 let waiting = shared.looking().remove(&name);
                 for sender in waiting.into_iter().flatten() {
@@ -516,18 +581,23 @@ impl Shared {
         let Some(path) = self.path(name) else {
             return Ok(None);
         };
-        let Ok(_permit) = self.heads.acquire().await else {
-            return Err(OriginError::Cancelled);
-        };
-        self.counters.heads.fetch_add(1, Relaxed);
         let url = format!("{}{path}", self.bucket);
+        let (permits, limit) = if self.known(name).is_some() {
+            (&self.known_heads, self.timeout.min(KNOWN_TIMEOUT))
+        } else {
+            (&self.heads, self.timeout)
+        };
+        let begun = Instant::now();
+        let _permit = self.permit(permits, &url, limit).await?;
+        let limit = limit.saturating_sub(begun.elapsed());
+        self.counters.heads.fetch_add(1, Relaxed);
         let head = async {
             match self.store.head(&path).await {
                 Err(StoreError::NotFound { .. }) => Ok(None),
                 found => found.map(Some),
             }
         };
-        let meta = self.in_time(&url, head).await?;
+        let meta = self.within(limit, &url, head).await?;
         let Some(meta) = meta else { return Ok(None) };
         let problem = "the store gives no strong entity tag of it".into();
         let version = ObjectVersion::new(&self.bucket, meta);
@@ -537,5 +607,64 @@ impl Shared {
 
     fn looking(&self) -> MutexGuard<'_, HashMap<String, Vec<oneshot::Sender<Found>>>> {
         self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectMeta;
+
+    use super::*;
+
+    /// An origin whose requests all wait for others, and which knows `film.mp4`.
+    fn overloaded() -> (Origin, Arc<ObjectVersion>) {
+        let mut options = OriginOptions::new("s3://films");
+        options.timeout = Duration::from_millis(20);
+        let origin = Origin::open(&options).unwrap();
+        let shared = &origin.0.shared;
+        let meta = ObjectMeta {
+            location: Path::from("film.mp4"),
+            last_modified: SystemTime::now().into(),
+            size: 1_000,
+            e_tag: Some("\"a\"".to_owned()),
+            version: None,
+        };
+        let version = Arc::new(ObjectVersion::new("s3://films/", meta).unwrap());
+        shared.set_known("film.mp4".to_owned(), Some(Arc::clone(&version)));
+        shared.confirm(&version, false);
+        for permits in [&shared.heads, &shared.known_heads, &shared.gets] {
+            permits.forget_permits(usize::MAX >> 4);
+        }
+        (origin, version)
+    }
+
+    #[test]
+    fn who_waits_too_long_behind_other_requests_is_told_so() {
+        let (origin, _) = overloaded();
+        let handle = origin.0.shared.handle.clone();
+        for name in ["film.mp4", "unknown.mp4"] {
+            let error = handle.block_on(origin.look_up(name)).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                error.is_temporary() && text.contains("too many requests wait"),
+                "{text}"
+            );
+        }
+        let Known::Object(object) = origin.known("film.mp4") else {
+            panic!("it is known");
+        };
+        let error = handle.block_on(object.reader(0..10).read(0, 10)).unwrap_err();
+        assert!(error.to_string().contains("too many requests wait"), "{error}");
+    }
+
+    #[test]
+    fn a_known_version_is_not_asked_for_again_just_after_a_failure() {
+        let (origin, version) = overloaded();
+        assert!(!origin.is_fresh("film.mp4"));
+        let handle = origin.0.shared.handle.clone();
+        handle.block_on(origin.look_up("film.mp4")).unwrap_err();
+        assert!(origin.is_fresh("film.mp4"));
+        origin.0.shared.confirm(&version, false);
+        assert!(!origin.is_fresh("film.mp4"));
     }
 }
