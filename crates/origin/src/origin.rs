@@ -582,10 +582,11 @@ impl Shared {
             return Ok(None);
         };
         let url = format!("{}{path}", self.bucket);
-        let (permits, limit) = if self.known(name).is_some() {
-            (&self.known_heads, self.timeout.min(KNOWN_TIMEOUT))
-        } else {
-            (&self.heads, self.timeout)
+        let (permits, limit) = match self.known(name) {
+            None => (&self.heads, self.timeout),
+            // Nothing that is kept can be served in its place.
+            Some(known) if known.confirmed.is_none() => (&self.known_heads, self.timeout),
+            Some(_) => (&self.known_heads, self.timeout.min(KNOWN_TIMEOUT)),
         };
         let begun = Instant::now();
         let _permit = self.permit(permits, &url, limit).await?;
