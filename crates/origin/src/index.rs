@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::error::OriginError;
 use crate::origin::Object;
 
 /// Bytes that are fetched at once, at first.
@@ -40,7 +41,9 @@ impl IndexReader {
     /// Reads the whole object, if it has at most `most` bytes.
     ///
     /// # Errors
-    /// It has more bytes, or they cannot be read.
+    /// It has more bytes ([`FileTooLarge`](io::ErrorKind::FileTooLarge)); the store refuses them
+    /// ([`PermissionDenied`](io::ErrorKind::PermissionDenied)), or cannot give them now
+    /// ([`Other`](io::ErrorKind::Other)); reads of an index fail in the same way.
     pub fn read_whole(object: &Object, most: u64) -> io::Result<Bytes> {
         if object.len() > most {
             let message = format!("it has {} bytes; at most {most} are read", object.len());
@@ -60,7 +63,10 @@ fn fetch(object: &Object, bytes: std::ops::Range<u64>) -> io::Result<Bytes> {
     if bytes.is_empty() {
         return Ok(Bytes::new());
     }
-    object.read_past_the_cache(bytes).map_err(io::Error::other)
+    object.read_past_the_cache(bytes).map_err(|error| match error {
+        OriginError::Refused { .. } => io::Error::new(io::ErrorKind::PermissionDenied, error),
+        error => io::Error::other(error),
+    })
 }
 
 impl Read for IndexReader {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use playrate_media::manifest::{LARGEST, Manifest};
@@ -31,6 +32,8 @@ pub(super) struct Stored {
     objects: BTreeMap<ResourceName, EntityTag>,
     /// Titles, playable or not, as they were read.
     titles: BTreeMap<ResourceName, Arc<ReadTitle>>,
+    /// True if the store did not deliver a title or a manifest.
+    is_incomplete: bool,
 }
 
 /// Index of a title, in one version of it.
@@ -61,8 +64,10 @@ impl Library {
             origin,
             objects: BTreeMap::new(),
             titles: BTreeMap::new(),
+            is_incomplete: true,
         };
-        let library = stored.read(&Self::default())?;
+        let (files, warnings) = stored.list()?;
+        let library = stored.read(&files, warnings, &Self::default())?;
         if library.indexed.is_empty() && library.packaged.titles.is_empty() {
             return library.strictly();
         }
@@ -79,10 +84,16 @@ impl Library {
         let Some(stored) = &self.stored else {
             return Ok(None);
         };
-        let library = stored.read(self)?;
-        let objects = library.stored.as_ref().map(|stored| &stored.objects);
-        let is_same = objects == Some(&stored.objects) && library.bad_titles == self.bad_titles;
-        Ok((!is_same).then_some(library))
+        let (files, warnings) = stored.list()?;
+        let is_same = files.tags() == stored.objects;
+        if is_same && !stored.is_incomplete {
+            return Ok(None);
+        }
+        let library = stored.read(&files, warnings, self)?;
+        let is_complete = library.stored.as_ref().is_some_and(|read| !read.is_incomplete);
+        let has_same_faults =
+            library.bad_titles == self.bad_titles && library.packaged.bad == self.packaged.bad;
+        Ok((!is_same || is_complete || !has_same_faults).then_some(library))
     }
 
     /// Totals of the store and the cache of its objects, if the library is that of a store.
@@ -112,8 +123,8 @@ impl Library {
 }
 
 impl Stored {
-    /// The library of the present objects.
-    fn read(&self, previous: &Library) -> Result<Library, LibraryError> {
+    /// The present objects, and warnings of those that no request can name.
+    fn list(&self) -> Result<(Objects, Vec<DirectoryWarning>), LibraryError> {
         let listed = self.origin.list()?;
         let mut warnings = Vec::new();
         let mut files = BTreeMap::new();
@@ -130,15 +141,25 @@ impl Stored {
                 }),
             }
         }
-        let files = Objects(files);
+        let has_failed = AtomicBool::new(false);
+        Ok((Objects { files, has_failed }, warnings))
+    }
+
+    /// The library of the objects `files`.
+    fn read(
+        &self,
+        files: &Objects,
+        mut warnings: Vec<DirectoryWarning>,
+        previous: &Library,
+    ) -> Result<Library, LibraryError> {
         let manifests: Vec<_> = files
-            .0
+            .files
             .keys()
             .filter(|name| Manifest::is_named(Path::new(name.as_str())))
             .collect();
         let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
         let titles = files
-            .0
+            .files
             .iter()
             .filter(|(name, _)| is_title(Path::new(name.as_str())));
         let titles: Vec<_> = titles.collect();
@@ -149,7 +170,7 @@ impl Stored {
                 what: "titles",
             });
         }
-        let mut other_files = files.0.len() - titles.len();
+        let mut other_files = files.files.len() - titles.len();
         let read = self.read_titles(titles);
         let mut indexed = previous.titles_of_sources();
         let (mut bad, mut cuts) = (Vec::new(), BTreeMap::new());
@@ -179,14 +200,13 @@ impl Stored {
             unsettled: &BTreeMap::new(),
             previous: &previous.packaged,
         };
-        let packaged = packaged::read(&files, manifests.collect(), known, &mut warnings);
-        let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
-            (name.clone(), EntityTag::of_identity(object.etag()))
-        };
+        let packaged = packaged::read(files, manifests.collect(), known, &mut warnings);
+        let has_failed = |title: &Arc<ReadTitle>| matches!(&title.index, Err(error) if is_of_store(error));
         Ok(Library {
             stored: Some(Self {
                 origin: self.origin.clone(),
-                objects: files.0.iter().map(tag).collect(),
+                objects: files.tags(),
+                is_incomplete: files.has_failed.load(Relaxed) || read.values().any(has_failed),
                 titles: read,
             }),
             indexed,
@@ -245,7 +265,13 @@ impl Stored {
 
 /// Returns true if the error is not one of the title's content.
 fn is_of_store(error: &MediaError) -> bool {
-    matches!(error.cause(), MediaError::Io { .. })
+    matches!(
+        error.cause(),
+        MediaError::Io {
+            kind: io::ErrorKind::Other | io::ErrorKind::PermissionDenied,
+            ..
+        }
+    )
 }
 
 fn index(object: &Arc<Object>) -> Result<(TitleSummary, Vec<Cut>), MediaError> {
@@ -278,21 +304,40 @@ fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
 }
 
 /// Objects of a listing.
-struct Objects(BTreeMap<ResourceName, Arc<Object>>);
+struct Objects {
+    files: BTreeMap<ResourceName, Arc<Object>>,
+    /// True once the store did not deliver a manifest.
+    has_failed: AtomicBool,
+}
+
+impl Objects {
+    /// Names and versions.
+    fn tags(&self) -> BTreeMap<ResourceName, EntityTag> {
+        let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
+            (name.clone(), EntityTag::of_identity(object.etag()))
+        };
+        self.files.iter().map(tag).collect()
+    }
+}
 
 impl Files for Objects {
     fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
         let read = || {
             let gone = || io::Error::from(io::ErrorKind::NotFound);
-            let object = self.0.get(name).ok_or_else(gone)?;
+            let object = self.files.get(name).ok_or_else(gone)?;
             let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
             Manifest::read(name.as_str(), &content)
         };
-        read().map_err(|error: MediaError| error.in_file(path))
+        read().map_err(|error: MediaError| {
+            if is_of_store(&error) {
+                self.has_failed.store(true, Relaxed);
+            }
+            error.in_file(path)
+        })
     }
 
     fn size(&self, name: &ResourceName) -> Option<u64> {
-        self.0.get(name).map(|object| object.len())
+        self.files.get(name).map(|object| object.len())
     }
 
     fn is_remote(&self) -> bool {
