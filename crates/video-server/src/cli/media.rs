@@ -60,9 +60,7 @@ impl MediaLocation {
 /// The failure of reading `--media`. A store that does not answer may do so later; other faults stay.
 pub(super) fn failure(error: LibraryError) -> Failure {
     #[cfg(feature = "object-store")]
-    if let LibraryError::Origin(origin) = &error
-        && origin.is_temporary()
-    {
+    if error.is_temporary() {
         return Failure::Run(anyhow::Error::new(error).context("--media"));
     }
     Failure::Input(anyhow::Error::new(error).context("--media"))

@@ -57,6 +57,21 @@ pub enum LibraryError {
     Name(String),
 }
 
+#[cfg(feature = "object-store")]
+impl LibraryError {
+    /// Returns true if the store may let the same library be read later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Origin(error) => error.is_temporary(),
+            Self::BadTitles { titles, .. } => titles.iter().any(|bad| {
+                let other = io::ErrorKind::Other;
+                matches!(bad.error.cause(), MediaError::Io { kind, .. } if *kind == other)
+            }),
+            _ => false,
+        }
+    }
+}
+
 /// A title that cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{error}")]
@@ -157,4 +172,25 @@ fn list(titles: &[BadTitle], manifests: &[BadManifest], directories: &[Unreadabl
         lines.push(format!("… and {more} more titles that cannot be played"));
     }
     lines.join("\n")
+}
+
+#[cfg(all(test, feature = "object-store"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_that_the_store_did_not_deliver_may_be_read_later_and_damaged_ones_may_not() {
+        let bad = |kind| {
+            let path = PathBuf::from("s3://films/a.mp4");
+            let error = MediaError::from(io::Error::new(kind, "503 Slow Down")).in_file(&path);
+            LibraryError::BadTitles {
+                titles: vec![BadTitle { path, error }],
+                manifests: Vec::new(),
+                directories: Vec::new(),
+            }
+        };
+        assert!(bad(io::ErrorKind::Other).is_temporary());
+        assert!(!bad(io::ErrorKind::UnexpectedEof).is_temporary());
+        assert!(!bad(io::ErrorKind::PermissionDenied).is_temporary());
+    }
 }
