@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 use std::io;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use playrate_media::cmcd::Cmcd;
 use playrate_origin::{Known, ObjectReader, Origin, OriginError, ReadAhead};
+use playrate_transport::LogLimit;
+use quinn::{Runtime as _, TokioRuntime};
 
 use super::{CHUNK, Content, Reply, ResourceBody, Site};
 use crate::http::answer::{Answer, Route, route};
@@ -22,6 +25,25 @@ const _: () = assert!(CHUNK.as_u64() == playrate_origin::CHUNK as u64);
 const ATTEMPTS: usize = 3;
 /// Time after which a client may come again while the store does not answer.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// Requests that failed for a reason that may pass, of all servers of the process.
+static FAILURES: LazyLock<Mutex<FailureLog>> = LazyLock::new(Mutex::default);
+
+/// Log of failed requests, at a limited rate.
+#[derive(Debug, Default)]
+struct FailureLog {
+    failed: u64,
+    limit: LogLimit,
+}
+
+impl FailureLog {
+    fn log(&mut self, path: &str, error: &OriginError) {
+        self.failed += 1;
+        if let Some(failed) = self.limit.due(self.failed, TokioRuntime.now()) {
+            tracing::warn!(path, %error, failed, "cannot read requested objects now");
+        }
+    }
+}
 
 /// Bytes of an object for one response.
 #[derive(Debug)]
@@ -101,6 +123,8 @@ impl Site {
             let mut replied = reply();
             outcome = match &mut replied.content {
                 Content::Resource(body) => body.read_first().await,
+                // A refused session learns nothing of the object.
+                Content::Text(_) if replied.head.status() == StatusCode::SERVICE_UNAVAILABLE => Ok(()),
                 Content::Text(_) => is_present(origin, &name).await,
             };
             if outcome.is_ok() {
@@ -124,7 +148,10 @@ impl Site {
     fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Reply {
         let path = request.uri().path();
         if error.is_temporary() {
-            tracing::warn!(path, %error, "cannot read a requested object now");
+            FAILURES
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .log(path, error);
             return self.unavailable(request, AGAIN);
         }
         let answer = if let OriginError::Missing { .. } = error {
