@@ -196,10 +196,7 @@ impl Rescanner {
             Err(error) => {
                 let error = error.to_string();
                 if reason == Reason::Request || self.error.as_ref() != Some(&error) {
-                    tracing::error!(
-                        error,
-                        "the media directory was read again: the previous titles stay in use"
-                    );
+                    tracing::error!(error, "the media was read again: the previous titles stay in use");
                 }
                 // What is wrong may pass without a change that is noticed.
                 self.next_look = Some(TokioRuntime.now() + AGAIN);
@@ -234,6 +231,6 @@ fn report(library: &Library, earlier: &Library, reason: Reason) {
         unplayable_titles = library.bad_titles().len(),
         unusable_manifests = library.bad_manifests().len(),
         unreadable_directories = library.unreadable_directories().len(),
-        "the media directory was read again"
+        "the media was read again"
     );
 }
