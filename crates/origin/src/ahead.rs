@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Semaphore;
 
 use crate::fetch::chunks_of;
-use crate::origin::{Object, Shared};
+use crate::object::Object;
+use crate::origin::Shared;
 use crate::version::ObjectKey;
 
 /// Concurrent requests ahead of readers: few, so that those that readers wait for have the store to themselves.

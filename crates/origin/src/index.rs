@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::OriginError;
-use crate::origin::Object;
+use crate::object::Object;
 
 /// Bytes that are fetched at once, at first.
 const FIRST: u64 = 64 << 10;

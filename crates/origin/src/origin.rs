@@ -2,16 +2,13 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use object_store::path::Path;
-use object_store::{Error as StoreError, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
+use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt as _};
 use playrate_units::Bytes as ByteCount;
 use quick_cache::sync::Cache;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -24,7 +21,8 @@ use crate::disk::DiskCache;
 use crate::error::OriginError;
 use crate::fetch::Fetching;
 use crate::location::{self, Place};
-use crate::reader::ObjectReader;
+use crate::object::Object;
+use crate::options::{DiskOptions, OriginOptions};
 use crate::totals::{Counters, OriginTotals};
 use crate::version::ObjectVersion;
 use crate::windows::Windows;
@@ -43,46 +41,6 @@ const KNOWN_HEADS: usize = 256;
 const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Least memory for chunks: those of some requests at once.
 const LEAST_MEMORY: ByteCount = ByteCount::from_mib(32);
-
-/// Settings of an [`Origin`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct OriginOptions {
-    /// Location of the media: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`.
-    pub location: String,
-    /// Memory for chunks; at least 32 MiB are used.
-    pub memory: ByteCount,
-    /// Place for chunks on disk.
-    pub disk: Option<DiskOptions>,
-    /// Time for which the version of an object, or its absence, is taken to be the present one without asking the
-    /// store.
-    pub freshness: Duration,
-    /// Maximum time without a byte from the store, further attempts included.
-    pub timeout: Duration,
-}
-
-/// Place for chunks on disk.
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "a cache on disk has a place and a size")]
-pub struct DiskOptions {
-    /// Directory of one server; it is created if need be.
-    pub directory: PathBuf,
-    /// Maximum size of the chunks.
-    pub size: ByteCount,
-}
-
-impl OriginOptions {
-    /// Options with 256 MB of memory, no disk, a freshness of 5 s and a timeout of 10 s.
-    pub fn new(location: impl Into<String>) -> Self {
-        Self {
-            location: location.into(),
-            memory: ByteCount::new(256_000_000),
-            disk: None,
-            freshness: Duration::from_secs(5),
-            timeout: Duration::from_secs(10),
-        }
-    }
-}
 
 /// A store as the origin of media. Clones are handles to the same one.
 #[derive(Clone, Debug)]
@@ -287,8 +245,12 @@ impl Origin {
         }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
+    }
+
     /// Runs `work` on the origin's runtime, while the calling thread waits.
-    fn block<T: Send + 'static>(
+    pub(crate) fn block<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, OriginError>> + Send + 'static,
     ) -> Result<T, OriginError> {
@@ -301,89 +263,6 @@ impl Origin {
     }
 }
 
-/// One version of an object.
-#[derive(Clone, Debug)]
-pub struct Object {
-    origin: Origin,
-    pub(crate) version: Arc<ObjectVersion>,
-}
-
-impl Object {
-    /// Number of its bytes in total.
-    pub fn len(&self) -> u64 {
-        self.version.length
-    }
-
-    /// Returns true if it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Entity tag as the store writes it, with quotes. Versions with the same one are the same bytes.
-    pub fn etag(&self) -> &str {
-        &self.version.etag
-    }
-
-    /// Time of its last modification.
-    pub fn modified(&self) -> SystemTime {
-        self.version.modified
-    }
-
-    /// Reader of `bytes`, from the cache or the store.
-    pub fn reader(&self, bytes: Range<u64>) -> ObjectReader {
-        ObjectReader::new(self.clone(), bytes)
-    }
-
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.origin.0.shared
-    }
-
-    /// Name relative to the location.
-    pub(crate) fn name(&self) -> Option<String> {
-        self.shared().name(&self.version.path)
-    }
-
-    /// Fetches `bytes` on the calling thread, and keeps them nowhere.
-    pub(crate) fn read_past_the_cache(&self, bytes: Range<u64>) -> Result<Bytes, OriginError> {
-        let (shared, version) = (Arc::clone(self.shared()), Arc::clone(&self.version));
-        self.origin.block(async move {
-            let length = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
-            let options = version.options(bytes);
-            shared.counters.gets.fetch_add(1, Relaxed);
-            let request = shared.store.get_opts(&version.path, options);
-            let mut stream = shared.in_time(&version.url, request).await?.into_stream();
-            let mut read = BytesMut::new();
-            while read.len() < length {
-                let next = async { stream.next().await.transpose() };
-                let Some(piece) = shared.in_time(&version.url, next).await? else {
-                    let problem = format!("the store sent {} bytes too few", length - read.len()).into();
-                    let url = version.url.clone();
-                    return Err(OriginError::Unavailable { url, problem });
-                };
-                shared.counters.bytes.fetch_add(piece.len() as u64, Relaxed);
-                read.extend_from_slice(&piece);
-            }
-            read.truncate(length);
-            Ok(read.freeze())
-        })
-    }
-}
-
-impl ObjectVersion {
-    /// A request for `bytes` of this version and no other.
-    pub(crate) fn options(&self, bytes: Range<u64>) -> GetOptions {
-        GetOptions {
-            range: Some(GetRange::Bounded(bytes)),
-            if_match: Some(self.etag.clone()),
-            ..GetOptions::default()
-        }
-    }
-}
-
 impl Shared {
     /// Path of the object `name` in the bucket; `None` if no object can have it.
     fn path(&self, name: &str) -> Option<Path> {
@@ -393,7 +272,7 @@ impl Shared {
     }
 
     /// Name of the object at `path`; `None` if it does not lie below the location.
-    fn name(&self, path: &Path) -> Option<String> {
+    pub(crate) fn name(&self, path: &Path) -> Option<String> {
         let prefix = self.prefix.as_ref();
         let below = path.as_ref().strip_prefix(prefix)?;
         let name = if prefix.is_empty() {
@@ -612,60 +491,4 @@ impl Shared {
 }
 
 #[cfg(test)]
-mod tests {
-    use object_store::ObjectMeta;
-
-    use super::*;
-
-    /// An origin whose requests all wait for others, and which knows `film.mp4`.
-    fn overloaded() -> (Origin, Arc<ObjectVersion>) {
-        let mut options = OriginOptions::new("s3://films");
-        options.timeout = Duration::from_millis(20);
-        let origin = Origin::open(&options).unwrap();
-        let shared = &origin.0.shared;
-        let meta = ObjectMeta {
-            location: Path::from("film.mp4"),
-            last_modified: SystemTime::now().into(),
-            size: 1_000,
-            e_tag: Some("\"a\"".to_owned()),
-            version: None,
-        };
-        let version = Arc::new(ObjectVersion::new("s3://films/", meta).unwrap());
-        shared.set_known("film.mp4".to_owned(), Some(Arc::clone(&version)));
-        shared.confirm(&version, false);
-        for permits in [&shared.heads, &shared.known_heads, &shared.gets] {
-            permits.forget_permits(usize::MAX >> 4);
-        }
-        (origin, version)
-    }
-
-    #[test]
-    fn who_waits_too_long_behind_other_requests_is_told_so() {
-        let (origin, _) = overloaded();
-        let handle = origin.0.shared.handle.clone();
-        for name in ["film.mp4", "unknown.mp4"] {
-            let error = handle.block_on(origin.look_up(name)).unwrap_err();
-            let text = error.to_string();
-            assert!(
-                error.is_temporary() && text.contains("too many requests wait"),
-                "{text}"
-            );
-        }
-        let Known::Object(object) = origin.known("film.mp4") else {
-            panic!("it is known");
-        };
-        let error = handle.block_on(object.reader(0..10).read(0, 10)).unwrap_err();
-        assert!(error.to_string().contains("too many requests wait"), "{error}");
-    }
-
-    #[test]
-    fn a_known_version_is_not_asked_for_again_just_after_a_failure() {
-        let (origin, version) = overloaded();
-        assert!(!origin.is_fresh("film.mp4"));
-        let handle = origin.0.shared.handle.clone();
-        handle.block_on(origin.look_up("film.mp4")).unwrap_err();
-        assert!(origin.is_fresh("film.mp4"));
-        origin.0.shared.confirm(&version, false);
-        assert!(!origin.is_fresh("film.mp4"));
-    }
-}
+mod tests;

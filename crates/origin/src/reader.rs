@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::error::OriginError;
 use crate::fetch::{Chunk, Fetched};
-use crate::origin::Object;
+use crate::object::Object;
 use crate::windows::ReadWindow;
 use crate::{CHUNK, ChunkNumber, WINDOW};
 

@@ -1,9 +1,10 @@
 //! [`ObjectVersion`]: one version of an object.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use object_store::ObjectMeta;
 use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectMeta};
 use sha2::{Digest, Sha256};
 
 /// Hash of store, name and entity tag: the same on every start, so that what is on disk is found again.
@@ -63,6 +64,17 @@ pub(crate) fn quoted(etag: String) -> String {
         etag
     } else {
         format!("\"{etag}\"")
+    }
+}
+
+impl ObjectVersion {
+    /// A request for `bytes` of this version and no other.
+    pub(crate) fn options(&self, bytes: Range<u64>) -> GetOptions {
+        GetOptions {
+            range: Some(GetRange::Bounded(bytes)),
+            if_match: Some(self.etag.clone()),
+            ..GetOptions::default()
+        }
     }
 }
 

@@ -1,0 +1,86 @@
+//! [`Object`]: one version of an object of a store.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+
+use crate::error::OriginError;
+use crate::origin::{Origin, Shared};
+use crate::reader::ObjectReader;
+use crate::version::ObjectVersion;
+
+/// One version of an object.
+#[derive(Clone, Debug)]
+pub struct Object {
+    pub(crate) origin: Origin,
+    pub(crate) version: Arc<ObjectVersion>,
+}
+
+impl Object {
+    /// Number of its bytes in total.
+    pub fn len(&self) -> u64 {
+        self.version.length
+    }
+
+    /// Returns true if it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entity tag as the store writes it, with quotes. Versions with the same one are the same bytes.
+    pub fn etag(&self) -> &str {
+        &self.version.etag
+    }
+
+    /// Time of its last modification.
+    pub fn modified(&self) -> SystemTime {
+        self.version.modified
+    }
+
+    /// Reader of `bytes`, from the cache or the store.
+    pub fn reader(&self, bytes: Range<u64>) -> ObjectReader {
+        ObjectReader::new(self.clone(), bytes)
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.origin.shared()
+    }
+
+    /// Name relative to the location.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.shared().name(&self.version.path)
+    }
+
+    /// Fetches `bytes` on the calling thread, and keeps them nowhere.
+    pub(crate) fn read_past_the_cache(&self, bytes: Range<u64>) -> Result<Bytes, OriginError> {
+        let (shared, version) = (Arc::clone(self.shared()), Arc::clone(&self.version));
+        self.origin.block(async move {
+            let length = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
+            let options = version.options(bytes);
+            shared.counters.gets.fetch_add(1, Relaxed);
+            let request = shared.store.get_opts(&version.path, options);
+            let mut stream = shared.in_time(&version.url, request).await?.into_stream();
+            let mut read = BytesMut::new();
+            while read.len() < length {
+                let next = async { stream.next().await.transpose() };
+                let Some(piece) = shared.in_time(&version.url, next).await? else {
+                    let problem = format!("the store sent {} bytes too few", length - read.len()).into();
+                    let url = version.url.clone();
+                    return Err(OriginError::Unavailable { url, problem });
+                };
+                shared.counters.bytes.fetch_add(piece.len() as u64, Relaxed);
+                read.extend_from_slice(&piece);
+            }
+            read.truncate(length);
+            Ok(read.freeze())
+        })
+    }
+}
