@@ -9,7 +9,8 @@ use playrate_transport::Pin;
 use video_server::library::{RepresentationSummary, TitleSummary};
 use video_server::serve::VideoServer;
 
-use super::serve::{ServeOptions, specific};
+use super::options::ServeOptions;
+use super::serve::specific;
 
 /// Titles, addresses, and a command to watch the first title. `metrics` is the address of metrics and dashboard.
 pub(super) fn announcement(

@@ -5,7 +5,8 @@ use playrate_transport::Identity;
 use video_server::serve::VideoServer;
 
 use super::Failure;
-use super::serve::{ServeOptions, specific};
+use super::options::ServeOptions;
+use super::serve::specific;
 use super::tcp::TcpServer;
 
 /// Reads certificate and key, or generates those for development.

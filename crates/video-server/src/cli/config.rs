@@ -12,7 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args as _, Command};
 use toml::de::{DeTable, DeValue};
 
-use super::{Failure, serve};
+use super::{Failure, options};
 
 /// One value of a file, as an option would have it.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Config {
             let line = error.span().map_or(1, at);
             config.failure(line, &error.message().replace('\n', ", "))
         })?;
-        let command = serve::ServeOptions::augment_args(Command::new("serve"));
+        let command = options::ServeOptions::augment_args(Command::new("serve"));
         for (key, value) in table.get_ref() {
             let (name, line) = (key.get_ref().as_ref(), at(key.span()));
             let known = command

@@ -14,7 +14,8 @@ use tokio::net::TcpListener;
 use super::Failure;
 use super::handover::{Offered, Older, Predecessor};
 use super::metrics;
-use super::serve::{DEFAULT_LISTEN, ServeOptions};
+use super::options::ServeOptions;
+use super::serve::DEFAULT_LISTEN;
 use super::tcp::{self, ListenError};
 use super::workers::Workers;
 

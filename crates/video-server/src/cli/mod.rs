@@ -18,6 +18,7 @@ mod load;
 mod logging;
 mod media;
 mod metrics;
+mod options;
 mod qlog;
 mod quic_lb;
 mod rescan;
@@ -52,7 +53,7 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the titles of a directory
-    Serve(Box<serve::ServeOptions>),
+    Serve(Box<options::ServeOptions>),
     /// Check a config file and what it names (titles, certificate, controllers) without serving
     Check {
         /// TOML file whose keys are the names of serve's options
@@ -163,7 +164,7 @@ impl CommandLine {
         };
         let config = Config::read(file)?;
         let typed = |key: &str| {
-            let id = serve::id(key);
+            let id = options::id(key);
             id.is_some_and(|id| given.value_source(&id) == Some(ValueSource::CommandLine))
         };
         let at = line

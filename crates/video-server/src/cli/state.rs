@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use playrate_transport::EndpointKey;
 
-use super::serve::ServeOptions;
+use super::options::ServeOptions;
 
 /// Name of the file with the server's [`EndpointKey`].
 const KEY_FILE: &str = "endpoint-key";
