@@ -311,7 +311,7 @@ struct Objects {
 }
 
 impl Objects {
-    /// Names and versions.
+    /// The entity tag of each object by its name.
     fn tags(&self) -> BTreeMap<ResourceName, EntityTag> {
         let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
             (name.clone(), EntityTag::of_identity(object.etag()))
