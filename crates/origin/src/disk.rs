@@ -1,9 +1,9 @@
 //! [`DiskCache`]: chunks in one file, which outlive the process.
 //!
 //! The file `chunks` has slots of [`CHUNK`] bytes; the file `index` has a record for each: key, length, checksum.
-//! Which chunks stay is decided as in memory, by `quick_cache`. Nothing is synchronized: the checksum is of the key
-//! and of the bytes in the slot, so a slot that was written in part, or for another chunk than its record says, is a
-//! chunk that is not there.
+//! `quick_cache` decides, as in memory, which chunks stay. Nothing is synchronized: the checksum is of the key and of
+//! the bytes in the slot, so a slot that was written in part, or for another chunk than its record says, is a chunk
+//! that is not there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
