@@ -3,7 +3,6 @@
 //! Needs Debian's packages `slurmctld`, `slurmd`, `slurm-client` and `munge`.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::support::{self, Running, on_the_path, output_within, program};
+use crate::support::{self, Running, free_address, on_the_path, output_within, program};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -70,9 +69,6 @@ impl Cluster {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("Linux has it");
         let host = host.trim();
         let user = output_within(LIMIT, Command::new("id").arg("-un"), "");
-        let free = || TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let (controller, node) = (free(), free());
-        let port = |listener: TcpListener| listener.local_addr().expect("it is bound").port();
         let configuration = format!(
             "ClusterName=lab
 SlurmctldHost={host}(127.0.0.1)
@@ -99,8 +95,8 @@ SchedulerParameters=sched_interval=1,batch_sched_delay=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 ",
-            controller = port(controller),
-            node = port(node),
+            controller = free_address().port(),
+            node = free_address().port(),
             home = home.path().display(),
             user = user.trim(),
         );

@@ -3,8 +3,11 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -80,6 +83,23 @@ pub(crate) fn program(name: &str) -> PathBuf {
         );
     }
     program
+}
+
+/// A TCP address of loopback for a program that cannot choose a free port itself.
+///
+/// Its port is below those that Linux gives to connections and to sockets on port 0: of these, others may take one
+/// before the program has bound it.
+pub(crate) fn free_address() -> SocketAddr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    const PORTS: RangeInclusive<u16> = 20_000..=31_999;
+    let port = || {
+        // Two runs of these tests begin at different ports.
+        let next = process::id().wrapping_mul(64) + NEXT.fetch_add(1, Ordering::Relaxed);
+        PORTS.start() + u16::try_from(next % u32::from(PORTS.end() - PORTS.start())).expect("it is small")
+    };
+    let addresses = PORTS.map(|_| SocketAddr::from((Ipv4Addr::LOCALHOST, port())));
+    let mut free = addresses.filter(|address| TcpListener::bind(address).is_ok());
+    free.next().expect("one of these ports is free")
 }
 
 /// A process that ends with its owner.

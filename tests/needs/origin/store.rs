@@ -16,7 +16,7 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ObjectStoreExt as _, path::Path};
 use tokio::runtime::Runtime;
 
-use crate::support::{Running, root};
+use crate::support::{Running, free_address, root};
 
 const BUCKET: &str = "films";
 const KEY: &str = "test-key";
@@ -40,8 +40,7 @@ impl Store {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         fs::create_dir_all(data.join(BUCKET)).expect("a directory");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.expect("a free port");
+        let address = free_address();
         let child = Command::new(program())
             .args([
                 "--access",
