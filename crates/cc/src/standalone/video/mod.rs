@@ -65,6 +65,8 @@ const AFTER_LOSS: f64 = 0.85;
 /// The window grows by at least this part of it, and beyond what the path has carried lately by at most that one.
 const LEAST_STEP: f64 = 1.0 / 64.0;
 const MOST_STEP_BEYOND: u64 = 8;
+/// RTT below which there is no ceiling: there the target, not the path, would set it, and small sends cost CPU time.
+const NEAR_NS: u64 = 1_000_000;
 /// Time without an empty queue after which it is emptied, so that the smallest RTT is seen.
 const DRAIN_AFTER_NS: u64 = 5_000_000_000;
 /// Part of the window that is used in the first round after a pause: quinn's pacer sends 1.25 windows per RTT, and no
@@ -87,6 +89,8 @@ struct Video {
     /// Window that the transport gets.
     published: u64,
     mode: Mode,
+    /// Smallest RTT of the connection, ns. On an overloaded machine later ones are longer.
+    least_rtt: u64,
     start: Start,
     ack_delay: AckDelay,
     round: OpenRound,
@@ -125,6 +129,7 @@ impl Video {
             core,
             ceiling: Ceiling::from_arguments(arguments),
             mode: Mode::Start,
+            least_rtt: u64::MAX,
             start: Start::default(),
             ack_delay: AckDelay::default(),
             round: OpenRound::default(),
@@ -166,6 +171,7 @@ impl Video {
     fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
         self.ceiling.on_acked(&self.core.known, batch.acked, batch.now);
         self.queue.on_frame(batch, sample);
+        self.least_rtt = self.least_rtt.min(batch.rtt_ns.unwrap_or(u64::MAX));
         if self.paused_until.is_some_and(|sent| batch.newest_sent > sent) {
             self.paused_until = None;
         }
@@ -436,6 +442,7 @@ impl Video {
         };
         let window = self.core.window();
         let useful = rtt
+            .filter(|_| self.least_rtt >= NEAR_NS)
             .and_then(|rtt| self.ceiling.window(&self.core, rtt))
             .unwrap_or(u64::MAX);
         let least = match self.mode {

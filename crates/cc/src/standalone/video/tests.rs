@@ -35,12 +35,12 @@ fn without(fact: &str) -> Video {
     Video::new(&Path::default(), &arguments, Arc::default())
 }
 
-/// A round trip of `rtt_ms` that uses the whole window. Returns its end.
-fn round(video: &mut Video, began: Timestamp, rtt_ms: u64) -> Timestamp {
+/// A round trip that uses the whole window. Returns its end.
+fn round(video: &mut Video, began: Timestamp, rtt: Duration) -> Timestamp {
     let packets = u32::try_from(video.window().as_u64() / MTU).expect("a small window");
     let bytes = Bytes::new(MTU) * u64::from(packets);
     video.on_sent(&Sent::new(began, bytes));
-    let now = began + Duration::from_millis(rtt_ms);
+    let now = began + rtt;
     video.on_acked(&Acked::new(now, began, bytes, packets));
     video.on_ack_batch(&AckBatch::new(now, Bytes::new(MTU)));
     now
@@ -48,7 +48,7 @@ fn round(video: &mut Video, began: Timestamp, rtt_ms: u64) -> Timestamp {
 
 fn rounds(video: &mut Video, mut now: Timestamp, rtts_ms: &[u64]) -> Timestamp {
     for &rtt_ms in rtts_ms {
-        now = round(video, now, rtt_ms);
+        now = round(video, now, Duration::from_millis(rtt_ms));
     }
     now
 }
@@ -96,6 +96,28 @@ fn it_sends_no_faster_than_a_player_with_plenty_needs() {
         "a player without supply"
     );
     assert_eq!(mean(&trace, 15, 30, |round| round.queued.as_u64() / 30_000), 0);
+}
+
+#[test]
+fn a_path_of_less_than_a_millisecond_has_no_ceiling() {
+    let after = |rtt| {
+        let mut video = video();
+        video.core.known.set_average_rate(Some(Bitrate::from_kbps(500)));
+        let mut now = at(0);
+        for _ in 0..20 {
+            now = round(&mut video, now, rtt);
+        }
+        (video, now)
+    };
+    let (far, _) = after(Duration::from_millis(1));
+    assert_eq!(far.window().as_u64(), LEAST_PACKETS * MTU);
+    let (mut near, mut now) = after(Duration::from_micros(999));
+    assert!(near.window().as_u64() > 100 * MTU);
+    // A machine that becomes slow, for longer than the smallest RTT is remembered.
+    for _ in 0..10_000 {
+        now = round(&mut near, now, Duration::from_millis(5));
+    }
+    assert!(near.window().as_u64() > 100 * MTU, "{:?}", near.window());
 }
 
 #[test]
@@ -200,9 +222,9 @@ fn it_keeps_a_share_beside_a_buffer_filler_and_a_short_queue_when_that_has_gone(
 fn a_standing_queue_is_taken_back_to_the_target_in_one_step() {
     let (mut video, now) = alone();
     let now = rounds(&mut video, now, &[100; 6]);
-    let now = round(&mut video, now, 200);
+    let now = rounds(&mut video, now, &[200]);
     let before = video.core.window();
-    round(&mut video, now, 200);
+    rounds(&mut video, now, &[200]);
     // A round delivers the window in 200 ms, of which 96 are more than the target.
     let expected = before - floor_bytes(float(before) * 0.096 / 0.2);
     let window = video.core.window();
