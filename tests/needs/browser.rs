@@ -80,15 +80,7 @@ struct Viewing {
 impl Viewing {
     /// Plays the title over 20 Mbit/s and 40 ms, without loss.
     fn of(player: &str, manifest: &str, cmcd: &str) -> Self {
-        // One worker, as the browser decodes on the same processors: with two, dash.js reported a starvation in two of
-        // three runs on a machine with two processors, although the page saw no stall.
-        let arguments = [
-            "--no-tcp",
-            "--workers",
-            "1",
-            "--controller",
-            "cubic+start=video-ssthresh",
-        ];
+        let arguments = ["--no-tcp", "--controller", "cubic+start=video-ssthresh"];
         let server = Server::start(&SITE, &arguments);
         let path = PathConfig::bottleneck(
             Bitrate::from_mbps(20),

@@ -71,7 +71,8 @@ pub struct PlayerReport {
     pub requests: u64,
     /// Number of playback sessions (`sid`) that began.
     pub viewings: u64,
-    /// Number of requests that report an empty buffer since the request before (`bs`).
+    /// Number of requests that report an empty buffer since the request before (`bs`), without those of a player that
+    /// has so far only started up.
     pub stalls: u64,
     /// Lowest buffer level after the start of playback (`bl`).
     pub lowest_buffer: Option<Duration>,
@@ -120,7 +121,6 @@ impl PlayerReport {
         {
             self.sessions.push(session.clone());
         }
-        self.stalls += u64::from(cmcd.underflow);
         self.ignored += cmcd.ignored as u64;
         if !cmcd.startup
             && let Some(level) = cmcd.buffer_length

@@ -83,6 +83,8 @@ enum MediaObject {
 struct PlaybackSession {
     /// Buffer levels of the player.
     levels: BTreeMap<MediaObject, Duration>,
+    /// False for objects of which all requests were for a start-up.
+    has_played: BTreeMap<MediaObject, bool>,
     deadline: Option<Duration>,
     playback: Option<Playback>,
     /// Highest level of the lowest buffer, and the number of consecutive reports at about this level.
@@ -95,6 +97,7 @@ impl PlaybackSession {
     fn new(now: Instant) -> Self {
         Self {
             levels: BTreeMap::new(),
+            has_played: BTreeMap::new(),
             deadline: None,
             playback: None,
             highest: (Duration::ZERO, 0),
@@ -107,8 +110,12 @@ impl PlaybackSession {
         self.levels.values().min().copied()
     }
 
-    /// Applies a player's report to the session.
-    fn apply(&mut self, object: MediaObject, cmcd: &Cmcd) {
+    /// Applies a player's report to the session. Returns true if it reports that playback stalled.
+    fn apply(&mut self, object: MediaObject, cmcd: &Cmcd) -> bool {
+        // dash.js reports an empty buffer at start-up too, if playback begins before it has counted its first segment.
+        let has_played = self.has_played.entry(object).or_insert(cmcd.underflow);
+        *has_played |= !cmcd.startup;
+        let stalled = cmcd.underflow && *has_played;
         if let Some(level) = cmcd.buffer_length {
             self.levels.insert(object, level);
             // Only the lower of two buffers limits how full both get.
@@ -116,19 +123,20 @@ impl PlaybackSession {
                 self.track_level(level);
             }
         }
-        if cmcd.underflow {
+        if stalled {
             self.levels.insert(object, Duration::ZERO);
         }
         // dash.js requests an initialisation segment with `su` at every switch, and a manifest without it
         // before it plays.
-        let playback = match (cmcd.underflow, cmcd.startup) {
+        let playback = match (stalled, cmcd.startup) {
             (true, _) => Some(Playback::Starved),
             (false, true) if has_a_rate(object) || self.playback.is_none() => Some(Playback::Starting),
             (false, false) if has_a_rate(object) => Some(Playback::Playing),
-            (false, _) => return,
+            (false, _) => return false,
         };
         self.deadline = cmcd.deadline;
         self.playback = playback;
+        stalled
     }
 
     /// Follows the lowest buffer until it is full.
@@ -290,6 +298,7 @@ impl PlaybackState {
         self.report.add(report, sessions.contains_key(&key));
         remove_ended(sessions, &key, now);
         if sessions.len() >= MAX_SESSIONS && !sessions.contains_key(&key) {
+            self.report.stalls += u64::from(report.underflow);
             return None;
         }
         let object = report.object_type;
@@ -299,7 +308,8 @@ impl PlaybackState {
             .or_insert_with(|| PlaybackSession::new(now));
         session.responses += 1;
         session.seen = now;
-        session.apply(object, report);
+        let stalled = session.apply(object, report);
+        self.report.stalls += u64::from(stalled);
         Some(key)
     }
 

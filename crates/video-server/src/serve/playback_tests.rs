@@ -166,6 +166,29 @@ fn the_controller_knows_what_an_honest_player_reports() {
 }
 
 #[test]
+fn an_empty_buffer_of_a_player_that_starts_up_is_no_stall() {
+    let fixture = Fixture::new();
+    let stalls = || fixture.tracker.report().unwrap().stalls;
+    // As dash.js 5.2.1 reported, which began to play 3 ms before it had counted its first segment.
+    fixture.reports(0, "sid=\"a\",ot=v,br=900,bl=0,dl=0,su");
+    fixture.reports(0, "sid=\"a\",ot=a,br=96,bl=2700,dl=2700");
+    fixture.reports(0, "sid=\"a\",ot=v,br=2400,bl=2900,dl=2900,bs,su");
+    assert_eq!(
+        (stalls(), fixture.knowledge.playback()),
+        (0, Some(Playback::Starting))
+    );
+    assert_eq!(fixture.buffered_ms(), Some(2_700));
+    fixture.reports(1, "sid=\"a\",ot=v,br=2400,bl=2600,dl=2600");
+    fixture.reports(4, "sid=\"a\",ot=v,br=2400,bl=0,bs,su");
+    assert_eq!(
+        (stalls(), fixture.knowledge.playback()),
+        (1, Some(Playback::Starved))
+    );
+    fixture.reports(4, "sid=\"b\",ot=v,br=2400,bl=0,bs,su");
+    assert_eq!(stalls(), 2, "it may have played on another connection");
+}
+
+#[test]
 fn without_a_reported_rate_the_rate_of_the_library_counts() {
     let fixture = Fixture::new();
     fixture.reports(0, "sid=\"a\",ot=v,bl=2000");

@@ -150,7 +150,7 @@ impl Metrics {
         registry.register("sessions", "Sessions that have ended", self.sessions.clone());
         registry.register(
             "player_starvations",
-            "Requests that report an empty buffer (CMCD bs), of sessions that have ended",
+            "Requests that report an empty buffer after start-up (CMCD bs), of sessions that have ended",
             self.stalls.clone(),
         );
         registry.register_with_unit(
