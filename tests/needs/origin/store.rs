@@ -144,6 +144,8 @@ pub(super) enum Fault {
     Delay(Duration),
     /// Each request is answered with 503 in place of the store.
     Unavailable,
+    /// The signature of each request is wrong, so the store refuses it.
+    WrongSignature,
     /// The store does not answer.
     Silence,
     /// The connection ends after that many bytes of an answer, once; then there is no fault any more.
@@ -213,6 +215,12 @@ fn forward(mut client: TcpStream, store: SocketAddr, shared: &Mutex<Fault>) -> s
                 sleep(Duration::from_millis(20));
             }
             return client.shutdown(Shutdown::Both);
+        }
+        Fault::WrongSignature => {
+            let marker = b"Signature=";
+            let found = buffer.windows(marker.len()).position(|bytes| bytes == marker);
+            let digit = &mut buffer[found.expect("a signed request") + marker.len()];
+            *digit = if *digit == b'0' { b'1' } else { b'0' };
         }
         Fault::Delay(time) => sleep(time),
         Fault::None | Fault::CutOnce(_) | Fault::Rate(_) => {}

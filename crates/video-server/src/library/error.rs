@@ -63,10 +63,16 @@ impl LibraryError {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Origin(error) => error.is_temporary(),
-            Self::BadTitles { titles, .. } => titles.iter().any(|bad| {
-                let other = io::ErrorKind::Other;
-                matches!(bad.error.cause(), MediaError::Io { kind, .. } if *kind == other)
-            }),
+            Self::BadTitles {
+                titles, manifests, ..
+            } => {
+                let of_titles = titles.iter().map(|bad| &bad.error);
+                let of_manifests = manifests.iter().filter_map(|bad| bad.error.as_ref());
+                of_titles.chain(of_manifests).any(|error| {
+                    let other = io::ErrorKind::Other;
+                    matches!(error.cause(), MediaError::Io { kind, .. } if *kind == other)
+                })
+            }
             _ => false,
         }
     }
@@ -92,6 +98,8 @@ pub struct BadManifest {
     pub name: ResourceName,
     /// File, line if there is one, problem and correction.
     pub message: String,
+    /// Fault of the file itself; `None` if the files that it names are at fault.
+    pub error: Option<MediaError>,
 }
 
 /// A directory below the media directory that cannot be read. The library has nothing of its contents.
@@ -179,18 +187,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_that_the_store_did_not_deliver_may_be_read_later_and_damaged_ones_may_not() {
-        let bad = |kind| {
+    fn titles_and_manifests_that_the_store_did_not_deliver_may_be_read_later_and_damaged_ones_may_not() {
+        let error = |kind| MediaError::from(io::Error::new(kind, "503 Slow Down"));
+        let title = |kind| {
             let path = PathBuf::from("s3://films/a.mp4");
-            let error = MediaError::from(io::Error::new(kind, "503 Slow Down")).in_file(&path);
+            let error = error(kind).in_file(&path);
             LibraryError::BadTitles {
                 titles: vec![BadTitle { path, error }],
                 manifests: Vec::new(),
                 directories: Vec::new(),
             }
         };
-        assert!(bad(io::ErrorKind::Other).is_temporary());
-        assert!(!bad(io::ErrorKind::UnexpectedEof).is_temporary());
-        assert!(!bad(io::ErrorKind::PermissionDenied).is_temporary());
+        let manifest = |error: Option<MediaError>| LibraryError::BadTitles {
+            titles: Vec::new(),
+            manifests: vec![BadManifest {
+                name: ResourceName::from_relative(Path::new("film/a.mpd")).expect("a name"),
+                message: String::new(),
+                error,
+            }],
+            directories: Vec::new(),
+        };
+        let cases: [&dyn Fn(io::ErrorKind) -> LibraryError; 2] =
+            [&title, &|kind| manifest(Some(error(kind)))];
+        for bad in cases {
+            assert!(bad(io::ErrorKind::Other).is_temporary());
+            assert!(!bad(io::ErrorKind::UnexpectedEof).is_temporary());
+            assert!(!bad(io::ErrorKind::PermissionDenied).is_temporary());
+        }
+        assert!(!manifest(None).is_temporary());
     }
 }

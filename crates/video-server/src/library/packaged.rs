@@ -199,7 +199,7 @@ pub(super) fn read(
                 playlists.insert(name, playlist);
             }
             Ok(_) => {}
-            Err(error) => reader.refuse(&name, error.to_string()),
+            Err(error) => reader.refuse(&name, error.to_string(), Some(error)),
         }
     }
     let mut named_by_mains = BTreeSet::new();
@@ -305,14 +305,14 @@ impl ManifestReader<'_> {
                  there are at most {SEGMENT_LIMIT}",
                 path.display()
             );
-            self.refuse(name, message);
+            self.refuse(name, message, None);
         }
         count <= SEGMENT_LIMIT
     }
 
-    fn refuse(&mut self, name: &ResourceName, message: String) {
+    fn refuse(&mut self, name: &ResourceName, message: String, error: Option<MediaError>) {
         let name = name.clone();
-        self.packaged.bad.push(BadManifest { name, message });
+        self.packaged.bad.push(BadManifest { name, message, error });
     }
 
     /// Adds the title of a main playlist; returns the names of those of `playlists` that it names.
@@ -399,7 +399,7 @@ impl ManifestReader<'_> {
                  put them where it says, or serve another directory",
                 path.display()
             );
-            self.refuse(&title, message);
+            self.refuse(&title, message, None);
             return;
         }
         if missing > 0 {

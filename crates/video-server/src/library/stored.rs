@@ -21,7 +21,7 @@ use super::{BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSum
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
 
-/// Titles whose indexes are read at the same time: each waits for the store most of the time.
+/// Objects that are read at the same time: each waits for the store most of the time.
 const CONCURRENT: usize = 16;
 
 /// Contents of an object store.
@@ -141,8 +141,7 @@ impl Stored {
                 }),
             }
         }
-        let has_failed = AtomicBool::new(false);
-        Ok((Objects { files, has_failed }, warnings))
+        Ok((Objects::new(files), warnings))
     }
 
     /// The library of the objects `files`.
@@ -172,6 +171,7 @@ impl Stored {
         }
         let mut other_files = files.files.len() - titles.len();
         let read = self.read_titles(titles);
+        files.read_manifests(&manifests);
         let mut indexed = previous.titles_of_sources();
         let (mut bad, mut cuts) = (Vec::new(), BTreeMap::new());
         for (name, title) in &read {
@@ -225,42 +225,49 @@ impl Stored {
         &self,
         titles: Vec<(&ResourceName, &Arc<Object>)>,
     ) -> BTreeMap<ResourceName, Arc<ReadTitle>> {
-        let concurrent = CONCURRENT.min(titles.len());
-        let left = Mutex::new(titles.into_iter());
-        let read = Mutex::new(BTreeMap::new());
-        let work = || {
-            loop {
-                let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((name, object)) = next else { return };
-                let etag = EntityTag::of_identity(object.etag());
-                let before = self
-                    .titles
-                    .get(name)
-                    .filter(|title| title.etag == etag)
-                    .map(Arc::clone);
-                // What the store did not deliver may come the next time.
-                let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
-                let title = before.unwrap_or_else(|| {
-                    let index = index(object);
-                    Arc::new(ReadTitle { etag, index })
-                });
-                read.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .insert(name.clone(), title);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..concurrent {
-                scope.spawn(work);
-            }
+        let read = at_once(titles, |(name, object): (&ResourceName, &Arc<Object>)| {
+            let etag = EntityTag::of_identity(object.etag());
+            let before = self.titles.get(name).filter(|title| title.etag == etag);
+            // What the store did not deliver may come the next time.
+            let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
+            let read = || {
+                let index = index(object);
+                Arc::new(ReadTitle { etag, index })
+            };
+            let title = before.map_or_else(read, Arc::clone);
+            (name.clone(), title)
         });
-        read.into_inner().unwrap_or_else(PoisonError::into_inner)
+        read.into_iter().collect()
     }
 
     /// URL of an object, where messages name a path.
     fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(self.origin.url(name))
     }
+}
+
+/// Applies `read`, which waits for the store, to all `items`, in any order.
+fn at_once<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let concurrent = CONCURRENT.min(items.len());
+    let left = Mutex::new(items.into_iter());
+    let results = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(item) = next else { return };
+            let result = read(item);
+            results
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..concurrent {
+            scope.spawn(work);
+        }
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns true if the error is not one of the title's content.
@@ -306,11 +313,21 @@ fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
 /// Objects of a listing.
 struct Objects {
     files: BTreeMap<ResourceName, Arc<Object>>,
+    /// Manifests that were read and not yet taken.
+    manifests: Mutex<BTreeMap<ResourceName, Result<Manifest, MediaError>>>,
     /// True once the store did not deliver a manifest.
     has_failed: AtomicBool,
 }
 
 impl Objects {
+    fn new(files: BTreeMap<ResourceName, Arc<Object>>) -> Self {
+        Self {
+            files,
+            manifests: Mutex::default(),
+            has_failed: AtomicBool::new(false),
+        }
+    }
+
     /// The entity tag of each object by its name.
     fn tags(&self) -> BTreeMap<ResourceName, EntityTag> {
         let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
@@ -318,17 +335,29 @@ impl Objects {
         };
         self.files.iter().map(tag).collect()
     }
+
+    /// Reads the manifests `names`.
+    fn read_manifests(&self, names: &[&ResourceName]) {
+        let read = at_once(names.to_vec(), |name| (name.clone(), self.read_manifest(name)));
+        *self.manifests.lock().unwrap_or_else(PoisonError::into_inner) = read.into_iter().collect();
+    }
+
+    fn read_manifest(&self, name: &ResourceName) -> Result<Manifest, MediaError> {
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let object = self.files.get(name).ok_or_else(gone)?;
+        let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
+        Manifest::read(name.as_str(), &content)
+    }
 }
 
 impl Files for Objects {
     fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
-        let read = || {
-            let gone = || io::Error::from(io::ErrorKind::NotFound);
-            let object = self.files.get(name).ok_or_else(gone)?;
-            let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
-            Manifest::read(name.as_str(), &content)
-        };
-        read().map_err(|error: MediaError| {
+        let read = self
+            .manifests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
+        read.unwrap_or_else(|| self.read_manifest(name)).map_err(|error| {
             if is_of_store(&error) {
                 self.has_failed.store(true, Relaxed);
             }
