@@ -18,6 +18,7 @@
     reason = "a measurement ends when it lacks something it needs"
 )]
 
+mod far_away;
 mod process;
 mod report;
 mod viewer;
@@ -25,6 +26,7 @@ mod viewer;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -33,12 +35,13 @@ use std::time::Duration;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
+use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time, udp_socket};
 use playrate_units::{Bitrate, Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
 use tokio::task::LocalSet;
 use video_client::TitleUrl;
 
+use far_away::FarAway;
 use process::Process;
 use report::{Row, Usage};
 use viewer::{Seen, Viewer, sleep_until};
@@ -69,6 +72,9 @@ struct Arguments {
     /// workers has all of them on one
     #[arg(long, value_name = "N", default_value = "50")]
     per_socket: NonZeroU32,
+    /// Propagation RTT: received datagrams are held for this long
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "rebind")]
+    rtt: Option<Duration>,
     /// Change the port of every socket once in this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     rebind: Option<Duration>,
@@ -128,7 +134,15 @@ async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> R
     let seen = Rc::new(RefCell::new(Seen::default()));
     let per_socket = arguments.per_socket.get();
     let clients: Vec<_> = (0..sessions.div_ceil(per_socket))
-        .map(|_| Client::bind(Arc::clone(&runtime), options.clone()).unwrap())
+        .map(|_| match arguments.rtt {
+            Some(rtt) => {
+                let socket = udp_socket((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+                let socket = runtime.wrap_udp_socket(socket).unwrap();
+                let socket = FarAway::new(socket, Arc::clone(&runtime), rtt);
+                Client::new(Arc::clone(&runtime), socket, options.clone()).unwrap()
+            }
+            None => Client::bind(Arc::clone(&runtime), options.clone()).unwrap(),
+        })
         .collect();
     let now = runtime.now();
     let local = LocalSet::new();

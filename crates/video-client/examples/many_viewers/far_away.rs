@@ -1,0 +1,120 @@
+//! [`FarAway`]: a client's socket on which every datagram arrives later, as over a long path.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
+
+/// A delay of the datagrams that the kernel has; what is sent leaves at once.
+#[derive(Debug)]
+pub(super) struct FarAway {
+    inner: Arc<dyn AsyncUdpSocket>,
+    runtime: Arc<dyn Runtime>,
+    delay: Duration,
+    under_way: Mutex<UnderWay>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    buffer: Vec<u8>,
+    /// Datagrams with the times of their arrival, in order.
+    datagrams: VecDeque<(Instant, Box<[u8]>, RecvMeta)>,
+    timer: Pin<Box<dyn AsyncTimer>>,
+}
+
+impl FarAway {
+    pub(super) fn new(
+        inner: Arc<dyn AsyncUdpSocket>,
+        runtime: Arc<dyn Runtime>,
+        delay: Duration,
+    ) -> Arc<Self> {
+        let under_way = UnderWay {
+            buffer: vec![0; 1 << 16],
+            datagrams: VecDeque::new(),
+            timer: runtime.new_timer(runtime.now()),
+        };
+        Arc::new(Self {
+            inner,
+            runtime,
+            delay,
+            under_way: Mutex::new(under_way),
+        })
+    }
+}
+
+impl AsyncUdpSocket for FarAway {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.inner).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.inner.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let under_way = &mut *self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.runtime.now();
+        let mut meta = [RecvMeta::default()];
+        loop {
+            let buffer = IoSliceMut::new(&mut under_way.buffer);
+            match self.inner.poll_recv(cx, &mut [buffer], &mut meta) {
+                Poll::Ready(received) => {
+                    received?;
+                    let [meta] = meta;
+                    let datagrams = under_way.buffer[..meta.len].into();
+                    under_way.datagrams.push_back((now + self.delay, datagrams, meta));
+                }
+                Poll::Pending => break,
+            }
+        }
+        let mut count = 0;
+        for (buffer, place) in buffers.iter_mut().zip(metas) {
+            if under_way.datagrams.front().is_none_or(|&(at, ..)| at > now) {
+                break;
+            }
+            let Some((_, datagrams, meta)) = under_way.datagrams.pop_front() else {
+                break;
+            };
+            buffer[..datagrams.len()].copy_from_slice(&datagrams);
+            *place = meta;
+            count += 1;
+        }
+        if count > 0 {
+            return Poll::Ready(Ok(count));
+        }
+        if let Some(&(next, ..)) = under_way.datagrams.front() {
+            under_way.timer.as_mut().reset(next);
+            if under_way.timer.as_mut().poll(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
