@@ -98,7 +98,7 @@ pub struct BadManifest {
     pub name: ResourceName,
     /// File, line if there is one, problem and correction.
     pub message: String,
-    /// Fault of the file itself; `None` if the files that it names are at fault.
+    /// Error of reading the manifest; `None` if it was read, and what it says is refused.
     pub error: Option<MediaError>,
 }
 
