@@ -94,7 +94,9 @@ pub(crate) fn free_address() -> SocketAddr {
     const PORTS: RangeInclusive<u16> = 20_000..=31_999;
     let port = || {
         // Two runs of these tests begin at different ports.
-        let next = process::id().wrapping_mul(64) + NEXT.fetch_add(1, Ordering::Relaxed);
+        let next = process::id()
+            .wrapping_mul(64)
+            .wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         PORTS.start() + u16::try_from(next % u32::from(PORTS.end() - PORTS.start())).expect("it is small")
     };
     let addresses = PORTS.map(|_| SocketAddr::from((Ipv4Addr::LOCALHOST, port())));

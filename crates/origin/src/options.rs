@@ -15,8 +15,7 @@ pub struct OriginOptions {
     pub memory: ByteCount,
     /// Place for chunks on disk.
     pub disk: Option<DiskOptions>,
-    /// Time for which the version of an object, or its absence, is taken to be the present one without asking the
-    /// store.
+    /// Time for which the store is not asked again for the version of an object, or whether it exists.
     pub freshness: Duration,
     /// Maximum time without a byte from the store, further attempts included.
     pub timeout: Duration,

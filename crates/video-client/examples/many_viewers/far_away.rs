@@ -78,17 +78,12 @@ impl AsyncUdpSocket for FarAway {
                 Poll::Pending => break,
             }
         }
-        let mut count = 0;
-        for (buffer, place) in buffers.iter_mut().zip(metas) {
-            if under_way.datagrams.front().is_none_or(|&(at, ..)| at > now) {
-                break;
-            }
-            let Some((_, datagrams, meta)) = under_way.datagrams.pop_front() else {
-                break;
-            };
+        let first = under_way.datagrams.iter().take(buffers.len());
+        let count = first.take_while(|&&(at, ..)| at <= now).count();
+        let arrived = under_way.datagrams.drain(..count);
+        for ((_, datagrams, meta), (buffer, place)) in arrived.zip(buffers.iter_mut().zip(metas)) {
             buffer[..datagrams.len()].copy_from_slice(&datagrams);
             *place = meta;
-            count += 1;
         }
         if count > 0 {
             return Poll::Ready(Ok(count));

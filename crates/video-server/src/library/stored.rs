@@ -4,11 +4,11 @@
 //! once, so nothing needs to settle. Of the next listing, objects with the entity tags of the last one are not read
 //! again.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use playrate_media::manifest::{LARGEST, Manifest};
@@ -141,7 +141,7 @@ impl Stored {
                 }),
             }
         }
-        Ok((Objects::new(files), warnings))
+        Ok((Objects(files), warnings))
     }
 
     /// The library of the objects `files`.
@@ -152,13 +152,13 @@ impl Stored {
         previous: &Library,
     ) -> Result<Library, LibraryError> {
         let manifests: Vec<_> = files
-            .files
+            .0
             .keys()
             .filter(|name| Manifest::is_named(Path::new(name.as_str())))
             .collect();
         let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
         let titles = files
-            .files
+            .0
             .iter()
             .filter(|(name, _)| is_title(Path::new(name.as_str())));
         let titles: Vec<_> = titles.collect();
@@ -169,9 +169,9 @@ impl Stored {
                 what: "titles",
             });
         }
-        let mut other_files = files.files.len() - titles.len();
+        let mut other_files = files.0.len() - titles.len();
         let read = self.read_titles(titles);
-        files.read_manifests(&manifests);
+        let contents = concurrently(manifests.clone(), |name| (name.clone(), files.manifest(name)));
         let mut indexed = previous.titles_of_sources();
         let (mut bad, mut cuts) = (Vec::new(), BTreeMap::new());
         for (name, title) in &read {
@@ -200,13 +200,19 @@ impl Stored {
             unsettled: &BTreeMap::new(),
             previous: &previous.packaged,
         };
-        let packaged = packaged::read(files, manifests.collect(), known, &mut warnings);
-        let has_failed = |title: &Arc<ReadTitle>| matches!(&title.index, Err(error) if is_of_store(error));
+        let errors_of_titles = read.values().filter_map(|title| title.index.as_ref().err());
+        let errors_of_manifests = contents.iter().filter_map(|(_, content)| content.as_ref().err());
+        let is_incomplete = errors_of_titles.chain(errors_of_manifests).any(is_of_store);
+        let contents = ReadManifests {
+            objects: files,
+            contents: RefCell::new(contents.into_iter().collect()),
+        };
+        let packaged = packaged::read(&contents, manifests.collect(), known, &mut warnings);
         Ok(Library {
             stored: Some(Self {
                 origin: self.origin.clone(),
                 objects: files.tags(),
-                is_incomplete: files.has_failed.load(Relaxed) || read.values().any(has_failed),
+                is_incomplete,
                 titles: read,
             }),
             indexed,
@@ -225,7 +231,7 @@ impl Stored {
         &self,
         titles: Vec<(&ResourceName, &Arc<Object>)>,
     ) -> BTreeMap<ResourceName, Arc<ReadTitle>> {
-        let read = at_once(titles, |(name, object): (&ResourceName, &Arc<Object>)| {
+        let read = concurrently(titles, |(name, object): (&ResourceName, &Arc<Object>)| {
             let etag = EntityTag::of_identity(object.etag());
             let before = self.titles.get(name).filter(|title| title.etag == etag);
             // What the store did not deliver may come the next time.
@@ -247,7 +253,7 @@ impl Stored {
 }
 
 /// Applies `read`, which waits for the store, to all `items`, in any order.
-fn at_once<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -> Vec<R> {
+fn concurrently<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -> Vec<R> {
     let concurrent = CONCURRENT.min(items.len());
     let left = Mutex::new(items.into_iter());
     let results = Mutex::new(Vec::new());
@@ -311,62 +317,42 @@ fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
 }
 
 /// Objects of a listing.
-struct Objects {
-    files: BTreeMap<ResourceName, Arc<Object>>,
-    /// Manifests that were read and not yet taken.
-    manifests: Mutex<BTreeMap<ResourceName, Result<Manifest, MediaError>>>,
-    /// True once the store did not deliver a manifest.
-    has_failed: AtomicBool,
-}
+struct Objects(BTreeMap<ResourceName, Arc<Object>>);
 
 impl Objects {
-    fn new(files: BTreeMap<ResourceName, Arc<Object>>) -> Self {
-        Self {
-            files,
-            manifests: Mutex::default(),
-            has_failed: AtomicBool::new(false),
-        }
-    }
-
     /// The entity tag of each object by its name.
     fn tags(&self) -> BTreeMap<ResourceName, EntityTag> {
         let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
             (name.clone(), EntityTag::of_identity(object.etag()))
         };
-        self.files.iter().map(tag).collect()
+        self.0.iter().map(tag).collect()
     }
 
-    /// Reads the manifests `names`.
-    fn read_manifests(&self, names: &[&ResourceName]) {
-        let read = at_once(names.to_vec(), |name| (name.clone(), self.read_manifest(name)));
-        *self.manifests.lock().unwrap_or_else(PoisonError::into_inner) = read.into_iter().collect();
-    }
-
-    fn read_manifest(&self, name: &ResourceName) -> Result<Manifest, MediaError> {
+    /// Reads the manifest `name`.
+    fn manifest(&self, name: &ResourceName) -> Result<Manifest, MediaError> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
-        let object = self.files.get(name).ok_or_else(gone)?;
+        let object = self.0.get(name).ok_or_else(gone)?;
         let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
         Manifest::read(name.as_str(), &content)
     }
 }
 
-impl Files for Objects {
+/// Objects of which all manifests have been read.
+struct ReadManifests<'a> {
+    objects: &'a Objects,
+    /// Manifests that were not taken yet.
+    contents: RefCell<BTreeMap<ResourceName, Result<Manifest, MediaError>>>,
+}
+
+impl Files for ReadManifests<'_> {
     fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
-        let read = self
-            .manifests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
-        read.unwrap_or_else(|| self.read_manifest(name)).map_err(|error| {
-            if is_of_store(&error) {
-                self.has_failed.store(true, Relaxed);
-            }
-            error.in_file(path)
-        })
+        let content = self.contents.borrow_mut().remove(name);
+        let content = content.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotFound).into()));
+        content.map_err(|error| error.in_file(path))
     }
 
     fn size(&self, name: &ResourceName) -> Option<u64> {
-        self.files.get(name).map(|object| object.len())
+        self.objects.0.get(name).map(|object| object.len())
     }
 
     fn is_remote(&self) -> bool {
