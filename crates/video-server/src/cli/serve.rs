@@ -24,7 +24,7 @@ use super::metrics::{Dashboard, Metrics};
 use super::options::ServeOptions;
 use super::qlog::Qlog;
 use super::rescan::{RescannedMedia, Rescans};
-use super::signals::{Signal, Signals};
+use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::workers::Workers;
 use super::{Failure, descriptors, load, logging, print, quic_lb, state};
@@ -251,18 +251,14 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     // The older process waits for this, and goes on with the port if this one fails before.
     handover.serving();
 
-    let signal = loop {
-        tokio::select! {
-            biased;
-            signal = signals.next() => match signal {
-                Signal::End(name) => break Some(name),
-                Signal::Reload => {
-                    certificate::reload(arguments, &server, tcp);
-                    rescans.request();
-                }
-            },
-            () = handover.over(&server, &accepting) => break None,
-        }
+    let reload = || {
+        certificate::reload(arguments, &server, tcp);
+        rescans.request();
+    };
+    let signal = tokio::select! {
+        biased;
+        signal = signals.end(reload) => Some(signal),
+        () = handover.over(&server, &accepting) => None,
     };
     if let Some(dashboard) = &accepting.dashboard {
         dashboard.drain();
@@ -271,7 +267,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         None => arguments.drain_timeout,
         Some(signal) => tokio::select! {
             biased;
-            deadline = delay(arguments, signal, &mut signals) => deadline,
+            deadline = delay(arguments, signal, signals.end(reload)) => deadline,
             () = handover.over(&server, &accepting) => arguments.drain_timeout,
         },
     };
@@ -283,13 +279,17 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     drained
 }
 
-/// Waits for the delay after `signal`, or a further one. Returns the time that responses in progress then have.
-async fn delay(arguments: &ServeOptions, signal: &'static str, signals: &mut Signals) -> Duration {
+/// Waits for the delay after `signal`, or a `further` one. Returns the time that responses in progress then have.
+async fn delay(
+    arguments: &ServeOptions,
+    signal: &'static str,
+    further: impl Future<Output = &'static str>,
+) -> Duration {
     let [delay, deadline] = [arguments.drain_delay, arguments.drain_timeout].map(duration::display);
     tracing::info!(signal, %delay, %deadline, "shutting down; a second signal ends it at once");
     tokio::select! {
         biased;
-        signal = signals.end() => {
+        signal = further => {
             tracing::warn!(signal, "shutting down at once");
             Duration::ZERO
         }
@@ -319,7 +319,8 @@ async fn shut_down(
     let (report, cut_over_tcp) = tokio::select! {
         biased;
         report = shutdown(deadline) => report,
-        signal = signals.end() => {
+        // New connections, which a new certificate would be for, are refused.
+        signal = signals.end(|| {}) => {
             tracing::warn!(signal, "shutting down at once");
             shutdown(Duration::ZERO).await
         }

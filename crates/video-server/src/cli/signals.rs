@@ -2,7 +2,7 @@
 
 /// A signal that a server acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
+enum Signal {
     /// Terminate; the name of the signal.
     End(&'static str),
     /// Read the certificate and the media directory again.
@@ -38,7 +38,7 @@ impl Signals {
 
     /// Waits for the next signal.
     #[cfg(unix)]
-    pub(super) async fn next(&mut self) -> Signal {
+    async fn next(&mut self) -> Signal {
         tokio::select! {
             biased;
             _ = self.interrupt.recv() => Signal::End("SIGINT"),
@@ -48,7 +48,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(super) async fn next(&mut self) -> Signal {
+    async fn next(&mut self) -> Signal {
         // Without a handler, only the end of the process remains.
         match tokio::signal::ctrl_c().await {
             Ok(()) => Signal::End("Ctrl-C"),
@@ -56,11 +56,13 @@ impl Signals {
         }
     }
 
-    /// Waits for the next signal that terminates the server; returns its name.
-    pub(super) async fn end(&mut self) -> &'static str {
+    /// Waits for the next signal that terminates the server, and returns its name. Calls `reload` at each that has
+    /// it read its certificate and its media again.
+    pub(super) async fn end(&mut self, reload: impl Fn()) -> &'static str {
         loop {
-            if let Signal::End(name) = self.next().await {
-                return name;
+            match self.next().await {
+                Signal::End(name) => return name,
+                Signal::Reload => reload(),
             }
         }
     }

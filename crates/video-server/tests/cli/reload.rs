@@ -79,6 +79,27 @@ async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_c
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let media = directory.path().join("media");
+    fs::create_dir(&media).unwrap();
+    renew(directory.path());
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let arguments = ["--cert", &cert, "--key", &key, "--drain-delay", "10min"];
+    let serving = Serving::start(&media, &arguments);
+    serving.signal("TERM");
+    serving.logs("a second signal ends it at once", 1).await;
+    let second = renew(directory.path());
+    serving.signal("HUP");
+    assert!(becomes(&serving, second).await);
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn a_hang_up_does_not_end_a_server_without_a_certificate_of_its_own() {
     let media = tempfile::tempdir().unwrap();
     fs::write(media.path().join("file.bin"), [7; 10_000]).unwrap();
