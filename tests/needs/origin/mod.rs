@@ -4,9 +4,9 @@
 
 mod faults;
 mod measure;
+mod start;
 mod store;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -54,11 +54,15 @@ pub(crate) fn tests() -> Vec<Trial> {
         test("what_is_new_or_gone_is_noticed", what_is_new_or_gone_is_noticed),
         test(
             "wrong_settings_are_an_error_that_names_them",
-            wrong_settings_are_an_error_that_names_them,
+            start::wrong_settings_are_an_error_that_names_them,
         ),
         test(
             "a_store_that_refuses_the_credentials_is_a_bad_gateway",
             faults::a_store_that_refuses_the_credentials_is_a_bad_gateway,
+        ),
+        test(
+            "a_manifest_that_the_store_does_not_deliver_may_be_there_at_the_next_start",
+            start::a_manifest_that_the_store_does_not_deliver_may_be_there_at_the_next_start,
         ),
         test(
             "a_failing_store_holds_up_only_what_is_not_kept",
@@ -405,55 +409,6 @@ fn what_is_new_or_gone_is_noticed() {
     site.store.put("published/film.mp4", film);
     let is_listed = || String::from_utf8_lossy(&site.get("/").content).contains("film.mp4");
     until("the new title is listed", is_listed);
-}
-
-fn wrong_settings_are_an_error_that_names_them() {
-    let store = Store::start();
-    store.put("published/a.bin", [7; 1_000]);
-    let run = |location: &str, change: (&'static str, &str)| {
-        let mut settings: BTreeMap<_, _> = environment(store.address());
-        settings.insert(change.0, change.1.to_owned());
-        let output = Command::new(program("video-server"))
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--store-timeout",
-                "2s",
-                "--media",
-                location,
-            ])
-            .envs(settings)
-            .output()
-            .expect("video-server runs");
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
-    };
-    let (region, other) = (("AWS_REGION", "us-east-1"), "s3://nowhere/films");
-    for (location, change, code, words) in [
-        (LOCATION, ("AWS_SECRET_ACCESS_KEY", "wrong"), 2, "credentials"),
-        (LOCATION, ("AWS_ACCESS_KEY_ID", "stranger"), 2, "access key ID"),
-        (other, region, 2, "does not exist"),
-        ("ftp://films", region, 2, "expected s3://BUCKET/PREFIX"),
-        // It may be there in a moment, so a service manager tries again.
-        (
-            LOCATION,
-            ("AWS_ENDPOINT", "http://127.0.0.1:9"),
-            1,
-            "cannot be read now",
-        ),
-    ] {
-        let (found, text) = run(location, change);
-        assert_eq!(found, Some(code), "{location} {change:?}: {text}");
-        assert!(
-            text.contains(words) && text.contains(location),
-            "{location} {change:?}: {text}"
-        );
-        assert!(!text.contains(store::SECRET), "{text}");
-        println!("{text}");
-    }
 }
 
 fn what_is_on_disk_outlives_the_server() {

@@ -144,6 +144,8 @@ pub(super) enum Fault {
     Delay(Duration),
     /// Each request is answered with 503 in place of the store.
     Unavailable,
+    /// So is each for an object of this name.
+    UnavailableObject(&'static str),
     /// The signature of each request is wrong, so the store refuses it.
     WrongSignature,
     /// The store does not answer.
@@ -205,7 +207,16 @@ fn forward(mut client: TcpStream, store: SocketAddr, shared: &Mutex<Fault>) -> s
     let mut buffer = [0; 16 << 10];
     // The head of a request comes first; the store closes the connection after each answer.
     let count = from_client.read(&mut buffer)?;
-    match present() {
+    let fault = match present() {
+        Fault::UnavailableObject(name) => {
+            let is_named = buffer[..count]
+                .windows(name.len())
+                .any(|bytes| bytes == name.as_bytes());
+            if is_named { Fault::Unavailable } else { Fault::None }
+        }
+        fault => fault,
+    };
+    match fault {
         Fault::Unavailable => {
             return client
                 .write_all(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -223,7 +234,7 @@ fn forward(mut client: TcpStream, store: SocketAddr, shared: &Mutex<Fault>) -> s
             *digit = if *digit == b'0' { b'1' } else { b'0' };
         }
         Fault::Delay(time) => sleep(time),
-        Fault::None | Fault::CutOnce(_) | Fault::Rate(_) => {}
+        Fault::None | Fault::UnavailableObject(_) | Fault::CutOnce(_) | Fault::Rate(_) => {}
     }
     to_store.write_all(&buffer[..count])?;
     thread::spawn(move || std::io::copy(&mut from_client, &mut to_store));
