@@ -7,8 +7,8 @@ use super::store::{Fault, Proxy, SECRET, Store, environment};
 use super::{LOCATION, serve};
 use crate::support::program;
 
-/// Starts a server that cannot serve `location`. Returns its exit code and what it says.
-fn starts(location: &str, settings: &BTreeMap<&'static str, String>) -> (Option<i32>, String) {
+/// Exit code of a server that cannot serve `location`, and what it says.
+fn end_of_server(location: &str, settings: &BTreeMap<&'static str, String>) -> (Option<i32>, String) {
     let output = Command::new(program("video-server"))
         .args(["serve", "--listen", "127.0.0.1:0", "--store-timeout", "2s"])
         .args(["--media", location])
@@ -25,7 +25,7 @@ pub(super) fn wrong_settings_are_an_error_that_names_them() {
     let run = |location: &str, (name, value): (&'static str, &str)| {
         let mut settings: BTreeMap<_, _> = environment(store.address());
         settings.insert(name, value.to_owned());
-        starts(location, &settings)
+        end_of_server(location, &settings)
     };
     let (region, other) = (("AWS_REGION", "us-east-1"), "s3://nowhere/films");
     for (location, change, code, words) in [
@@ -59,9 +59,10 @@ pub(super) fn a_manifest_that_the_store_does_not_deliver_may_be_there_at_the_nex
     store.put("published/film/0.m4s", [7; 1_000]);
     let proxy = Proxy::start(store.address());
     proxy.set(Fault::UnavailableObject("list.m3u8"));
-    let (code, text) = starts(LOCATION, &environment(proxy.address));
+    let (code, text) = end_of_server(LOCATION, &environment(proxy.address));
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("list.m3u8"), "{text}");
+    let object = format!("{LOCATION}/film/list.m3u8");
+    assert_eq!(text.matches(&object).count(), 1, "{text}");
     println!("{text}");
     proxy.set(Fault::None);
     serve(&proxy, &[]).stop();

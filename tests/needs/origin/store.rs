@@ -207,20 +207,16 @@ fn forward(mut client: TcpStream, store: SocketAddr, shared: &Mutex<Fault>) -> s
     let mut buffer = [0; 16 << 10];
     // The head of a request comes first; the store closes the connection after each answer.
     let count = from_client.read(&mut buffer)?;
-    let fault = match present() {
-        Fault::UnavailableObject(name) => {
-            let is_named = buffer[..count]
-                .windows(name.len())
-                .any(|bytes| bytes == name.as_bytes());
-            if is_named { Fault::Unavailable } else { Fault::None }
-        }
-        fault => fault,
+    let fault = present();
+    let is_refused = match fault {
+        Fault::Unavailable => true,
+        Fault::UnavailableObject(name) => String::from_utf8_lossy(&buffer[..count]).contains(name),
+        _ => false,
     };
+    if is_refused {
+        return client.write_all(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    }
     match fault {
-        Fault::Unavailable => {
-            return client
-                .write_all(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        }
         Fault::Silence => {
             while present() == Fault::Silence {
                 sleep(Duration::from_millis(20));
@@ -234,7 +230,7 @@ fn forward(mut client: TcpStream, store: SocketAddr, shared: &Mutex<Fault>) -> s
             *digit = if *digit == b'0' { b'1' } else { b'0' };
         }
         Fault::Delay(time) => sleep(time),
-        Fault::None | Fault::UnavailableObject(_) | Fault::CutOnce(_) | Fault::Rate(_) => {}
+        _ => {}
     }
     to_store.write_all(&buffer[..count])?;
     thread::spawn(move || std::io::copy(&mut from_client, &mut to_store));

@@ -187,7 +187,7 @@ impl Stored {
                 Err(error) if packaged && is_part(error) => other_files += 1,
                 Err(error) => {
                     let path = self.path(name.as_str());
-                    let error = error.clone().in_file(&path);
+                    let error = in_object(error.clone(), &path);
                     bad.push(BadTitle { path, error });
                 }
             }
@@ -287,6 +287,15 @@ fn is_of_store(error: &MediaError) -> bool {
     )
 }
 
+/// This error, naming the object at `path`; those of the store name it already.
+fn in_object(error: MediaError, path: &Path) -> MediaError {
+    if is_of_store(&error) {
+        error
+    } else {
+        error.in_file(path)
+    }
+}
+
 fn index(object: &Arc<Object>) -> Result<(TitleSummary, Vec<Cut>), MediaError> {
     let title = Title::read(IndexReader::new(Arc::clone(object)))?;
     let cut = |segment: Segment| Cut {
@@ -348,7 +357,7 @@ impl Files for ReadManifests<'_> {
     fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
         let content = self.contents.borrow_mut().remove(name);
         let content = content.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotFound).into()));
-        content.map_err(|error| error.in_file(path))
+        content.map_err(|error| in_object(error, path))
     }
 
     fn size(&self, name: &ResourceName) -> Option<u64> {

@@ -8,12 +8,27 @@ use std::time::Duration;
 use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, Connection, Pin, Target, Trust};
 use quinn::TokioRuntime;
+use tempfile::TempDir;
 
 use crate::process::{Serving, assert_contains, certify, fetch, sleep};
 
 /// Puts a new certificate and its key into `directory`, and says by which pin it is known.
 fn renew(directory: &Path) -> Pin {
     Pin::of(&certify(directory)).unwrap()
+}
+
+/// A server of `file.bin` with these further arguments, its pin, and the directory of its certificate.
+fn serve(more: &[&str]) -> (TempDir, Pin, Serving) {
+    let directory = tempfile::tempdir().unwrap();
+    let media = directory.path().join("media");
+    fs::create_dir(&media).unwrap();
+    fs::write(media.join("file.bin"), [7; 10_000]).unwrap();
+    let pin = renew(directory.path());
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let arguments = [&["--cert", &cert, "--key", &key], more].concat();
+    let serving = Serving::start(&media, &arguments);
+    (directory, pin, serving)
 }
 
 async fn connect(serving: &Serving, pin: Pin) -> Option<Connection> {
@@ -40,14 +55,7 @@ async fn length(connection: &Connection) -> u64 {
 #[cfg(unix)]
 #[tokio::test]
 async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_changes_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let media = directory.path().join("media");
-    fs::create_dir(&media).unwrap();
-    fs::write(media.join("file.bin"), [7; 10_000]).unwrap();
-    let first = renew(directory.path());
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (cert, key) = (path("cert.pem"), path("key.pem"));
-    let serving = Serving::start(&media, &["--cert", &cert, "--key", &key]);
+    let (directory, first, serving) = serve(&[]);
     let old = connect(&serving, first).await.unwrap();
 
     let second = renew(directory.path());
@@ -60,7 +68,7 @@ async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_c
     assert!(connect(&serving, first).await.is_none(), "the old one is gone");
     assert_eq!(length(&old).await, 10_000, "who is connected stays so");
 
-    fs::write(&cert, "no certificate").unwrap();
+    fs::write(directory.path().join("cert.pem"), "no certificate").unwrap();
     serving.signal("HUP");
     sleep(Duration::from_millis(300)).await;
     let still = connect(&serving, second).await.unwrap();
@@ -80,14 +88,7 @@ async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_c
 #[cfg(unix)]
 #[tokio::test]
 async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
-    let directory = tempfile::tempdir().unwrap();
-    let media = directory.path().join("media");
-    fs::create_dir(&media).unwrap();
-    renew(directory.path());
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (cert, key) = (path("cert.pem"), path("key.pem"));
-    let arguments = ["--cert", &cert, "--key", &key, "--drain-delay", "10min"];
-    let serving = Serving::start(&media, &arguments);
+    let (directory, _, serving) = serve(&["--drain-delay", "10min"]);
     serving.signal("TERM");
     serving.logs("a second signal ends it at once", 1).await;
     let second = renew(directory.path());
