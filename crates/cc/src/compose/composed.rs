@@ -128,7 +128,6 @@ impl Composed {
         if !self.core.phase.is_slow_start() {
             return;
         }
-        let batch = &batch.with_allowance(self.core.slow_start_allowance(batch.allowance));
         let components = &mut self.components;
         let mut step = components.startup.on_batch(&mut self.core, batch);
         if step == Step::Stay {

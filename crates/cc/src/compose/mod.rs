@@ -21,12 +21,12 @@
 //! ```text
 //! on_acked …  core: bytes acked, newest sent, allowance
 //! on_ack_batch
-//!   core        RTT sample, round, limited time                    -> Batch
+//!   core        RTT sample, round, limited time; bounds the allowance by the flight and, in slow start,
+//!               that of a large window (`max_ssthresh`)            -> Batch
 //!   recovery    ends if a packet sent after its start was acked    -> idle.on_recovery_end, enter(Avoidance)
 //!   core        nothing more happens while the sender waits for a timeout (`recovery=tcp`)
 //!   idle        on_batch: may withhold the allowance, may lower the window
 //!   core        leaves one packet of the allowance, if ACK frames are counted
-//!   core        bounds the allowance of a large window, in slow start (`max_ssthresh`)
 //!   startup     on_batch, in slow start; may leave                 -> enter(Avoidance), then the algorithm at once
 //!   algorithm   on_batch, in avoidance; watch_startup, in slow start
 //!   core        bounds growth of a window that is not used in full

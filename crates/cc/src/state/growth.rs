@@ -27,6 +27,9 @@ pub(crate) const COUNTING: Parameter = Parameter::word(
 
 /// Growth of a window while the application, flow control or a ceiling is the limit. Sizes are bytes.
 ///
+/// No window grows beyond [about twice the largest flight](Self::most) since its last reduction, whatever the transport
+/// says of the limit: a sender that its own processor limits never reports that the application does.
+///
 /// `credit` is RFC 9002 §7.8: not at all. `ratelimited` is draft-ietf-ccwg-ratelimited-increase: the bound on
 /// growth is `maxFS`, the largest flight since the window was last reduced. While the window is the limit
 /// both grow alike.
@@ -68,7 +71,7 @@ impl Growth {
         self.counts_acks
     }
 
-    /// The flight before an ACK frame; kept for windows that [may grow](Self::is_rate_limited) all the same.
+    /// Takes the flight before an ACK frame.
     #[inline]
     pub(crate) fn on_flight(&mut self, flight: u64) {
         self.max_flight = self.max_flight.max(flight);
@@ -76,6 +79,13 @@ impl Growth {
 
     pub(crate) const fn on_reduction(&mut self) {
         self.max_flight = 0;
+    }
+
+    /// Upper bound of growth by acknowledged bytes: twice the largest flight (RFC 9002 §7.8,
+    /// draft-ietf-ccwg-ratelimited-increase), and the packet that a strict transport keeps of either half.
+    #[inline]
+    pub(crate) const fn most(self, mtu: u64) -> u64 {
+        self.max_flight.saturating_add(mtu).saturating_mul(2)
     }
 
     /// Upper bound of a window that is not used in full, if it [may](Self::is_rate_limited).

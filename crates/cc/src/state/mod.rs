@@ -101,11 +101,12 @@ pub(crate) struct Batch {
     /// Packets newly acknowledged, at least 1.
     pub(crate) packets: u32,
     /// Allowance: acknowledged bytes that may grow a window, because they were sent after the current
-    /// recovery began and while the window was what limited the sender.
+    /// recovery began and while the window was what limited the sender. In slow start no more than
+    /// [`MAX_SSTHRESH`] allows.
     pub(crate) allowance: u64,
     /// Bytes in flight after the frame, lost packets still included.
     pub(crate) in_flight: u64,
-    /// The application or a ceiling, not the window, limited the sender.
+    /// The application, a ceiling or the sender's own speed, not the window, limited the sender.
     pub(crate) limited: bool,
     /// RTT sample `now − newest_sent`, ns; `None` if it is out of date.
     pub(crate) rtt_ns: Option<u64>,
@@ -152,7 +153,7 @@ impl Core {
             last_sent: None,
             last_acked: None,
             capped: false,
-            growth: Growth::default(),
+            growth: Growth::default().starting_at(opening.window(mtu)),
             growth_bound: u64::MAX,
             runs: Runs::default(),
             opening,
@@ -364,14 +365,20 @@ impl Core {
             capacity.on_ack_batch(event);
         }
         let in_flight = event.in_flight.as_u64();
-        let limited = event.app_limited || self.capped;
+        self.growth.on_flight(in_flight.saturating_add(runs.acked));
+        let room = self.growth.most(self.mtu).saturating_sub(self.window);
+        let limited = event.app_limited || self.capped || room == 0;
         let last = self.last_acked.replace(event.now);
         self.in_flight = in_flight;
-        let allowance = if self.growth.is_rate_limited() {
-            self.rate_limited_allowance(runs.acked, runs.allowance, limited)
+        let mut allowance = if self.growth.is_rate_limited() {
+            self.rate_limited_allowance(runs.allowance, limited)
         } else {
             runs.allowance
         };
+        allowance = allowance.min(room);
+        if self.phase.is_slow_start() {
+            allowance = self.slow_start_allowance(allowance);
+        }
         if self.needs.limited_time {
             // Time in which the window grew although it was not used in full does count.
             let unused = limited && !(self.growth.is_rate_limited() && allowance > 0);
@@ -401,8 +408,7 @@ impl Core {
     /// Bounds the growth of a window that may grow while it is not used in full; returns the allowance that
     /// is left.
     #[inline(never)]
-    fn rate_limited_allowance(&mut self, acked: u64, allowance: u64, limited: bool) -> u64 {
-        self.growth.on_flight(self.in_flight.saturating_add(acked));
+    fn rate_limited_allowance(&mut self, allowance: u64, limited: bool) -> u64 {
         self.growth_bound = if limited {
             self.growth.bound(self.phase.is_slow_start(), self.mtu)
         } else {

@@ -11,10 +11,10 @@ fn after_a_loss_at_100_packets() -> Connection {
     c.set_smoothed_rtt(Some(MS * 100));
     flight(&mut c, 90);
     assert_eq!(c.window(), 120_000);
-    fly(&mut c, 20);
+    fly(&mut c, 100);
     c.lose(1);
     c.pass(MS);
-    c.ack(19);
+    c.ack(99);
     c
 }
 

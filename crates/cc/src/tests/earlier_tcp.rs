@@ -2,7 +2,7 @@
 //! HyStart as Linux had it, and CCP without what we added. mtu 1200.
 
 use super::trace::{LINK, trace_losing};
-use super::{MS, WINDOW_BASED, busy, connection, flight, fly, ssthresh, state, with_mtu};
+use super::{MS, WINDOW_BASED, busy, connection, flight, fly, limited_flight, ssthresh, state, with_mtu};
 use crate::registry::Registry;
 use crate::testing::{Connection, Demand};
 use crate::{Bytes, Phase, Reason};
@@ -175,6 +175,7 @@ fn nothing_remembered_leaves_the_threshold_infinite() {
 /// a round trip has passed since.
 fn hystart(text: &str, packets: usize, rtt: Duration) -> Connection {
     let mut c = connection(text);
+    limited_flight(&mut c, 30);
     for _ in 0..2 {
         c.send(10);
         c.pass(MS * 100);

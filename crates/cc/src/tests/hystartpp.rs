@@ -1,7 +1,7 @@
 //! `start=hystartpp` against RFC 9406.
 
 use super::trace::{Link, Trace, trace_over};
-use super::{MS, connection};
+use super::{MS, connection, limited_flight};
 use crate::testing::{Connection, Demand};
 use crate::{Bitrate, Bytes, ControllerSpec, Phase, Reason};
 use core::time::Duration;
@@ -18,6 +18,7 @@ fn round(c: &mut Connection, packets: usize, rtt: Duration) {
 /// One round at 100 ms, then as many as it takes at 113 ms until conservative slow start has begun.
 fn in_conservative_slow_start() -> Connection {
     let mut c = connection("reno+start=hystartpp");
+    limited_flight(&mut c, 60);
     round(&mut c, 10, MS * 100);
     round(&mut c, 10, MS * 100);
     assert_eq!(c.window(), 36_000);
@@ -65,6 +66,7 @@ fn slow_start_resumes_when_the_rtt_falls_again() {
 #[test]
 fn a_rise_below_the_threshold_changes_nothing() {
     let mut c = connection("reno+start=hystartpp");
+    limited_flight(&mut c, 60);
     round(&mut c, 10, MS * 100);
     round(&mut c, 10, MS * 100);
     for _ in 0..4 {
@@ -95,6 +97,7 @@ fn slow_start_after_persistent_congestion_is_the_standard_one() {
     c.lose_persistently(10);
     let ssthresh = c.snapshot().ssthresh.expect("set by the loss");
     c.pass(MS);
+    limited_flight(&mut c, 30);
     for rtt in [100, 150, 200, 250] {
         let window = c.window();
         round(&mut c, 9, MS * rtt);

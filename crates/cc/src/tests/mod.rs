@@ -75,6 +75,13 @@ pub(crate) fn flight(c: &mut Connection, packets: usize) {
     c.ack(packets);
 }
 
+/// A flight of the application's size, which grows nothing. Windows up to twice its size may grow from then on.
+pub(crate) fn limited_flight(c: &mut Connection, packets: usize) {
+    c.set_app_limited(true);
+    flight(c, packets);
+    c.set_app_limited(false);
+}
+
 /// A round trip with up to `packets` packets, as the window allows; a frame acknowledges two.
 pub(crate) fn round(c: &mut Connection, packets: usize) {
     c.offer(packets);
