@@ -18,7 +18,8 @@ const MIN_PACKETS: u64 = 8;
 /// A loss average above 10 % is congestive whatever the queue; in fractions of [`WHOLE`].
 const TOLERATED: u32 = WHOLE / 10;
 /// A loss average above 2 % at queues shorter than the longest refutes that length; in fractions of [`WHOLE`]. Above
-/// the residual loss of a radio link, and far below what a controller that knows the length leaves.
+/// the residual loss of a radio link, and far below what a controller that knows the length leaves. Where the loss
+/// average alone decides, it is also what a path may lose under a ceiling.
 const REFUTING: u32 = WHOLE / 50;
 /// A loss share of 1.
 const WHOLE: u32 = 1 << 16;
@@ -43,6 +44,9 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 /// ECN-CE always is. The first congestive loss of a round sets the ceiling to 0.7 of what was in flight, at least four
 /// packets, and never raises it; after each round without one it rises [as CUBIC's window does](Ceiling). It goes when
 /// it exceeds twice the algorithm's window.
+///
+/// For [`copa`](crate::standalone), which answers a full queue itself, the loss average alone decides: above 10 %, and
+/// above 2 % while there is a ceiling.
 ///
 /// Persistent congestion lifts it: the algorithm then starts anew from the minimum window.
 ///
@@ -70,6 +74,8 @@ pub(crate) struct LossGuard {
     /// Loss average in fractions of [`WHOLE`].
     average: u32,
     silence: Silence,
+    /// The queue's length does not make a loss congestive.
+    ignores_queue: bool,
 }
 
 /// The upper bound of the window after congestive loss: CUBIC's window (RFC 9438 §4), so that a guarded flow comes back
@@ -162,6 +168,14 @@ fn least(core: &Core) -> u64 {
 }
 
 impl LossGuard {
+    /// A guard whose loss average alone decides.
+    pub(crate) fn by_average() -> Self {
+        Self {
+            ignores_queue: true,
+            ..Self::default()
+        }
+    }
+
     fn end_round(&mut self, core: &mut Core, now: Timestamp) {
         let mtu = core.mtu();
         if !core::mem::take(&mut self.round_was_cut) {
@@ -225,16 +239,18 @@ impl LossPolicy for LossGuard {
             Signal::Loss { persistent: true, .. } => {
                 *self = Self {
                     round_start: event.now,
+                    ignores_queue: self.ignores_queue,
                     ..Self::default()
                 };
                 return;
             }
             Signal::Loss { bytes, .. } => {
-                let full = queue_is_full(&core.rtt);
+                let full = !self.ignores_queue && queue_is_full(&core.rtt);
                 if !full {
                     self.lost = self.lost.saturating_add(bytes.as_u64());
                 }
-                full || self.average > TOLERATED
+                let refuted = self.ignores_queue && self.ceiling.is_some();
+                full || self.average > if refuted { REFUTING } else { TOLERATED }
             }
             Signal::EcnCe => true,
         };

@@ -10,7 +10,7 @@ mod guard;
 use crate::component::{Component, Description, Traits, dispatch};
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
-use guard::LossGuard;
+pub(crate) use guard::LossGuard;
 
 /// Answer to losses beside the algorithm's.
 pub(crate) trait LossPolicy {

@@ -23,7 +23,8 @@
 //! | direction | once per window | once per srtt | paper, by [`Core`]'s round trips |
 //! | v doubles after | three round trips of one direction | three repeats; four if dq is standing | four repeats |
 //! | v while the target changes sides | until the round trip ends | 1 at once | mvfst |
-//! | loss outside competitive mode | nothing | nothing | nothing |
+//! | loss outside competitive mode | nothing | nothing | nothing up to 10 % |
+//! | ECN-CE | unsaid | as a loss | as a loss, and 0.7 of the flight |
 //! | persistent congestion | unsaid | smallest window | smallest window, slow start, RTTs learnt anew |
 //! | application-limited | unsaid | unsupported | no growth; λ is that of the flight |
 //! | pacing | 2·w/`RTTstanding` | 2·w/srtt | the transport's |
@@ -33,8 +34,9 @@
 //! queues at its end.
 //!
 //! Ours alone: no ACK frame changes the window by more than it acknowledges, and v does not double beyond what
-//! that allows, so that the window at most doubles in a round trip. A path that drops without queueing shows
-//! Copa no delay, and nothing but persistent congestion stops it there.
+//! that allows, so that the window at most doubles in a round trip. A path that drops without queueing, such as a
+//! policer, shows Copa no delay. There a [`LossGuard`] bounds the window (RFC 8085 §3.1), and wherever the path marks
+//! packets with ECN-CE: at 0.7 of what was in flight, from where it rises as CUBIC's window does.
 
 mod competition;
 mod delay;
@@ -47,6 +49,7 @@ use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::loss::{LossGuard, LossPolicy as _};
 use crate::parameter::{Arguments, Parameter};
 use crate::registry::Entry;
 use crate::state::{Batch, Core, float, floor_bytes};
@@ -73,6 +76,8 @@ struct Copa {
     fraction: f64,
     /// Packets that left up to this moment belong to a loss that was answered.
     answered_at: Option<Timestamp>,
+    /// Upper bound of the window on a path that drops without queueing.
+    guard: LossGuard,
 }
 
 impl Copa {
@@ -87,6 +92,7 @@ impl Copa {
             competition: switches.then(|| Competition::new(delta)),
             fraction: 0.0,
             answered_at: None,
+            guard: LossGuard::by_average(),
             core,
         }
     }
@@ -118,6 +124,14 @@ impl Copa {
         };
         self.delays
             .on_batch(&batch, self.core.rtt.smoothed_ns().unwrap_or(0));
+        self.guard.on_batch(&mut self.core, &batch);
+        self.follow_target(&batch);
+        let bound = self.guard.limit(&self.core, self.core.window());
+        self.core.set_window(bound);
+    }
+
+    /// Grows or shrinks the window with an ACK frame.
+    fn follow_target(&mut self, batch: &Batch) {
         // The window of a sender that does not use it says nothing of its rate.
         let used = if batch.limited {
             batch.prior_in_flight().min(self.core.window())
@@ -135,7 +149,7 @@ impl Copa {
             let nearly_empty = self.delays.queue_is_nearly_empty();
             competition.on_batch(nearly_empty, batch.new_round, !batch.limited);
         }
-        self.approach_target(&batch, used);
+        self.approach_target(batch, used);
     }
 
     /// Moves the window towards the target by `v·acked·mtu/(δ·w)`, at most by what the frame acknowledges.
@@ -212,6 +226,22 @@ impl CongestionController for Copa {
         {
             self.answered_at = Some(event.now);
             competition.on_loss();
+        }
+        self.guard.on_congestion(&self.core, event);
+        let bound = self.guard.limit(&self.core, self.core.window());
+        if bound < self.core.window() {
+            let reason = match event.signal {
+                Signal::Loss { .. } => Reason::Loss,
+                Signal::EcnCe => Reason::EcnCe,
+            };
+            self.core.set_window(bound);
+            self.core.note_reduction();
+            if self.core.phase.is_slow_start() {
+                self.enter(Phase::Avoidance, reason);
+            } else {
+                self.core.reason = reason;
+                self.velocity = Velocity::at(bound);
+            }
         }
         self.core.note_congestion(event);
     }

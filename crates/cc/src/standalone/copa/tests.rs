@@ -168,6 +168,59 @@ fn a_ce_mark_counts_as_a_loss() {
     assert!(copa.current_delta() > before);
 }
 
+// Ten packets of queue are 4 ms of the link: less than Copa keeps queued, at windows of 200 packets.
+#[test]
+fn a_queue_that_is_too_short_to_see_costs_few_packets() {
+    let link = Link {
+        queue: Bytes::new(10 * MTU),
+        ..LINK
+    };
+    let trace = trace_losing(link, &spec("copa"), Demand::Endless, None);
+    let rounds: Vec<&Round> = trace.within(3, 30).collect();
+    let (first, last) = (rounds[0], rounds[rounds.len() - 1]);
+    let delivered = (last.delivered.as_u64() - first.delivered.as_u64()) / MTU;
+    let lost = last.lost - first.lost;
+    assert!(lost * 100 <= 3 * delivered, "{lost} of {delivered}");
+    assert!(
+        percent_of_link(&trace, 3, 30) >= 85,
+        "{}",
+        percent_of_link(&trace, 3, 30)
+    );
+}
+
+#[test]
+fn random_loss_of_two_percent_costs_nothing() {
+    let mut copa = copa();
+    let mut now = rounds(&mut copa, at(0), &[100, 100, 100]);
+    for _ in 0..20 {
+        let before = copa.window();
+        now = rounds(&mut copa, now, &[100]);
+        for _ in 0..before.as_u64() / MTU / 50 {
+            lose(&mut copa, now, now, false);
+        }
+        assert!(copa.window() >= before);
+    }
+}
+
+#[test]
+fn marks_of_one_round_trip_cut_the_window_once_to_seven_tenths() {
+    let mut copa = copa();
+    let sent = rounds(&mut copa, at(0), &[100, 100, 100]);
+    let flight = copa.window();
+    copa.on_sent(&Sent::new(sent, flight));
+    let now = sent + Duration::from_millis(100);
+    copa.on_acked(&Acked::new(now, sent, Bytes::new(2 * MTU), 2));
+    copa.on_ack_batch(&AckBatch::new(now, flight - Bytes::new(2 * MTU)));
+    for _ in 0..10 {
+        copa.on_congestion(&Congestion::new(now, sent, Signal::EcnCe));
+    }
+    assert_eq!(copa.window().as_u64(), flight.as_u64() * 7 / 10);
+    assert_eq!(
+        (copa.core.phase, copa.core.reason),
+        (Phase::Avoidance, Reason::EcnCe)
+    );
+}
+
 #[test]
 fn persistent_congestion_leaves_the_smallest_window_slow_start_and_default_mode() {
     let (mut copa, now) = beside_a_filler();
