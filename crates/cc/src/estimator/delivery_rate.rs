@@ -56,6 +56,8 @@ pub(crate) struct DeliveryRate {
     limited: u16,
     last_mark: Timestamp,
     spacing_ns: u64,
+    /// Send time of the newest packet of the last sample.
+    sampled: Timestamp,
     /// Bytes delivered so far.
     delivered: u64,
     /// Send time of the newest packet delivered.
@@ -101,7 +103,8 @@ impl DeliveryRate {
         self.acked_any = true;
     }
 
-    /// The ACK frame has been read. Gives a sample about eight times per round trip.
+    /// The ACK frame has been read. Gives a sample about eight times per round trip, and for each further frame that
+    /// acknowledges the burst of the last sample: its first frame shows a part of what the burst delivers.
     pub(crate) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
         let now = event.now;
         self.max.advance(now);
@@ -120,9 +123,11 @@ impl DeliveryRate {
         if event.app_limited {
             self.limited_at = Some(now);
         }
-        if self.count > 0 && now.nanos_since(self.last_mark) < self.spacing_ns {
+        let is_due = self.count == 0 || now.nanos_since(self.last_mark) >= self.spacing_ns;
+        if !is_due && self.newest_sent != self.sampled {
             return None;
         }
+        self.sampled = self.newest_sent;
         let sample = self.sample(now, rtt_ns, min_rtt_ns);
         if let Some(RateSample {
             bytes_per_second,
@@ -138,8 +143,10 @@ impl DeliveryRate {
                 self.busy_max.insert(bytes_per_second);
             }
         }
-        self.spacing_ns = rtt_ns / MARKS_PER_RTT;
-        self.mark(now, self.newest_sent);
+        if is_due {
+            self.spacing_ns = rtt_ns / MARKS_PER_RTT;
+            self.mark(now, self.newest_sent);
+        }
         sample
     }
 

@@ -107,3 +107,32 @@ fn a_ceiling_counts_as_a_limit_in_either_mode() {
         assert!((52_050..=most).contains(&algorithm), "{growth}: {algorithm}");
     }
 }
+
+// A sender that its own processor limits: the transport never says that the application is the limit.
+#[test]
+fn no_window_grows_beyond_about_twice_the_largest_flight() {
+    for text in WINDOW_BASED.into_iter().chain(["copa", "bbr"]) {
+        let mut c = connection(text);
+        for _ in 0..100 {
+            c.send(15);
+            c.pass(MS * 100);
+            ack_in_twos(&mut c);
+        }
+        // BBR's window stands for a rate, 1.25 times what was delivered while it probes, and allows for aggregation.
+        let most = if text == "bbr" { 3 * 15 } else { 2 * 17 };
+        assert!(c.window() <= most * 1_200, "{text}: {}", c.window());
+    }
+}
+
+#[test]
+fn a_window_that_is_reduced_to_its_minimum_grows_again() {
+    for text in WINDOW_BASED.into_iter().chain(["copa", "bbr"]) {
+        let mut c = connection(text);
+        busy(&mut c, 5);
+        fly(&mut c, 10);
+        c.lose_persistently(10);
+        c.pass(MS);
+        busy(&mut c, 5);
+        assert!(c.window() >= 24_000, "{text}: {}", c.window());
+    }
+}

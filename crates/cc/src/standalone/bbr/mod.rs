@@ -8,15 +8,12 @@
 //!
 //! ```text
 //! window = min(cwnd, R·srtt + unused)           unused: what of a window is never on its way
-//!          min(that, in flight + R·Δt + left)   per ACK frame that comes Δt after the last one, once Startup is over
 //! ```
 //!
-//! Without the second line all that a flight is short of, as after `ProbeRTT`, would leave at once at 1.25·R; the
-//! queue of that burst would raise srtt and with it the window, and decay by no more than a hundredth per round trip.
-//! `left` is what the last window allowed and did not send, at most a burst. Consequences: the rate holds on average
-//! over an RTT, not between packets; a lower gain stops the sender until the flight has shrunk, rather than slowing it;
-//! a queue that others fill raises srtt and the window with it up to cwnd, as pacing would; and if no ACK frames
-//! arrive, nothing leaves beyond the window.
+//! Consequences: the rate holds on average over an RTT, not between packets, and a flight that is short of the window,
+//! as after `ProbeRTT`, is filled at 1.25·R; a lower gain stops the sender until the flight has shrunk, rather than
+//! slowing it; a queue raises srtt and the window with it up to cwnd, as pacing would, and one of its own decays by a
+//! hundredth per round trip; and if no ACK frames arrive, nothing leaves beyond the window.
 //!
 //! | | draft | here |
 //! |---|---|---|
@@ -31,6 +28,8 @@
 //! | silence | the rate is set before it ends | after its first burst |
 //! | random waits | random | a hash of the times of earlier waits |
 //! | ACK frequency | adapted to the state | the peer's |
+//! | the smallest RTT is measured again | by a shorter one | by one that is less than 1 ms longer |
+//! | growth in Startup | by what is acknowledged | above 1,536 packets by half a window per round trip |
 //! | aggregation in Startup | one round trip | this one and the last |
 
 mod machine;
@@ -54,8 +53,6 @@ use sample::{Sample, Sampler};
 
 /// `BBR.MinPipeCwnd`, packets: smallest window.
 const MINIMUM_PACKETS: u64 = 4;
-/// Packets that leave in one burst, as quinn's segmentation offload has it.
-const BURST_PACKETS: u64 = 10;
 /// `BBR.StartupPacingGain`, percent, for the rate before the first sample.
 const STARTUP_GAIN: u64 = State::Startup.pacing_gain();
 /// Share of the rate that `BBR.PacingMarginPercent` leaves, percent.
@@ -150,7 +147,6 @@ impl Bbr {
             self.sampler.on_acked(run);
         }
         let sample = self.sampler.on_ack_batch(event);
-        let since_ns = self.core.last_acked.map_or(0, |last| event.now.nanos_since(last));
         let Some(batch) = self.core.close_batch(last_run, event) else {
             return;
         };
@@ -180,7 +176,7 @@ impl Bbr {
         }
         self.set_pacing_rate(self.machine.state.pacing_gain());
         self.set_cwnd(&batch);
-        self.publish_after(&batch, since_ns);
+        self.publish(self.paced_window());
     }
 
     /// `UpdateRound()`, and whether the sender uses cwnd in full.
@@ -216,7 +212,11 @@ impl Bbr {
         let extra = self.model.extra_acked(machine.full_bw_reached);
         let inflight = self.bdp_multiple(self.model.bw(), machine.state.cwnd_gain());
         let max_inflight = self.quantized(inflight.saturating_add(extra));
-        let grown = self.core.window().saturating_add(batch.acked);
+        let mut acked = batch.acked;
+        if !machine.full_bw_reached {
+            acked = self.core.slow_start_allowance(acked);
+        }
+        let grown = self.core.window().saturating_add(acked);
         let mut cwnd = self.core.window();
         if machine.full_bw_reached {
             cwnd = grown.min(max_inflight);
@@ -263,25 +263,6 @@ impl Bbr {
     /// Publishes a window of this many bytes, within its bounds.
     fn publish(&mut self, window: u64) {
         self.window = self.core.bounded(window);
-    }
-
-    /// Publishes the window after an ACK frame that came `since_ns` after the last one.
-    ///
-    /// A flight that is short of the window may grow by what the pacing rate carries in that time, and by what was
-    /// allowed before and not used, up to a burst: else all that is missing would leave at once, raise the RTT and with
-    /// it the window. In Startup cwnd sees to that, and a sender that does not use its window has nothing to restrain.
-    fn publish_after(&mut self, batch: &Batch, since_ns: u64) {
-        let mut window = self.paced_window();
-        if let Some(rate) = self.pacing_rate
-            && self.machine.full_bw_reached
-            && !batch.limited
-        {
-            let left = self.window.saturating_sub(batch.prior_in_flight());
-            let burst = self.core.mtu().saturating_mul(BURST_PACKETS);
-            let more = left.min(burst).saturating_add(volume(rate, since_ns));
-            window = window.min(batch.in_flight.saturating_add(more));
-        }
-        self.publish(window);
     }
 
     /// Mean of the bytes of a window that are not on their way: those that the receiver has and that the next ACK

@@ -15,6 +15,9 @@ const HEADROOM: u64 = 15;
 const MIN_RTT_FILTER_NS: u64 = 10_000_000_000;
 /// Age of the smallest RTT at which it is probed: `BBR.ProbeRTTInterval`.
 const PROBE_RTT_INTERVAL_NS: u64 = 5_000_000_000;
+/// An RTT that is longer by less than `kGranularity` (RFC 9002 §6.1.2) confirms the smallest: clocks and timers tell no
+/// more. So a sender whose queue is empty at times spares itself `ProbeRTT`, as §5.3.4.2 means it to.
+const GRANULARITY_NS: u64 = 1_000_000;
 /// `BBR.MaxBwFilterLen`, in cycles of `ProbeBW`.
 const MAX_BW_FILTER: usize = 2;
 /// `BBR.ExtraAckedFilterLen`, in round trips.
@@ -168,10 +171,14 @@ impl Model {
         self.probe_rtt_expired = self
             .probe_rtt_min
             .is_some_and(|(_, measured)| now.nanos_since(measured) > PROBE_RTT_INTERVAL_NS);
-        if let Some(rtt) = rtt_ns
-            && (self.probe_rtt_expired || self.probe_rtt_min.is_none_or(|(min, _)| rtt < min))
-        {
-            self.probe_rtt_min = Some((rtt, now));
+        if let Some(rtt) = rtt_ns {
+            self.probe_rtt_min = match self.probe_rtt_min {
+                Some((min, _)) if !self.probe_rtt_expired && rtt < min.saturating_add(GRANULARITY_NS) => {
+                    Some((min.min(rtt), now))
+                }
+                Some(known) if !self.probe_rtt_expired => Some(known),
+                _ => Some((rtt, now)),
+            };
         }
         let Some((recent, _)) = self.probe_rtt_min else {
             return;

@@ -161,6 +161,13 @@ impl Run {
         self.until(|run| run.state() == state);
     }
 
+    /// Goes on until `ProbeRTT`: the path becomes 2 ms longer, so that nothing confirms the smallest RTT.
+    #[track_caller]
+    pub(super) fn until_probe_rtt(&mut self) {
+        self.rtt_ns += 2_000_000;
+        self.until_state(State::ProbeRtt);
+    }
+
     pub(super) fn for_ms(&mut self, ms: u64) {
         let end = self.now + ms * 1_000_000;
         self.until(|run| run.now >= end);
@@ -201,6 +208,8 @@ pub(super) fn after_a_probe_too_high() -> Run {
     let mut run = Run::new(BDP / 4);
     run.until_state(State::Up);
     run.until(|run| run.bbr.machine.prev_probe_too_high);
+    // No ProbeRTT comes in between.
+    run.bbr.model.schedule_probe_rtt(Timestamp::from_nanos(run.now));
     run
 }
 
