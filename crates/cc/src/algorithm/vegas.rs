@@ -1,6 +1,7 @@
 //! `vegas`: TCP Vegas, which keeps a few segments queued and no more.
 
 use crate::component::{Component, Description, Reduction, Step, Traits};
+use crate::estimator::RisenFloor;
 use crate::events::Congestion;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, floor_bytes};
@@ -20,6 +21,8 @@ pub(crate) enum Arithmetic {
 }
 
 /// TCP Vegas. Acts once per round trip; a loss costs what it costs Reno.
+///
+/// NOTE: Vegas keeps its base RTT for ever. Here it rises when the [floor has risen](RisenFloor).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vegas {
     arithmetic: Arithmetic,
@@ -30,6 +33,7 @@ pub(crate) struct Vegas {
     gamma: f64,
     round: RoundRtt,
     startup: StartupQueue,
+    floor: RisenFloor,
     reno: Reno,
 }
 
@@ -57,6 +61,7 @@ impl Vegas {
             gamma,
             round: RoundRtt::default(),
             startup: StartupQueue::default(),
+            floor: RisenFloor::default(),
             reno: Reno::default(),
         }
     }
@@ -119,6 +124,7 @@ impl Algorithm for Vegas {
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+        self.floor.on_batch(&mut core.rtt, batch);
         match self.round.on_batch(batch) {
             Some(RoundEnd::Measured(rtt_ns)) => {
                 let base = core.rtt.min_ns().unwrap_or(rtt_ns);

@@ -111,6 +111,13 @@ impl Rtt {
         }
     }
 
+    /// Raises the smallest sample to `min_ns`, after the path has become longer.
+    pub(crate) fn raise_min(&mut self, min_ns: u64) {
+        if let Some(own) = &mut self.own {
+            own.min = own.min.max(min_ns);
+        }
+    }
+
     /// Sets the largest sample, ns, in place of what samples of another state of the path made it.
     pub(crate) fn set_max(&mut self, max_ns: Option<u64>) {
         self.max_ns = max_ns;

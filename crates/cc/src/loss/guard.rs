@@ -7,7 +7,7 @@
 
 use crate::Timestamp;
 use crate::algorithm::cubic::{ALPHA, BETA, C, FAST_CONVERGENCE, MAX_TARGET};
-use crate::estimator::Rtt;
+use crate::estimator::{RisenFloor, Rtt};
 use crate::events::{Congestion, Signal};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 
@@ -53,7 +53,8 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 /// What is full depends on the largest RTT, and so does the window of the algorithms that need a guard. It is corrected
 /// where the path itself contradicts it. After a silence of more than an RTO with data in flight it is that of before
 /// the silence: an RTT of a path that stood still is no queue. While the loss average exceeds 2 % it is that of the
-/// present round trip: a queue that overflows shows its length. Without either, it is the connection's.
+/// present round trip: a queue that overflows shows its length. Without either, it is the connection's. So is the
+/// smallest RTT corrected, when the [floor has risen](RisenFloor).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossGuard {
     ceiling: Option<Ceiling>,
@@ -74,6 +75,7 @@ pub(crate) struct LossGuard {
     /// Loss average in fractions of [`WHOLE`].
     average: u32,
     silence: Silence,
+    floor: RisenFloor,
     /// The queue's length does not make a loss congestive.
     ignores_queue: bool,
 }
@@ -224,6 +226,7 @@ impl LossGuard {
 impl LossPolicy for LossGuard {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         self.silence.on_batch(core, batch);
+        self.floor.on_batch(&mut core.rtt, batch);
         self.acked = self.acked.saturating_add(batch.acked);
         self.acked_packets = self.acked_packets.saturating_add(u64::from(batch.packets));
         self.newest_sent = self.newest_sent.max(batch.newest_sent);

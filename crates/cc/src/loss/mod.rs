@@ -14,8 +14,8 @@ pub(crate) use guard::LossGuard;
 
 /// Answer to losses beside the algorithm's.
 pub(crate) trait LossPolicy {
-    /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it. May correct the largest
-    /// RTT.
+    /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it. May correct the extremes
+    /// of the RTT.
     fn on_batch(&mut self, _core: &mut Core, _batch: &Batch) {}
 
     /// A congestion event, of a new recovery or not, after the algorithm. `core.in_flight` still contains the
