@@ -12,7 +12,7 @@ use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
 use super::segments::Fraction;
 use super::{Algorithm, AnyAlgorithm};
 
-/// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, §III-B: α
+/// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, section 4: α
 /// = 2 + N, β = 4 + N).
 const ALPHA: f64 = 2.0;
 /// Upper bound beside [`ALPHA`].
@@ -29,8 +29,11 @@ pub(crate) struct Stream {
     /// Delay window (`dwnd`), segments.
     delay: f64,
     fraction: Fraction,
-    /// `N`, segments, for this round trip; `None` while the rate is unknown.
+    /// Segments at which the loss window stops in this round trip: `N` of the rate on the wire, and the segment that the
+    /// transport holds back ([`Path::strict`](crate::Path::strict)). `None` while the rate is unknown.
     enough: Option<f64>,
+    /// `N` of the paper, which α and β are made of, segments: that of the media's rate.
+    media: f64,
     round: RoundRtt,
 }
 
@@ -47,16 +50,15 @@ pub(crate) fn segments_for(rate: Bitrate, rtt_ns: u64, mtu: u64) -> u64 {
 }
 
 impl Stream {
-    /// Takes `N` anew, once per round trip.
+    /// Works out `N` again, once per round trip.
     fn refresh(&mut self, core: &Core) {
-        self.enough = core
-            .known
-            .wire_rate()
-            .zip(core.rtt.smoothed_ns())
-            .map(|(rate, rtt)| {
-                let spare = core.headroom().checked_div(core.mtu()).unwrap_or(0);
-                segments_for(rate, rtt, core.mtu()).saturating_add(spare) as f64
-            });
+        let known = &core.known;
+        let rates = known.average_rate().zip(known.wire_rate());
+        self.enough = rates.zip(core.rtt.smoothed_ns()).map(|((media, wire), rtt)| {
+            self.media = segments_for(media, rtt, core.mtu()) as f64;
+            let spare = core.headroom().checked_div(core.mtu()).unwrap_or(0);
+            segments_for(wire, rtt, core.mtu()).saturating_add(spare) as f64
+        });
     }
 
     /// The loss window after `acked` segments.
@@ -72,9 +74,9 @@ impl Stream {
     /// The delay window after a round trip in which `queued` segments waited.
     fn delay_after(&self, queued: f64, loss: f64, may_grow: bool) -> f64 {
         let Some(enough) = self.enough else { return 0.0 };
-        if queued > BETA + enough {
+        if queued > BETA + self.media {
             (self.delay - 1.0).max(0.0)
-        } else if queued < ALPHA + enough && loss >= enough && may_grow {
+        } else if queued < ALPHA + self.media && loss >= enough && may_grow {
             self.delay + 1.0
         } else {
             self.delay
@@ -174,7 +176,7 @@ pub(crate) fn component() -> Component<AnyAlgorithm> {
     Description::new(
         "stream",
         "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
-        "Oda et al. 2012, §III",
+        "Oda et al. 2012, section 4",
     )
     .with_traits(Traits {
         delay_based: true,

@@ -28,12 +28,13 @@ fn enough_segments_carry_the_videos_rate(
 fn algorithm(enough: f64, delay: f64) -> Stream {
     Stream {
         enough: Some(enough),
+        media: enough,
         delay,
         ..Stream::default()
     }
 }
 
-// Section III-B with 3.6 Mbit/s, 1500 B: dwnd +1 below 2+N queued, −1 above 4+N, τ = 30 ms.
+// Section 4 with 3.6 Mbit/s, 1500 B: dwnd +1 below 2+N queued, −1 above 4+N, τ = 30 ms.
 #[rstest]
 #[case(40.0, 36, 9.0, 21.0)] // 6.667 < 11
 #[case(40.0, 48, 15.0, 21.0)] // 15 < 17
@@ -53,6 +54,18 @@ fn the_delay_window_moves_by_a_segment_around_what_the_video_may_queue(
 fn the_delay_window_grows_only_once_the_loss_window_carries_the_video() {
     close(algorithm(9.0, 20.0).delay_after(0.0, 8.9, true), 20.0);
     close(algorithm(9.0, 20.0).delay_after(40.0, 8.9, true), 19.0);
+}
+
+// What the wire and a strict transport need on top of N = 9 raises the stop, not α = 11 and β = 13.
+#[test]
+fn alpha_and_beta_are_made_of_the_n_of_the_paper() {
+    let stream = Stream {
+        media: 9.0,
+        ..algorithm(11.0, 20.0)
+    };
+    close(stream.delay_after(10.9, 11.0, true), 21.0);
+    close(stream.delay_after(11.0, 11.0, true), 20.0);
+    close(stream.delay_after(13.1, 11.0, true), 19.0);
 }
 
 #[test]
