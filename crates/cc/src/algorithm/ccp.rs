@@ -55,6 +55,8 @@ pub(crate) struct Ccp {
     rtt_window_ns: u64,
     /// A loss ends slow start only if the packet may have found a queue.
     spares_slow_start: bool,
+    /// Slow start ended with the first estimate of the capacity, which governs from there on.
+    trusts_first_estimate: bool,
     reno: Reno,
 }
 
@@ -126,6 +128,7 @@ impl Ccp {
             least_storage: SEGMENTS_OF_STORAGE,
             rtt_window_ns: 0,
             spares_slow_start: false,
+            trusts_first_estimate: false,
             reno: Reno::default(),
         }
     }
@@ -185,32 +188,40 @@ impl Ccp {
         storage.max(self.least_storage * float(mtu))
     }
 
+    /// `C`, bytes per second: of four packet trains, or of the one that ended slow start.
+    fn capacity(&self, core: &Core) -> Option<f64> {
+        let capacity = if self.trusts_first_estimate {
+            core.early_capacity()
+        } else {
+            core.capacity()
+        };
+        Some(capacity?.as_bytes_per_second() as f64)
+    }
+
     /// `B`, `x` and `f`; `None` until capacity and RTT are known.
     fn state(&self, core: &Core, batch: &Batch) -> Option<PathState> {
-        let capacity = core.capacity()?.as_bytes_per_second() as f64;
+        let capacity = self.capacity(core)?;
         let rtts = RttExtremes {
             min_ns: core.rtt.min_ns()?,
             max_ns: core.rtt.max_ns(),
         };
         Some(PathState {
             storage: self.storage(capacity, rtts, core.mtu()),
-            backlog: backlog(core)?,
+            backlog: self.backlog(core)?,
             in_flight: batch.prior_in_flight() as f64,
         })
     }
-}
 
-/// `x = C·max(0, rtt − rtt_min)`, bytes. Not `C·rtt`, which would count the pipe twice: it is in `f` already.
-fn backlog(core: &Core) -> Option<f64> {
-    let capacity = core.capacity()?.as_bytes_per_second() as f64;
-    let queued = core.rtt.latest_ns()?.saturating_sub(core.rtt.min_ns()?);
-    Some(capacity * (queued as f64 / NANOS_PER_SECOND))
-}
+    /// `x = C·max(0, rtt − rtt_min)`, bytes. Not `C·rtt`, which would count the pipe twice: it is in `f` already.
+    fn backlog(&self, core: &Core) -> Option<f64> {
+        let queued = core.rtt.latest_ns()?.saturating_sub(core.rtt.min_ns()?);
+        Some(self.capacity(core)? * (queued as f64 / NANOS_PER_SECOND))
+    }
 
-/// `C·rtt_min`, bytes: what the path holds without a queue.
-fn pipe(core: &Core) -> Option<f64> {
-    let capacity = core.capacity()?.as_bytes_per_second() as f64;
-    Some(capacity * (core.rtt.min_ns()? as f64 / NANOS_PER_SECOND))
+    /// `C·rtt_min`, bytes: what the path holds without a queue.
+    fn pipe(&self, core: &Core) -> Option<f64> {
+        Some(self.capacity(core)? * (core.rtt.min_ns()? as f64 / NANOS_PER_SECOND))
+    }
 }
 
 impl Algorithm for Ccp {
@@ -231,6 +242,7 @@ impl Algorithm for Ccp {
         if let Some(derivative) = &mut self.derivative {
             derivative.forget();
         }
+        self.trusts_first_estimate |= reason == Reason::CapacityKnown;
         self.reno.begin(core, reason, now);
     }
 
@@ -247,7 +259,7 @@ impl Algorithm for Ccp {
     /// A loss changes nothing in the papers; what it shall change is the loss policy's. Until the capacity is
     /// known a loss must not leave the sender in unbounded slow start: then it costs what it costs Reno.
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction> {
-        match core.capacity() {
+        match self.capacity(core) {
             Some(_) => None,
             None => self.reno.on_congestion(core, event),
         }
@@ -257,18 +269,21 @@ impl Algorithm for Ccp {
     /// more than the pipe there was no queue to overflow, and none has been seen that `B` could be made of.
     fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool {
         let is_loss = matches!(event.signal, Signal::Loss { .. });
-        let found_no_queue = || pipe(core).is_some_and(|pipe| float(core.in_flight) <= 2.0 * pipe);
+        let found_no_queue = || {
+            self.pipe(core)
+                .is_some_and(|pipe| float(core.in_flight) <= 2.0 * pipe)
+        };
         !(self.spares_slow_start && is_loss && found_no_queue())
     }
 
-    /// "Severe congestion" returns to slow start (Watanabe et al. 2014, §IV-B). The capacity is kept.
+    /// "Severe congestion" returns to slow start (Watanabe et al. 2014, §VI-B). The capacity is kept.
     fn on_persistent(&mut self, core: &mut Core) {
         core.ssthresh = Some((core.in_flight / 2).max(core.minimum()));
         self.reno.on_persistent(core);
     }
 
     fn describe(&self, core: &Core, snapshot: &mut Snapshot) {
-        snapshot.backlog = backlog(core).map(|bytes| Bytes::new(floor_bytes(bytes)));
+        snapshot.backlog = self.backlog(core).map(|bytes| Bytes::new(floor_bytes(bytes)));
     }
 }
 

@@ -111,7 +111,8 @@ impl Composed {
         if in_use.is_some() {
             core.set_window(before);
         }
-        if core.phase.is_slow_start() && components.algorithm.leaves_startup(core, event) {
+        let may_stay = components.startup.doubles() && !components.algorithm.leaves_startup(core, event);
+        if core.phase.is_slow_start() && !may_stay {
             self.enter(Phase::Avoidance, reason, event.now);
         }
     }

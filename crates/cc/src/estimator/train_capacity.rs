@@ -16,6 +16,8 @@ use super::{NANOS_PER_SECOND, bytes_per_second};
 
 /// Shortest spacing that timers and polling do not drown.
 const MIN_SPACING_NS: u64 = 200_000;
+/// A batch of fewer packets may have waited for the peer's ACK timer, whatever the batches before it.
+const LEAST_PROMPT: u32 = 2;
 /// Samples that make an estimate.
 const FIRST_ESTIMATE: u8 = 4;
 
@@ -31,8 +33,8 @@ const FIRST_ESTIMATE: u8 = 4;
 /// Works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured
 /// by the packet that made the peer acknowledge, whichever that is. What must be kept out is a batch that the
 /// peer's ACK timer made: a batch counts at once if it has as many packets as the train's batches before it;
-/// if it has fewer, it counts once another batch of the same train follows, for then it did not wait for
-/// packets that were not coming.
+/// if it has fewer, or is a lone packet, it counts once another batch of the same train follows, for then it did not
+/// wait for packets that were not coming.
 ///
 /// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one was made
 /// of (up to eight).
@@ -183,7 +185,7 @@ impl TrainCapacity {
                 && let Some(rate) = bytes_per_second(train.bytes, spacing)
             {
                 let sample = Sample { key, rate };
-                if frame.packets >= train.largest_batch {
+                if frame.packets >= train.largest_batch.max(LEAST_PROMPT) {
                     self.add(sample, train.sent);
                 } else {
                     train.held = Some(sample);

@@ -56,7 +56,7 @@ const ALIASES: &[Alias] = &[
         "ccp-lb",
         "ccp+shape=playout-buffer",
         "CCP that counts the player's buffer as storage of the path",
-        "Cavendish et al. 2015 eq. (6), CCPLB",
+        "Cavendish et al. 2015 eq. (5), CCPLB",
     ),
     Alias::new(
         "reno-cwv",

@@ -70,7 +70,7 @@ impl Shaper for PlayoutBuffer {
         Needs::knowledge(Facts::PLAYOUT_BUFFER)
     }
 
-    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (6)). A reported buffer does not count: it would let a
+    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (5)). A reported buffer does not count: it would let a
     /// player choose its window.
     fn shape(&self, core: &Core) -> u64 {
         let extra = core
@@ -140,7 +140,7 @@ pub(crate) fn playout_buffer() -> Component<AnyShaper> {
     Description::new(
         "playout-buffer",
         "in congestion avoidance, the algorithm's window and a share of the player's buffer on top",
-        "Cavendish et al. 2015 eq. (6), CCPLB",
+        "Cavendish et al. 2015 eq. (5), CCPLB",
     )
     .with_parameters(PLAYOUT_BUFFER)
     .absolute()
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(RateFloor { rtt: FloorRtt::Min }.shape(&core), 65_544);
     }
 
-    // Cavendish et al. 2015 eq. (6): POB 672,000 B on an algorithm's window of 135,000 B.
+    // Cavendish et al. 2015 eq. (5): POB 672,000 B on an algorithm's window of 135,000 B.
     #[rstest]
     #[case(1.0, 807_000)]
     #[case(2.0, 471_000)]

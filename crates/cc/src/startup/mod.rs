@@ -35,6 +35,12 @@ pub(crate) trait Startup {
     /// burst](crate::component::Bursts::Every); `core` does not contain the burst yet.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) {}
 
+    /// Returns true if the flight at most doubles in a round trip, so that what was in flight when a packet left can be
+    /// worked out when its loss shows.
+    fn doubles(&self) -> bool {
+        true
+    }
+
     /// An ACK frame arrived in slow start. Sets the window, by `batch.allowance` bytes (already zero where
     /// the sender was limited). A loss needs no answer: the algorithm reduces the window and recovery begins.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
@@ -56,6 +62,7 @@ dispatch! {
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
+    fn doubles(&self) -> bool;
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
 }
 

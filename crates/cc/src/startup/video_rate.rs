@@ -20,6 +20,11 @@ impl Startup for VideoRate {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
 
+    /// The window is the video's from the first RTT on.
+    fn doubles(&self) -> bool {
+        false
+    }
+
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
         let Some(window) = video_window(core) else {
             return standard::grow(core, batch.allowance);

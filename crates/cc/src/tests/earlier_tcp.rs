@@ -358,6 +358,34 @@ fn a_loss_that_may_have_found_a_queue_ends_slow_start_all_the_same() {
     assert_eq!(any, queued, "the queue overflows first");
 }
 
+// The window carries the video from the first RTT on, so that no flight of half its size is behind a loss.
+#[test]
+fn a_loss_ends_a_slow_start_that_does_not_double() {
+    let mut c = connection("ccp(slow_start_loss=queued)+start=video-rate+loss=ignore");
+    c.known.set_average_rate(Some(crate::Bitrate::from_kbps(1_000)));
+    for _ in 0..4 {
+        super::train(&mut c, 500);
+    }
+    assert!(c.snapshot().capacity.is_some());
+    c.offer(500);
+    c.pass(MS * 100);
+    c.lose(1);
+    assert_eq!(state(&c), (Phase::Avoidance, Reason::Loss));
+}
+
+// Watanabe et al. 2014: SSS "rapidly ramps up". 250 kB are the pipe, a third of 500 kB the fixed point.
+#[test]
+fn ccp_governs_from_the_estimate_that_ended_a_short_slow_start() {
+    let trace = trace_losing(LINK, &super::spec("ccp-sss"), Demand::Endless, None);
+    let first = trace
+        .rounds
+        .iter()
+        .find(|round| round.phase == Phase::Avoidance)
+        .expect("an estimate");
+    assert!(first.at < crate::tests::at(300), "{:?}", first.at);
+    assert!(first.window >= Bytes::from_kb(150), "{}", first.window);
+}
+
 /// Ten packets are sent, the oldest is lost and the others arrive; the next packet carries its data again, and the
 /// one after that new data. Both are in flight.
 fn resent(text: &str) -> Connection {

@@ -52,6 +52,27 @@ fn the_worked_pair_gives_20_mbit_per_second() {
     );
 }
 
+// The second of two packets is acknowledged by the peer's timer: 388 kbit/s on any link.
+#[test]
+fn a_lone_packet_that_waited_for_the_peers_timer_is_no_sample() {
+    let mut capacity = TrainCapacity::default();
+    ack(&mut capacity, 0, 100_000, 1);
+    ack(&mut capacity, 0, 124_600, 1);
+    assert_eq!(capacity.early_estimate(), None);
+    ack(&mut capacity, 200_000, 300_000, 2);
+    assert_eq!(capacity.early_estimate(), None);
+}
+
+#[test]
+fn a_peer_that_acknowledges_every_packet_gives_a_sample_with_the_next() {
+    let mut capacity = TrainCapacity::default();
+    ack(&mut capacity, 0, 100_480, 1);
+    ack(&mut capacity, 0, 100_960, 1);
+    assert_eq!(capacity.early_estimate(), None);
+    ack(&mut capacity, 0, 101_440, 1);
+    assert_eq!(capacity.early_estimate(), Some(Bitrate::from_mbps(20)));
+}
+
 #[test]
 fn a_loss_inside_a_train_takes_its_samples_back() {
     let mut capacity = TrainCapacity::default();
