@@ -245,10 +245,10 @@ impl Core {
         self.bounded(self.opening.window(self.mtu))
     }
 
-    /// The allowance that slow start may use of `allowance` bytes ([`MAX_SSTHRESH`]).
+    /// Slow start grows by what is acknowledged divided by this ([`MAX_SSTHRESH`]); at least 1.
     #[inline]
-    pub(crate) fn slow_start_allowance(&self, allowance: u64) -> u64 {
-        self.opening.limited(self.window, allowance, self.mtu)
+    pub(crate) fn slow_start_divisor(&self) -> u64 {
+        self.opening.divisor(self.window, self.mtu)
     }
 
     /// Capacity of the path's narrowest link in bytes that count towards a window, after four packet trains.
@@ -377,7 +377,7 @@ impl Core {
         };
         allowance = allowance.min(room);
         if self.phase.is_slow_start() {
-            allowance = self.slow_start_allowance(allowance);
+            allowance = allowance.checked_div(self.slow_start_divisor()).unwrap_or(0);
         }
         if self.needs.limited_time {
             // Time in which the window grew although it was not used in full does count.

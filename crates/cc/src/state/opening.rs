@@ -82,15 +82,14 @@ impl Opening {
         mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
     }
 
-    /// Bytes that slow start may grow a window by when `allowance` bytes were acknowledged (RFC 3742 §2): all of them,
-    /// or 1/K above the bound, where K is the number of times that half of the bound goes into the window.
-    pub(super) fn limited(self, window: u64, allowance: u64, mtu: u64) -> u64 {
+    /// K of RFC 3742 §2: slow start grows a window by 1/K of what is acknowledged. K is the number of times that half of
+    /// the bound goes into the window, and 1 up to the bound.
+    pub(super) fn divisor(self, window: u64, mtu: u64) -> u64 {
         let most = self.max_ssthresh.saturating_mul(mtu);
-        if window <= most || most == 0 {
-            return allowance;
+        if window <= most {
+            return 1;
         }
-        let k = window.checked_div(most / 2).unwrap_or(1);
-        allowance.checked_div(k).unwrap_or(allowance)
+        window.checked_div(most / 2).unwrap_or(1)
     }
 
     /// The first slow start threshold in bytes; `None` if it is infinite.
@@ -115,7 +114,10 @@ mod tests {
         #[case] packets: u64,
         #[case] growth: u64,
     ) {
-        assert_eq!(Opening::default().limited(packets * 1_200, 12_000, 1_200), growth);
+        assert_eq!(
+            12_000 / Opening::default().divisor(packets * 1_200, 1_200),
+            growth
+        );
     }
 
     #[test]
@@ -124,6 +126,6 @@ mod tests {
             max_ssthresh: 0,
             ..Opening::default()
         };
-        assert_eq!(opening.limited(u64::MAX, 12_000, 1_200), 12_000);
+        assert_eq!(opening.divisor(u64::MAX, 1_200), 1);
     }
 }

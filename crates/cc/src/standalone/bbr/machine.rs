@@ -149,12 +149,13 @@ impl Machine {
         self.full_bw_now = false;
     }
 
-    /// `CheckFullBWReached()` at the end of a round trip.
-    pub(super) const fn check_full_bw(&mut self, sample: &Sample) {
+    /// `CheckFullBWReached()` at the end of a round trip, in which cwnd may have grown by 1/`divisor` of itself.
+    pub(super) fn check_full_bw(&mut self, sample: &Sample, divisor: u64) {
         if self.full_bw_now || sample.app_limited {
             return;
         }
-        if sample.delivery_rate >= self.full_bw.saturating_add(self.full_bw / 4) {
+        let least = (self.full_bw / 4).checked_div(divisor).unwrap_or(0);
+        if sample.delivery_rate >= self.full_bw.saturating_add(least) {
             self.reset_full_bw(sample.delivery_rate);
             return;
         }
@@ -206,15 +207,27 @@ impl Bbr {
             let marked = core::mem::take(&mut self.machine.marked);
             let lost = events >= STARTUP_FULL_LOSSES && self.sample.is_inflight_too_high();
             if !self.machine.full_bw_reached && (lost || marked) {
-                self.machine.full_bw_reached = true;
-                self.model.bound_by_startup_loss();
-                self.end_startup(batch.now, self.congestion);
+                self.end_startup_by_loss(batch.now);
                 return;
             }
         }
         if self.machine.state == State::Startup && self.machine.full_bw_reached {
             self.end_startup(batch.now, Reason::CapacityKnown);
         }
+    }
+
+    /// More than the tolerated share was lost in Startup. A large window does not wait for the end of the round trip: a
+    /// receiver bears few gaps.
+    pub(super) fn on_startup_loss(&mut self, now: Timestamp) {
+        if self.startup_divisor() > 1 && self.machine.loss_events >= STARTUP_FULL_LOSSES {
+            self.end_startup_by_loss(now);
+        }
+    }
+
+    fn end_startup_by_loss(&mut self, now: Timestamp) {
+        self.machine.full_bw_reached = true;
+        self.model.bound_by_startup_loss();
+        self.end_startup(now, self.congestion);
     }
 
     /// Ends Startup with Drain: `EnterDrain()` of the draft.

@@ -29,7 +29,7 @@
 //! | random waits | random | a hash of the times of earlier waits |
 //! | ACK frequency | adapted to the state | the peer's |
 //! | the smallest RTT is measured again | by a shorter one | by one that is less than 1 ms longer |
-//! | growth in Startup | by what is acknowledged | above 1,536 packets by half a window per round trip |
+//! | Startup above 1,536 packets | doubles | grows by 768 packets per round trip, and ends with the sixth loss event |
 //! | aggregation in Startup | one round trip | this one and the last |
 
 mod machine;
@@ -164,7 +164,8 @@ impl Bbr {
         }
         self.model.on_acked(batch.now, batch.acked, self.core.window());
         if self.round_start {
-            self.machine.check_full_bw(&self.sample);
+            let divisor = self.startup_divisor();
+            self.machine.check_full_bw(&self.sample, divisor);
         }
         self.advance(&batch, loss_round_start);
         if loss_round_start {
@@ -206,16 +207,22 @@ impl Bbr {
         });
     }
 
+    /// Startup grows by what is acknowledged divided by this: 1 but for a large window.
+    fn startup_divisor(&self) -> u64 {
+        if self.machine.full_bw_reached {
+            1
+        } else {
+            self.core.slow_start_divisor()
+        }
+    }
+
     /// Sets cwnd after an ACK frame: `SetCwnd()` of the draft.
     fn set_cwnd(&mut self, batch: &Batch) {
         let machine = &self.machine;
         let extra = self.model.extra_acked(machine.full_bw_reached);
         let inflight = self.bdp_multiple(self.model.bw(), machine.state.cwnd_gain());
         let max_inflight = self.quantized(inflight.saturating_add(extra));
-        let mut acked = batch.acked;
-        if !machine.full_bw_reached {
-            acked = self.core.slow_start_allowance(acked);
-        }
+        let acked = batch.acked.checked_div(self.startup_divisor()).unwrap_or(0);
         let grown = self.core.window().saturating_add(acked);
         let mut cwnd = self.core.window();
         if machine.full_bw_reached {
@@ -359,6 +366,8 @@ impl CongestionController for Bbr {
         self.note_congestion(event);
         if too_high && self.machine.is_bw_probe_sample {
             self.handle_inflight_too_high(event.now, &sample);
+        } else if too_high {
+            self.on_startup_loss(event.now);
         }
     }
 
