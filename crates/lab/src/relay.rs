@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use clap::Args;
 use playrate_netsim::{
-    LinkConfig, Loss, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
+    DelaySchedule, Loss, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
 };
 use playrate_transport::address;
-use playrate_units::duration;
 
 use crate::error::CommandError;
 use crate::sim::SimError;
@@ -42,9 +40,9 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "RATE")]
     rate: Option<RateSchedule>,
 
-    /// Propagation RTT, without queueing
-    #[arg(long, value_name = "TIME", default_value = "40ms", value_parser = duration::parse)]
-    rtt: Duration,
+    /// Propagation RTT, without queueing, or one that changes such as 20ms,down@30s,100ms@31s
+    #[arg(long, value_name = "TIME", default_value = "40ms")]
+    rtt: DelaySchedule,
 
     /// Size of the queue before the bottleneck: bytes, packets, or a multiple of rate × RTT
     #[arg(long, value_name = "SIZE", default_value = "1bdp")]
@@ -66,10 +64,10 @@ pub(crate) struct RelayArgs {
 impl RelayArgs {
     fn path(&self) -> PathConfig {
         let rate = self.rate.clone().map_or(Rate::Unlimited, Rate::Schedule);
-        let forward = LinkConfig::new(rate, self.rtt.saturating_sub(self.rtt / 2));
-        let mut forward = forward.with_queue(self.queue).with_loss(self.loss);
-        forward.reordering = self.late;
-        PathConfig::new(forward, LinkConfig::new(Rate::Unlimited, self.rtt / 2))
+        let mut path = PathConfig::of_rate(rate, self.rtt.clone());
+        path.forward = path.forward.with_queue(self.queue).with_loss(self.loss);
+        path.forward.reordering = self.late;
+        path
     }
 }
 
@@ -100,14 +98,18 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
+
     use crate::samples::arguments;
     use rstest::rstest;
 
     #[test]
     fn the_path_is_that_of_the_arguments() {
-        let line = "127.0.0.1:9 --rate 6Mbit/s,1Mbit/s@20s --rtt 81ms --queue 50kB --loss 1% --late 5%,10ms";
+        let line =
+            "127.0.0.1:9 --rate 6Mbit/s,1Mbit/s@20s --rtt 81ms,90ms@9s --queue 50kB --loss 1% --late 5%,10ms";
         let path = arguments::<RelayArgs>(line).unwrap().path();
         assert_eq!(path.round_trip(), Duration::from_millis(81));
+        assert_eq!(path.longest_round_trip(), Duration::from_millis(90));
         assert_eq!(path.forward.queue, "50kB".parse().unwrap());
         assert_eq!(path.forward.reordering, Some("5%,10ms".parse().unwrap()));
         assert!((path.forward.loss.mean() - 0.01).abs() < 1e-9);
@@ -134,6 +136,7 @@ mod tests {
     #[case("", "ADDRESS:PORT")]
     #[case("localhost", "such as 127.0.0.1:4433")]
     #[case("127.0.0.1:9 --rate 20", "20")]
+    #[case("127.0.0.1:9 --rtt down,20ms@1s", "must be a time")]
     #[case("127.0.0.1:9 --late 5%", "5%")]
     #[case("127.0.0.1:9 --loss 101%", "101%")]
     fn an_invalid_argument_is_named(#[case] line: &str, #[case] named: &str) {

@@ -38,11 +38,16 @@ pub enum ConfigError {
     /// A text that is not a loss.
     #[error("loss `{0}`: expected `none`, a probability such as 0.01%, or bursts such as gilbert(0.1%,20%)")]
     LossText(String),
+    /// A text that is not a delay.
+    #[error(
+        "delay `{0}`: expected a time such as 100ms, or steps such as 20ms,100ms@30s or 20ms,down@30s,25ms@31s"
+    )]
+    DelayText(String),
     /// The largest packet is below what QUIC needs, or above what IP can carry.
     #[error("mtu `{0}`: expected a size from 1228B (QUIC's 1200 and the headers) to 65535B")]
     Mtu(String),
-    /// A rate schedule that makes no sense.
-    #[error("rate `{schedule}`: {what}")]
+    /// A schedule of rates or delays that makes no sense.
+    #[error("schedule `{schedule}`: {what}")]
     Schedule {
         /// The schedule as configured.
         schedule: String,

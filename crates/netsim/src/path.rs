@@ -4,7 +4,9 @@ use core::time::Duration;
 
 use playrate_units::Bitrate;
 
-use crate::{ConfigError, Link, LinkConfig, LinkSeries, Loss, QueueLimit, Rate, Seed, WifiConfig};
+use crate::{
+    ConfigError, DelaySchedule, Link, LinkConfig, LinkSeries, Loss, QueueLimit, Rate, Seed, WifiConfig,
+};
 
 /// Configuration of both directions of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,28 +27,22 @@ impl PathConfig {
     /// A path whose data direction is the bottleneck: `rate`, `queue` and `loss` apply there, the way back is
     /// unlimited and lossless, and each direction takes half of the round-trip propagation delay `rtt`.
     pub fn bottleneck(rate: Bitrate, rtt: Duration, queue: QueueLimit, loss: impl Into<Loss>) -> Self {
-        let backward = rtt / 2;
-        let forward = LinkConfig::new(rate, rtt.saturating_sub(backward))
-            .with_queue(queue)
-            .with_loss(loss);
-        Self {
-            forward,
-            backward: LinkConfig::new(Rate::Unlimited, backward),
-        }
+        let path = Self::of_rate(Rate::Constant(rate), rtt);
+        Self::new(path.forward.with_queue(queue).with_loss(loss), path.backward)
     }
 
     /// A path whose last hop is Wi-Fi: the access point's queue towards the client, the client's own queue on
     /// the way back, and the hop's residual loss both ways; each direction has draws of its own, and takes
     /// half of the round-trip propagation delay `rtt` besides.
-    pub fn wifi(wifi: &WifiConfig, rtt: Duration) -> Self {
-        let backward = rtt / 2;
+    pub fn wifi(wifi: &WifiConfig, rtt: impl Into<DelaySchedule>) -> Self {
+        let (forward, backward) = rtt.into().halves();
         let link = |delay, queue| {
             LinkConfig::new(wifi.clone(), delay)
                 .with_queue(queue)
                 .with_loss(wifi.residual_loss)
         };
         Self {
-            forward: link(rtt.saturating_sub(backward), wifi.queue),
+            forward: link(forward, wifi.queue),
             backward: link(backward, wifi.device_queue),
         }
     }
@@ -54,19 +50,29 @@ impl PathConfig {
     /// A path whose data direction has this rate and the model's default queue. Each direction takes half of
     /// the round-trip propagation delay `rtt`; the way back is unlimited, or of the same model if the medium
     /// is shared.
-    pub fn of_rate(rate: impl Into<Rate>, rtt: Duration) -> Self {
+    pub fn of_rate(rate: impl Into<Rate>, rtt: impl Into<DelaySchedule>) -> Self {
         match rate.into() {
             Rate::Wifi(wifi) => Self::wifi(&wifi, rtt),
-            rate => Self {
-                forward: LinkConfig::new(rate, rtt.saturating_sub(rtt / 2)),
-                backward: LinkConfig::new(Rate::Unlimited, rtt / 2),
-            },
+            rate => {
+                let (forward, backward) = rtt.into().halves();
+                Self {
+                    forward: LinkConfig::new(rate, forward),
+                    backward: LinkConfig::new(Rate::Unlimited, backward),
+                }
+            }
         }
     }
 
-    /// The round-trip propagation delay.
+    /// The round-trip propagation delay of the first route.
     pub fn round_trip(&self) -> Duration {
-        self.forward.delay.saturating_add(self.backward.delay)
+        let (forward, backward) = (&self.forward.delay, &self.backward.delay);
+        forward.first().saturating_add(backward.first())
+    }
+
+    /// The round-trip propagation delay of the longest route.
+    pub fn longest_round_trip(&self) -> Duration {
+        let (forward, backward) = (&self.forward.delay, &self.backward.delay);
+        forward.longest().saturating_add(backward.longest())
     }
 
     /// Both links, each with a generator of its own derived from `seed`.

@@ -144,6 +144,12 @@ impl Scenario {
         } else if !matches!(forward.rate, Rate::Constant(_) | Rate::Unlimited) {
             lines.push(("Rate", forward.rate.to_string()));
         }
+        if forward.delay.changes() {
+            lines.push((
+                "Routes",
+                format!("{} from the bottleneck to the viewers", forward.delay),
+            ));
+        }
         if let Some(policer) = &forward.policer {
             let words = format!(
                 "drops what exceeds {}, bucket {}",

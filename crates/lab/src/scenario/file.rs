@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use playrate_cc::SpecError;
-use playrate_netsim::{Aqm, CrossTraffic, Loss, Policer, QueueLimit, Reordering, Seed};
+use playrate_netsim::{Aqm, CrossTraffic, DelaySchedule, Loss, Policer, QueueLimit, Reordering, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
@@ -61,7 +61,7 @@ pub(super) struct TitleTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct PathTable {
     pub(super) rate: Spanned<Text<LinkRate>>,
-    pub(super) rtt: Text<Time>,
+    pub(super) rtt: Spanned<Text<DelaySchedule>>,
     pub(super) queue: Option<Spanned<Text<QueueLimit>>>,
     /// Smallest size of a queue that is given in multiples of the bandwidth-delay product.
     pub(super) least_queue: Option<Text<Bytes>>,

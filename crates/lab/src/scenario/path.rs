@@ -22,7 +22,7 @@ pub(super) fn path(
     let rate = rate.map_err(|problem| map.at(table.rate.span(), problem))?;
     let rate = with_hop(map, table, rate)?;
     let queue = queue(table, &rate);
-    let path = PathConfig::of_rate(rate, table.rtt.0.0);
+    let path = PathConfig::of_rate(rate, table.rtt.get_ref().0.clone());
     let forward = forward(map, table, path.forward.with_queue(queue))?;
     let mut backward = path.backward;
     if let Some(loss) = &table.ack_loss {
@@ -31,6 +31,7 @@ pub(super) fn path(
     let config = PathConfig::new(forward, backward);
     if let Err(error) = config.build(Seed::new(0)) {
         let at_fault = match error {
+            ConfigError::Delay(_) => Some(table.rtt.span()),
             ConfigError::Queue { .. } => table.queue.as_ref().map(Spanned::span),
             ConfigError::Policer(_) => table.policer.as_ref().map(Spanned::span),
             ConfigError::Wifi(_) => table.wifi.as_ref().map(Spanned::span),
@@ -66,7 +67,7 @@ fn queue(table: &PathTable, rate: &Rate) -> QueueLimit {
     let queue = queue.map_or(rate.default_queue(), |queue| queue.get_ref().0);
     if let (QueueLimit::Bdp(thousandths), Some(mean), Some(least)) = (queue, rate.mean(), &table.least_queue)
     {
-        let bytes = (mean * table.rtt.0.0).as_u64();
+        let bytes = (mean * table.rtt.get_ref().0.first()).as_u64();
         let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
         if bytes < u128::from(least.0.as_u64()) {
             return QueueLimit::Bytes(least.0);

@@ -395,6 +395,13 @@ fn downloads_can_have_the_viewers_controller_or_be_absent() {
 #[rstest]
 #[case::unit(GOOD, "0.95λ", "20Mbits", "line 13, `path.rate`", "20Mbit/s")]
 #[case::number(GOOD, "\"100ms\"", "100", "line 14, `path.rtt`", "in quotes")]
+#[case::route(
+    GOOD,
+    "\"100ms\"",
+    "\"down,100ms@1s\"",
+    "line 14, `path.rtt`",
+    "must be a time"
+)]
 #[case::unknown_key(GOOD, "loss =", "los =", "line 16, `path.los`", "expected")]
 #[case::controller(GOOD, "\"cubic\"", "\"cubik\"", "line 3, `controllers`", "cubic")]
 #[case::loss(GOOD, "0.01%", "sometimes", "line 16, `path.loss`", "0.01%")]
@@ -462,6 +469,17 @@ fn an_error_names_file_place_and_correction(
     let error = problem(&text.replacen(good, bad, 1));
     let place = format!("test.toml, {place}");
     assert!(error.starts_with(&place) && error.contains(correction), "{error}");
+}
+
+#[test]
+fn an_rtt_that_changes_is_split_over_both_directions_and_its_first_value_sizes_the_queue() {
+    let text = GOOD.replacen("\"100ms\"", "\"100ms,down@30s,20ms@30.3s\"", 1);
+    let scenario = parse_with(&text, &Changes::default());
+    let delays = [&scenario.path.forward, &scenario.path.backward].map(|link| link.delay.to_string());
+    assert_eq!(delays, ["50ms,down@30s,10ms@30.3s"; 2]);
+    let parts = [GOOD, &text].map(|text| parse_with(text, &Changes::default()).queue_products());
+    assert_eq!(parts[0], parts[1]);
+    assert!(explain(&[scenario]).contains("50ms,down@30s,10ms@30.3s"));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn varied(path: &PathConfig, seed: Seed) -> PathConfig {
     let PathConfig {
         forward, backward, ..
     } = path.clone();
-    let (there, back) = (delay(forward.delay), delay(backward.delay));
+    let (there, back) = (forward.delay.map(delay), backward.delay.map(delay));
     // A multiple of the bandwidth-delay product is one of the scenario's RTT, so that RTT and queue are independent.
     let forward = forward.with_scaled_queue(path.round_trip(), (queue, MILLION));
     PathConfig::new(forward.with_delay(there), backward.with_delay(back))

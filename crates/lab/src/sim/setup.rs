@@ -102,7 +102,7 @@ impl Setup {
         let pipe = link
             .rate
             .mean()
-            .map_or(Bytes::ZERO, |rate| rate * self.path.round_trip());
+            .map_or(Bytes::ZERO, |rate| rate * self.path.longest_round_trip());
         let queue = link
             .build(self.path.round_trip(), self.seed)
             .ok()

@@ -8,7 +8,9 @@ use playrate_units::{Bytes, Probability, duration};
 
 use super::fault::FaultState;
 use super::policer::PolicerState;
-use super::{Aqm, CrossTraffic, IP_UDP_OVERHEAD, Link, LinkFault, Loss, Policer, QueueLimit, Rate};
+use super::{
+    Aqm, CrossTraffic, DelaySchedule, IP_UDP_OVERHEAD, Link, LinkFault, Loss, Policer, QueueLimit, Rate,
+};
 use crate::{ConfigError, Seed};
 
 const MAX_DELAY: Duration = Duration::from_secs(3_600);
@@ -59,7 +61,7 @@ pub struct LinkConfig {
     /// Rate at which packets leave the queue.
     pub rate: Rate,
     /// Propagation delay, from a packet's last bit leaving to its arrival.
-    pub delay: Duration,
+    pub delay: DelaySchedule,
     /// Limit of the queue.
     pub queue: QueueLimit,
     /// Random loss on the wire.
@@ -87,7 +89,7 @@ impl Default for LinkConfig {
     fn default() -> Self {
         Self {
             rate: Rate::Unlimited,
-            delay: Duration::ZERO,
+            delay: DelaySchedule::default(),
             queue: QueueLimit::ONE_BDP,
             loss: Loss::None,
             aqm: Aqm::None,
@@ -105,10 +107,10 @@ impl Default for LinkConfig {
 impl LinkConfig {
     /// A link of this rate and propagation delay with a queue of one bandwidth-delay product, an MTU of 1500
     /// bytes and no loss.
-    pub fn new(rate: impl Into<Rate>, delay: Duration) -> Self {
+    pub fn new(rate: impl Into<Rate>, delay: impl Into<DelaySchedule>) -> Self {
         Self {
             rate: rate.into(),
-            delay,
+            delay: delay.into(),
             ..Self::default()
         }
     }
@@ -124,8 +126,11 @@ impl LinkConfig {
 
     /// The same link with this propagation delay.
     #[must_use]
-    pub fn with_delay(self, delay: Duration) -> Self {
-        Self { delay, ..self }
+    pub fn with_delay(self, delay: impl Into<DelaySchedule>) -> Self {
+        Self {
+            delay: delay.into(),
+            ..self
+        }
     }
 
     /// The same link with this queue.
@@ -214,12 +219,12 @@ impl LinkConfig {
         Self { mtu, ..self }
     }
 
-    /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions; a queue
-    /// limit in multiples of the bandwidth-delay product refers to it.
+    /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions, on its first
+    /// route; a queue limit in multiples of the bandwidth-delay product refers to it.
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
         let late = self.reordering.map_or(Duration::ZERO, |reordering| reordering.by);
         let late = late.max(FaultState::longest_delay(&self.faults));
-        if let Some(delay) = [self.delay, self.jitter, late]
+        if let Some(delay) = [self.delay.longest(), self.jitter, late]
             .into_iter()
             .find(|delay| *delay > MAX_DELAY)
         {

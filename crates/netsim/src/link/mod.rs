@@ -3,6 +3,7 @@
 mod aqm;
 mod config;
 mod cross;
+mod delay;
 mod draw;
 mod fault;
 mod loss;
@@ -12,6 +13,7 @@ mod queue;
 mod rate;
 mod series;
 mod stats;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,7 @@ use rand_pcg::Pcg32;
 pub use aqm::{Aqm, Codel};
 pub use config::{LinkConfig, Reordering};
 pub use cross::{CrossPattern, CrossTraffic};
+pub use delay::DelaySchedule;
 pub use fault::{Damage, LinkFault, LinkFaultKind};
 pub use loss::{GilbertElliott, Loss};
 pub use packet::{Packet, Verdict};
@@ -111,7 +114,9 @@ pub struct Link {
 
     now: Time,
     free_at: Time,
-    /// The latest arrival at the far end among packets that were not reordered.
+    /// Time since when the route of the latest packet applies.
+    route: Time,
+    /// The latest arrival at the far end among packets of this route that were not reordered.
     last_arrival: Time,
     waiting: VecDeque<QueuedPacket>,
     backlog: u64,
@@ -153,6 +158,7 @@ impl Link {
             delay_draws: seed.child("delay").generator(),
             now: Time::ZERO,
             free_at: Time::ZERO,
+            route: Time::ZERO,
             last_arrival: Time::ZERO,
             waiting: VecDeque::new(),
             backlog: 0,
@@ -241,7 +247,8 @@ impl Link {
         // Each sees every packet, so no short circuit between them.
         let lost = !cross && self.loss.loses(next, departs, &mut self.loss_draws);
         let lost_to_fault = !cross && self.faults.loses(next, departs);
-        let lost = lost || lost_to_fault;
+        let has_route = cross || self.config.delay.at(departs).0.is_some();
+        let lost = lost || lost_to_fault || !has_route;
         let fate = match (cross, lost || gave_up) {
             (true, _) => Fate::Cross,
             (false, true) => Fate::Lost,
@@ -259,9 +266,10 @@ impl Link {
 
     /// Arrival of a packet of `payload` bytes that leaves at `departs`.
     fn deliver(&mut self, departs: Time, payload: usize, marked: bool) -> Verdict {
-        let at = self.arrival(departs);
+        let delay = self.delay(departs);
+        let at = self.arrival(departs, delay);
         let damage = self.faults.damages(departs, payload);
-        let copy = self.faults.duplicates(departs, self.config.delay);
+        let copy = self.faults.duplicates(departs, delay);
         self.stats.damaged += u64::from(damage.is_some());
         self.stats.duplicated += u64::from(copy.is_some());
         Verdict::Deliver {
@@ -272,9 +280,20 @@ impl Link {
         }
     }
 
-    /// Arrival time of a packet that leaves at `departs`.
-    fn arrival(&mut self, departs: Time) -> Time {
-        let mut at = departs + self.config.delay;
+    /// Propagation delay of a packet that leaves at `departs`, without jitter.
+    fn delay(&mut self, departs: Time) -> Duration {
+        let (delay, route) = self.config.delay.at(departs);
+        if route != self.route {
+            // Packets on a new route do not wait for those on the old one.
+            self.route = route;
+            self.last_arrival = Time::ZERO;
+        }
+        delay.unwrap_or_default()
+    }
+
+    /// Arrival time of a packet that leaves at `departs` and takes `delay`.
+    fn arrival(&mut self, departs: Time, delay: Duration) -> Time {
+        let mut at = departs + delay;
         if !self.config.jitter.is_zero() {
             at = at + draw::uniform(&mut self.delay_draws, self.config.jitter);
         }
@@ -409,11 +428,6 @@ impl Link {
     pub(crate) fn damages(&self) -> bool {
         let mut faults = self.config.faults.iter();
         faults.any(|fault| matches!(fault.kind, LinkFaultKind::Corruption(_)))
-    }
-
-    /// Propagation delay, without jitter.
-    pub fn delay(&self) -> Duration {
-        self.config.delay
     }
 
     /// Queue limit in bytes, if there is one, with multiples of the bandwidth-delay product resolved.

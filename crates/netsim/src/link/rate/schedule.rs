@@ -4,10 +4,10 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-use playrate_units::{Bitrate, duration};
+use playrate_units::Bitrate;
 
+use super::super::steps::Steps;
 use super::FASTEST;
-use crate::time::nanos;
 use crate::{ConfigError, Time};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -17,102 +17,60 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 ///
 /// Text form: `20Mbit/s,5Mbit/s@30s,0bit/s@60s,20Mbit/s@62s`, and `,repeat@90s` at its end to start again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RateSchedule {
-    steps: Vec<(Time, u64)>,
-    repeat: Option<u64>,
-}
+pub struct RateSchedule(Steps<Bitrate>);
 
 impl RateSchedule {
     /// Creates a schedule of `(from, rate)` steps: the first applies from zero on, the others in order of
     /// time. With `repeat` it starts again whenever that much time has passed; without it the last rate
     /// applies for ever and must not be zero.
     pub fn new(steps: &[(Duration, Bitrate)], repeat: Option<Duration>) -> Result<Self, ConfigError> {
-        let error = |what: &str| ConfigError::Schedule {
-            schedule: show(steps, repeat),
-            what: what.to_owned(),
-        };
-        if steps.first().is_none_or(|(from, _)| !from.is_zero()) {
-            return Err(error("its first rate must apply from the beginning"));
-        }
-        if steps
-            .windows(2)
-            .any(|pair| matches!(pair, [(one, _), (two, _)] if one >= two))
-        {
-            return Err(error("its times must increase"));
-        }
-        if steps.iter().any(|(_, rate)| rate.as_bits_per_second() > FASTEST) {
-            return Err(error("a rate is above 1000Gbit/s"));
-        }
+        let steps = steps.to_vec();
+        Self::checked(Steps { steps, repeat })
+    }
+
+    fn checked(steps: Steps<Bitrate>) -> Result<Self, ConfigError> {
         let moves = |(_, rate): &(Duration, Bitrate)| *rate != Bitrate::ZERO;
-        if let Some(repeat) = repeat {
-            if steps.last().is_some_and(|(from, _)| *from >= repeat) {
-                return Err(error("it repeats before its last step"));
+        let mut rates = steps.steps.iter();
+        let rule = steps.broken_rule().or_else(|| {
+            if rates.any(|(_, rate)| rate.as_bits_per_second() > FASTEST) {
+                Some("a rate is above 1000Gbit/s")
+            } else if steps.repeat.is_some() {
+                let passes = steps.steps.iter().any(moves);
+                (!passes).then_some("all of its rates are zero, so nothing ever passes")
+            } else {
+                let passes = steps.steps.last().is_some_and(moves);
+                (!passes).then_some("its last rate is zero for ever, so the queue never empties")
             }
-            if !steps.iter().any(moves) {
-                return Err(error("all of its rates are zero, so nothing ever passes"));
-            }
-        } else if !steps.last().is_some_and(moves) {
-            return Err(error(
-                "its last rate is zero for ever, so the queue never empties",
-            ));
+        });
+        match rule {
+            None => Ok(Self(steps)),
+            Some(what) => Err(ConfigError::Schedule {
+                schedule: steps.show(|rate| rate),
+                what: what.to_owned(),
+            }),
         }
-        let steps = steps
-            .iter()
-            .map(|(from, rate)| (Time::from(*from), rate.as_bits_per_second()));
-        Ok(Self {
-            steps: steps.collect(),
-            repeat: repeat.map(nanos),
-        })
     }
 
     /// Mean over one repetition, or until the last step; the last rate if there is only one step.
     pub fn mean(&self) -> Bitrate {
-        let last = self
-            .steps
-            .last()
-            .map_or((0, 0), |(from, rate)| (from.as_nanos(), *rate));
-        let end = self.repeat.unwrap_or(last.0);
-        if end == 0 {
-            return Bitrate::from_bits_per_second(last.1);
+        let steps = &self.0.steps;
+        let (last, rate) = steps.last().copied().unwrap_or_default();
+        let end = self.0.repeat.unwrap_or(last);
+        if end.is_zero() {
+            return rate;
         }
-        let ends = self
-            .steps
-            .iter()
-            .skip(1)
-            .map(|(from, _)| from.as_nanos())
-            .chain([end]);
-        let bits: u128 = self
-            .steps
-            .iter()
-            .zip(ends)
-            .map(|((from, rate), end)| u128::from(*rate) * u128::from(end.saturating_sub(from.as_nanos())))
-            .sum();
-        Bitrate::from_bits_per_second(u64::try_from(bits / u128::from(end)).unwrap_or(u64::MAX))
+        let ends = steps.iter().skip(1).map(|(from, _)| *from).chain([end]);
+        let bits = steps.iter().zip(ends).map(|((from, rate), end)| {
+            u128::from(rate.as_bits_per_second()) * end.saturating_sub(*from).as_nanos()
+        });
+        let bits: u128 = bits.sum();
+        Bitrate::from_bits_per_second(u64::try_from(bits / end.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Rate at `now` and the time at which it ends, [`Time::MAX`] if never.
+    /// Rate in bit/s at `now` and the time at which it ends, [`Time::MAX`] if never.
     fn at(&self, now: Time) -> (u64, Time) {
-        let (start, within) = match self.repeat {
-            Some(repeat) => {
-                let within = now.as_nanos() % repeat;
-                (now.as_nanos() - within, within)
-            }
-            None => (0, now.as_nanos()),
-        };
-        let next = self.steps.partition_point(|(from, _)| from.as_nanos() <= within);
-        let rate = next
-            .checked_sub(1)
-            .and_then(|index| self.steps.get(index))
-            .map_or(0, |(_, rate)| *rate);
-        let end = self
-            .steps
-            .get(next)
-            .map(|(from, _)| from.as_nanos())
-            .or(self.repeat);
-        (
-            rate,
-            end.map_or(Time::MAX, |end| Time::from_nanos(start.saturating_add(end))),
-        )
+        let step = self.0.at(now);
+        step.map_or((0, Time::MAX), |(rate, _, end)| (rate.as_bits_per_second(), end))
     }
 
     /// First time from `start` on at which bytes can leave.
@@ -144,49 +102,17 @@ impl RateSchedule {
     }
 }
 
-fn show(steps: &[(Duration, Bitrate)], repeat: Option<Duration>) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    for (from, rate) in steps {
-        parts.push(if from.is_zero() {
-            rate.to_string()
-        } else {
-            format!("{rate}@{}", duration::display(*from))
-        });
-    }
-    parts.extend(repeat.map(|repeat| format!("repeat@{}", duration::display(repeat))));
-    parts.join(",")
-}
-
 impl fmt::Display for RateSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let steps: Vec<_> = self
-            .steps
-            .iter()
-            .map(|(from, rate)| (from.elapsed(), Bitrate::from_bits_per_second(*rate)))
-            .collect();
-        f.pad(&show(&steps, self.repeat.map(Duration::from_nanos)))
+        f.pad(&self.0.show(|rate| rate))
     }
 }
 
 impl FromStr for RateSchedule {
     type Err = ConfigError;
     fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let error = || ConfigError::RateText(text.to_owned());
-        let mut steps = Vec::new();
-        let mut repeat = None;
-        for part in text.split(',') {
-            let (what, from) = part.split_once('@').unwrap_or((part, "0s"));
-            let from = duration::parse(from).map_err(|_| error())?;
-            if repeat.is_some() {
-                return Err(error());
-            }
-            if what.trim() == "repeat" {
-                repeat = Some(from);
-            } else {
-                steps.push((from, what.parse().map_err(|_| error())?));
-            }
-        }
-        Self::new(&steps, repeat)
+        let steps = Steps::read(text, |rate| rate.parse().ok());
+        Self::checked(steps.ok_or_else(|| ConfigError::RateText(text.to_owned()))?)
     }
 }
 

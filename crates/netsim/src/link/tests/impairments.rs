@@ -270,3 +270,28 @@ proptest! {
         prop_assert_eq!(link.stats().queued, PacketCount::default());
     }
 }
+
+#[test]
+fn a_packet_takes_the_delay_of_its_route_and_a_shorter_route_is_not_held_up() {
+    let mut link = build(
+        &twenty_mbps().with_delay(
+            "50ms,10ms@1s,down@2s,100ms@2.1s"
+                .parse::<DelaySchedule>()
+                .unwrap(),
+        ),
+    );
+    let mut arrival = |ms| link.offer(Time::from_millis(ms), Packet::new(1452)).arrival();
+    let at = |micros| Some(Time::from_micros(micros));
+    assert_eq!(arrival(500), at(550_592));
+    let old = arrival(999);
+    // The packet leaves the queue after the change, not before, and so takes the new route.
+    assert_eq!((old, arrival(999)), (at(1_049_592), at(1_010_184)));
+    assert_eq!(arrival(1_500), at(1_510_592));
+    // One that waits in the queue when the route goes down is lost, as are those after it.
+    assert_eq!((arrival(1_999), arrival(1_999)), (at(2_009_592), None));
+    assert_eq!(arrival(2_050), None);
+    assert_eq!(arrival(2_100), at(2_200_592));
+    let lost = link.stats().dropped;
+    assert_eq!(lost.total().packets, 2);
+    assert!(link.stats().is_conserved());
+}
