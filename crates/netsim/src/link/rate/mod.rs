@@ -48,7 +48,7 @@ pub enum Rate {
 impl Rate {
     /// Text forms of all models, for help texts and errors.
     pub const FORMS: &str = "`unlimited`, a rate such as 20Mbit/s, `wifi(15Mbit/s)` or \
-        `wifi(15Mbit/s,queue=500kB)`, `cellular(20Mbit/s,SEED)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
+        `wifi(15Mbit/s,queue=500kB)`, `cellular(20Mbit/s,SEED)`, `lte(20Mbit/s,SEED)`, `umts(2Mbit/s,SEED)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
 
     /// Mean rate; `None` if it is unlimited.
     pub fn mean(&self) -> Option<Bitrate> {
@@ -144,11 +144,8 @@ impl FromStr for Rate {
         {
             return wifi.parse().map(Self::Wifi);
         }
-        if let Some(cellular) = trimmed
-            .strip_prefix("cellular(")
-            .and_then(|rest| rest.strip_suffix(')'))
-        {
-            return cellular.parse().map(Self::Cellular);
+        if let Some(cellular) = CellularConfig::read(trimmed) {
+            return cellular.map(Self::Cellular);
         }
         if trimmed.contains(',') {
             return trimmed.parse().map(Self::Schedule);
@@ -165,7 +162,7 @@ impl fmt::Display for Rate {
             Self::Schedule(schedule) => schedule.fmt(f),
             Self::Trace(trace) => f.pad(&format!("trace of {} on average", trace.mean())),
             Self::Wifi(wifi) => f.pad(&format!("wifi({wifi})")),
-            Self::Cellular(cellular) => f.pad(&format!("cellular({cellular})")),
+            Self::Cellular(cellular) => f.pad(&cellular.to_string()),
         }
     }
 }
@@ -250,6 +247,8 @@ mod tests {
             "20Mbit/s",
             "wifi(15Mbit/s)",
             "cellular(20Mbit/s,7)",
+            "lte(20Mbit/s,7)",
+            "umts(2Mbit/s,7)",
             "20Mbit/s,5Mbit/s@30s",
         ] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);

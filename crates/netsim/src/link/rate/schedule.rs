@@ -68,7 +68,7 @@ impl RateSchedule {
     }
 
     /// Rate in bit/s at `now` and the time at which it ends, [`Time::MAX`] if never.
-    fn at(&self, now: Time) -> (u64, Time) {
+    pub(super) fn at(&self, now: Time) -> (u64, Time) {
         let step = self.0.at(now);
         step.map_or((0, Time::MAX), |(rate, _, end)| (rate.as_bits_per_second(), end))
     }
