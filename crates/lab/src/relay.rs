@@ -2,14 +2,17 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::Args;
 use playrate_netsim::{
-    DelaySchedule, Loss, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
+    DelaySchedule, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig, Reordering, Seed,
 };
 use playrate_transport::address;
+use playrate_units::duration;
 
 use crate::error::CommandError;
+use crate::scenario::UPLINK_QUEUE;
 use crate::sim::SimError;
 
 const EXAMPLES: &str = "\
@@ -19,6 +22,8 @@ Examples:
   The same port each time, bursts of losses, and one packet in twenty 10 ms late:
     lab relay 127.0.0.1:4433 --listen 127.0.0.1:5544 \\
       --rate 20Mbit/s --loss 'gilbert(0.1%,20%)' --late 5%,10ms
+  A phone: UMTS with its fades, jitter, and acknowledgements over 100 kbit/s:
+    lab relay 127.0.0.1:4433 --rate 'umts(2Mbit/s,7)' --jitter 30ms --uplink 100kbit/s
 
 The first line on stdout is the address where clients now reach the server. When
 stdin ends (Ctrl-D), the relay stops and prints what passed, what was dropped,
@@ -36,9 +41,9 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = address::parse)]
     listen: SocketAddr,
 
-    /// Rate towards the clients, or a schedule such as 6Mbit/s,1Mbit/s@20s [default: unlimited]
-    #[arg(long, value_name = "RATE")]
-    rate: Option<RateSchedule>,
+    /// Rate towards the clients: constant, a schedule such as 6Mbit/s,1Mbit/s@20s, or a model such as umts(2Mbit/s,7)
+    #[arg(long, value_name = "RATE", default_value = "unlimited")]
+    rate: Rate,
 
     /// Propagation RTT, without queueing, or one that changes such as 20ms,down@30s,100ms@31s
     #[arg(long, value_name = "TIME", default_value = "40ms")]
@@ -56,6 +61,26 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "SHARE,TIME")]
     late: Option<Reordering>,
 
+    /// Random addition to the delay towards the clients, up to this
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration::parse)]
+    jitter: Duration,
+
+    /// Rate from the clients to the server, in place of an unlimited one
+    #[arg(long, value_name = "RATE")]
+    uplink: Option<Rate>,
+
+    /// Size of the queue before the uplink
+    #[arg(long, value_name = "SIZE", default_value_t = UPLINK_QUEUE, requires = "uplink")]
+    uplink_queue: QueueLimit,
+
+    /// Random loss from the clients to the server
+    #[arg(long, value_name = "LOSS", default_value = "0%")]
+    ack_loss: Loss,
+
+    /// Send what comes from the clients on only at multiples of this time, as cable modems do
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration::parse)]
+    ack_batches: Duration,
+
     /// Seed of the random losses and late packets
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -63,10 +88,23 @@ pub(crate) struct RelayArgs {
 
 impl RelayArgs {
     fn path(&self) -> PathConfig {
-        let rate = self.rate.clone().map_or(Rate::Unlimited, Rate::Schedule);
-        let mut path = PathConfig::of_rate(rate, self.rtt.clone());
-        path.forward = path.forward.with_queue(self.queue).with_loss(self.loss);
+        let mut path = PathConfig::of_rate(self.rate.clone(), self.rtt.clone());
+        path.forward = path
+            .forward
+            .with_queue(self.queue)
+            .with_loss(self.loss)
+            .with_jitter(self.jitter);
         path.forward.reordering = self.late;
+        path.backward = path
+            .backward
+            .with_loss(self.ack_loss)
+            .with_batches(self.ack_batches);
+        if let Some(rate) = &self.uplink {
+            path.backward = path
+                .backward
+                .with_rate(rate.clone())
+                .with_queue(self.uplink_queue);
+        }
         path
     }
 }
@@ -98,8 +136,6 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::time::Duration;
-
     use crate::samples::arguments;
     use rstest::rstest;
 
@@ -114,6 +150,12 @@ mod tests {
         assert_eq!(path.forward.reordering, Some("5%,10ms".parse().unwrap()));
         assert!((path.forward.loss.mean() - 0.01).abs() < 1e-9);
         assert!(path.forward.rate.mean().is_some() && path.backward.rate.mean().is_none());
+        let line = "127.0.0.1:9 --jitter 30ms --uplink 100kbit/s --ack-loss 2% --ack-batches 25ms";
+        let path = arguments::<RelayArgs>(line).unwrap().path();
+        assert_eq!(path.forward.jitter, Duration::from_millis(30));
+        assert_eq!(path.backward.rate, "100kbit/s".parse().unwrap());
+        assert_eq!(path.backward.queue, "64packets".parse().unwrap());
+        assert_eq!(path.backward.batches, Duration::from_millis(25));
         let free = arguments::<RelayArgs>("127.0.0.1:9").unwrap().path();
         assert!(free.forward.rate.mean().is_none());
     }
@@ -136,6 +178,7 @@ mod tests {
     #[case("", "ADDRESS:PORT")]
     #[case("localhost", "such as 127.0.0.1:4433")]
     #[case("127.0.0.1:9 --rate 20", "20")]
+    #[case("127.0.0.1:9 --uplink-queue 20kB", "--uplink <RATE>")]
     #[case("127.0.0.1:9 --rtt down,20ms@1s", "must be a time")]
     #[case("127.0.0.1:9 --late 5%", "5%")]
     #[case("127.0.0.1:9 --loss 101%", "101%")]

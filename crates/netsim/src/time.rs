@@ -54,6 +54,13 @@ impl Time {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The first multiple of `interval` that is not earlier; the time itself if that is zero.
+    pub(crate) fn rounded_up(self, interval: Duration) -> Self {
+        let past = self.0.checked_rem(nanos(interval)).unwrap_or_default();
+        let rest = Duration::from_nanos(nanos(interval).saturating_sub(past));
+        if past == 0 { self } else { self + rest }
+    }
+
     /// The time since the beginning.
     pub const fn elapsed(self) -> Duration {
         Duration::from_nanos(self.0)

@@ -170,7 +170,23 @@ impl Scenario {
             let words = format!("{factor} times as frequent as the path says: {}", forward.loss);
             lines.push(("Loss", words));
         }
-        if backward.rate == Rate::Unlimited && backward.loss != Loss::None {
+        if let Some(rate) = backward
+            .rate
+            .mean()
+            .filter(|_| forward.rate.shared_medium().is_none())
+        {
+            let words = format!(
+                "{}, queue {}, for what goes back to the servers",
+                self::rate(rate),
+                backward.queue
+            );
+            lines.push(("Uplink", words));
+        }
+        if !backward.batches.is_zero() {
+            let words = format!("sent on together, every {}", time(backward.batches));
+            lines.push(("ACK batches", words));
+        }
+        if forward.rate.shared_medium().is_none() && backward.loss != Loss::None {
             lines.push((
                 "ACK loss",
                 format!("{} of what goes back to the servers", backward.loss),
@@ -270,6 +286,8 @@ impl Scenario {
         let loss = loss.unwrap_or_else(|| "no".to_owned());
         let back = if self.path.forward.rate.shared_medium().is_some() {
             format!("ACKs over the same hop, queue {}", self.path.backward.queue)
+        } else if let Some(uplink) = self.path.backward.rate.mean() {
+            format!("ACKs over {}", self::rate(uplink))
         } else if self.path.backward.loss == Loss::None {
             "ACKs unhindered".to_owned()
         } else {

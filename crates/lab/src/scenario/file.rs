@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use playrate_cc::SpecError;
-use playrate_netsim::{Aqm, CrossTraffic, DelaySchedule, Loss, Policer, QueueLimit, Reordering, Seed};
+use playrate_netsim::{Aqm, CrossTraffic, DelaySchedule, Loss, Policer, QueueLimit, Rate, Reordering, Seed};
 use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
@@ -70,6 +70,12 @@ pub(super) struct PathTable {
     pub(super) loss_scale: Option<Spanned<f64>>,
     /// Random loss on the way back to the server.
     pub(super) ack_loss: Option<Text<Loss>>,
+    /// Rate of the way back to the server.
+    pub(super) uplink: Option<Spanned<Text<Rate>>>,
+    /// Limit of the queue before it.
+    pub(super) uplink_queue: Option<Spanned<Text<QueueLimit>>>,
+    /// Times, multiples of this, at which packets on the way back are sent on together.
+    pub(super) ack_batches: Option<Spanned<Text<Time>>>,
     /// Parameters of a Wi-Fi hop in place of those of `rate`, by the names of its text form.
     pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<Amount>>>>,
     pub(super) aqm: Option<Text<Aqm>>,

@@ -38,6 +38,7 @@ pub use error::ScenarioError;
 pub(crate) use error::SourceMap;
 pub(crate) use explain::explain;
 pub(crate) use memory::{kept_ssthresh, with_ssthresh};
+pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
 pub use source::ScenarioSource;
 pub(crate) use source::{BUILT_IN, PAPERS, groups, named};

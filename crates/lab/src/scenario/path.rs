@@ -1,5 +1,6 @@
 //! Paths of scenarios: rate, delay, queue and loss of both directions.
 
+use std::ops::Range;
 use std::path::Path;
 
 use playrate_netsim::{ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
@@ -8,6 +9,10 @@ use toml::Spanned;
 
 use super::error::{ScenarioError, SourceMap};
 use super::file::PathTable;
+
+/// Queue of an uplink unless another is given, that of a Wi-Fi client too: two thirds of a second of acknowledgements
+/// at 50 kbit/s, less than modems have.
+pub(crate) const UPLINK_QUEUE: QueueLimit = QueueLimit::Packets(64);
 
 /// The path that a scenario's `path` table describes, for a title of this average rate. Files are looked for from
 /// `base`.
@@ -24,21 +29,24 @@ pub(super) fn path(
     let queue = queue(table, &rate);
     let path = PathConfig::of_rate(rate, table.rtt.get_ref().0.clone());
     let forward = forward(map, table, path.forward.with_queue(queue))?;
-    let mut backward = path.backward;
-    if let Some(loss) = &table.ack_loss {
-        backward = backward.with_loss(loss.0);
-    }
-    let config = PathConfig::new(forward, backward);
-    if let Err(error) = config.build(Seed::new(0)) {
+    let config = PathConfig::new(forward, backward(map, table, path.backward)?);
+    let wrong = |error: ConfigError, [queue, delay]: [Option<Range<usize>>; 2]| {
         let at_fault = match error {
-            ConfigError::Delay(_) => Some(table.rtt.span()),
-            ConfigError::Queue { .. } => table.queue.as_ref().map(Spanned::span),
+            ConfigError::Delay(_) => delay,
+            ConfigError::Queue { .. } => queue,
             ConfigError::Policer(_) => table.policer.as_ref().map(Spanned::span),
             ConfigError::Wifi(_) => table.wifi.as_ref().map(Spanned::span),
             _ => None,
         };
-        return Err(map.at(at_fault.unwrap_or(span), error.to_string()));
-    }
+        map.at(at_fault.unwrap_or(span.clone()), error.to_string())
+    };
+    let (rtt, queue) = (Some(table.rtt.span()), table.queue.as_ref().map(Spanned::span));
+    let built = config.forward.build(config.round_trip(), Seed::new(0));
+    built.map_err(|error| wrong(error, [queue, rtt]))?;
+    let uplink_queue = table.uplink_queue.as_ref().map(Spanned::span);
+    let batches = table.ack_batches.as_ref().map(Spanned::span);
+    let built = config.backward.build(config.round_trip(), Seed::new(0));
+    built.map_err(|error| wrong(error, [uplink_queue, batches]))?;
     Ok(config)
 }
 
@@ -101,6 +109,37 @@ fn forward(
         forward = forward.with_cross_traffic(traffic.0);
     }
     Ok(forward)
+}
+
+/// The direction back to the servers with everything else that `table` says of it.
+fn backward(
+    map: SourceMap<'_>,
+    table: &PathTable,
+    mut backward: LinkConfig,
+) -> Result<LinkConfig, ScenarioError> {
+    if let Some(loss) = &table.ack_loss {
+        backward = backward.with_loss(loss.0);
+    }
+    if let Some(batches) = &table.ack_batches {
+        backward = backward.with_batches(batches.get_ref().0.0);
+    }
+    match (&table.uplink, &table.uplink_queue) {
+        (Some(rate), _) if backward.rate.shared_medium().is_some() => {
+            let problem = "both directions of a Wi-Fi hop share its rate: leave `path.uplink` out";
+            return Err(map.at(rate.span(), problem.to_owned()));
+        }
+        (Some(rate), queue) => {
+            let queue = queue.as_ref().map_or(UPLINK_QUEUE, |queue| queue.get_ref().0);
+            backward = backward.with_rate(rate.get_ref().0.clone()).with_queue(queue);
+        }
+        (None, Some(queue)) => {
+            let problem =
+                "there is no queue before an unlimited uplink: write `path.uplink` too, such as 100kbit/s";
+            return Err(map.at(queue.span(), problem.to_owned()));
+        }
+        (None, None) => {}
+    }
+    Ok(backward)
 }
 
 /// `path.loss`, as many times as frequent as `path.loss_scale` says.

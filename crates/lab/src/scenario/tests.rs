@@ -472,6 +472,28 @@ fn an_error_names_file_place_and_correction(
 }
 
 #[test]
+fn an_uplink_has_a_rate_a_queue_and_batches_of_its_own() {
+    let keys = "uplink = \"100kbit/s\"\nack_loss = \"2%\"\nack_batches = \"25ms\"\nloss =";
+    let text = GOOD.replacen("loss =", keys, 1);
+    let scenario = parse_with(&text, &Changes::default());
+    let link = &scenario.path.backward;
+    assert_eq!(link.rate, "100kbit/s".parse().unwrap());
+    assert_eq!(link.queue, UPLINK_QUEUE);
+    assert_eq!(link.batches, Duration::from_millis(25));
+    assert!((link.loss.mean() - 0.02).abs() < 1e-9);
+    let words = explain(&[scenario]);
+    assert!(
+        words.contains("queue 64packets")
+            && words.contains("every 25 ms")
+            && words.contains("ACKs over 0.10 Mbit/s"),
+        "{words}"
+    );
+    let text = text.replacen("ack_loss", "uplink_queue = \"20kB\"\nack_loss", 1);
+    let other = parse_with(&text, &Changes::default());
+    assert_eq!(other.path.backward.queue, QueueLimit::Bytes(Bytes::from_kb(20)));
+}
+
+#[test]
 fn an_rtt_that_changes_is_split_over_both_directions_and_its_first_value_sizes_the_queue() {
     let text = GOOD.replacen("\"100ms\"", "\"100ms,down@30s,20ms@30.3s\"", 1);
     let scenario = parse_with(&text, &Changes::default());

@@ -73,6 +73,9 @@ pub struct LinkConfig {
     /// Random addition to the propagation delay, uniform between zero and this. Packets stay in order: one
     /// that would overtake another arrives together with it.
     pub jitter: Duration,
+    /// Times, multiples of this, at which packets that have left the queue are sent on together; zero sends them at
+    /// once. Cable modems, aggregation in Wi-Fi and interrupt coalescing do so.
+    pub batches: Duration,
     /// Packets that are overtaken by later ones.
     pub reordering: Option<Reordering>,
     /// Other traffic on the link.
@@ -95,6 +98,7 @@ impl Default for LinkConfig {
             aqm: Aqm::None,
             policer: None,
             jitter: Duration::ZERO,
+            batches: Duration::ZERO,
             reordering: None,
             cross_traffic: Vec::new(),
             faults: Vec::new(),
@@ -190,6 +194,12 @@ impl LinkConfig {
         Self { jitter, ..self }
     }
 
+    /// The same link with packets in batches this much apart.
+    #[must_use]
+    pub fn with_batches(self, batches: Duration) -> Self {
+        Self { batches, ..self }
+    }
+
     /// The same link with this reordering.
     #[must_use]
     pub fn with_reordering(self, reordering: Reordering) -> Self {
@@ -224,7 +234,7 @@ impl LinkConfig {
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
         let late = self.reordering.map_or(Duration::ZERO, |reordering| reordering.by);
         let late = late.max(FaultState::longest_delay(&self.faults));
-        if let Some(delay) = [self.delay.longest(), self.jitter, late]
+        if let Some(delay) = [self.delay.longest(), self.jitter, self.batches, late]
             .into_iter()
             .find(|delay| *delay > MAX_DELAY)
         {

@@ -69,7 +69,8 @@ impl DelaySchedule {
 
     /// Delays of the two directions of a round trip, forward first.
     pub(crate) fn halves(&self) -> (Self, Self) {
-        (self.map(|delay| delay - delay / 2), self.map(|delay| delay / 2))
+        let forward = self.map(|delay| delay.saturating_sub(delay / 2));
+        (forward, self.map(|delay| delay / 2))
     }
 
     /// Delay at `now`, `None` without a route, and the time since when it applies.

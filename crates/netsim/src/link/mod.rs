@@ -293,7 +293,7 @@ impl Link {
 
     /// Arrival time of a packet that leaves at `departs` and takes `delay`.
     fn arrival(&mut self, departs: Time, delay: Duration) -> Time {
-        let mut at = departs + delay;
+        let mut at = departs.rounded_up(self.config.batches) + delay;
         if !self.config.jitter.is_zero() {
             at = at + draw::uniform(&mut self.delay_draws, self.config.jitter);
         }

@@ -295,3 +295,15 @@ fn a_packet_takes_the_delay_of_its_route_and_a_shorter_route_is_not_held_up() {
     assert_eq!(lost.total().packets, 2);
     assert!(link.stats().is_conserved());
 }
+
+#[test]
+fn packets_in_batches_arrive_together_at_multiples_of_their_time() {
+    let config =
+        LinkConfig::new(Rate::Unlimited, Duration::from_millis(10)).with_batches(Duration::from_millis(25));
+    let mut link = build(&config);
+    let arrivals = [0, 1, 24, 25, 26, 50].map(|ms| {
+        let arrival = link.offer(Time::from_millis(ms), Packet::new(60)).arrival();
+        arrival.map(|at| at.as_nanos() / 1_000_000)
+    });
+    assert_eq!(arrivals, [10, 35, 35, 35, 60, 60].map(Some));
+}
