@@ -48,8 +48,8 @@ enum Command {
     List,
     /// Describe a scenario in words
     Show {
-        /// A name from `lab list`, the path of a scenario file, or generated paths, `generated:SEED:N` or
-        /// `generated:SEED#NUMBER`
+        /// A name from `lab list`, the path of a scenario file, or generated paths, `generated:SEED:N`,
+        /// `generated2:SEED:N` or `generated:SEED#NUMBER`
         scenario: String,
     },
     /// Run scenarios in virtual time: every controller with every seed
@@ -77,7 +77,7 @@ enum Command {
     /// Play many sessions under random faults in virtual time and check what must hold of server and client
     Faults(FaultsArgs),
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
-    Relay(RelayArgs),
+    Relay(Box<RelayArgs>),
     /// Print what completes the options in a shell
     #[command(after_help = "Example: source <(lab completions bash)")]
     Completions {

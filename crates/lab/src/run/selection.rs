@@ -2,24 +2,37 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use playrate_cc::SpecError;
+use playrate_transport::ControllerChoice;
 
 use super::job::SeriesOf;
 use super::over::{Point, SweptKey};
+use crate::scenario::generated::{Half, PathSet};
 use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting, full_name};
 
 /// Runs that a command line selects.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RunSelection {
-    /// Scenarios to run: names or groups from `lab list` (such as `papers`), or paths of scenario files
+    /// Scenarios to run: names or groups from `lab list` (such as `papers`), generated paths (such as
+    /// `generated2:1:96`), or paths of scenario files
     #[arg(value_name = "SCENARIO", required = true)]
     pub(crate) scenarios: Vec<String>,
 
     /// Run only this case of the scenarios (may be repeated) [default: all cases]
     #[arg(long = "case", value_name = "NAME")]
     pub(crate) cases: Vec<String>,
+
+    /// Controllers, separated by commas, in place of those of the scenarios
+    #[arg(long, value_name = "LIST")]
+    pub(crate) controllers: Option<ControllerList>,
+
+    /// Run only one half of generated paths: parameters are fitted on one and judged on the other
+    #[arg(long, value_name = "HALF", value_enum)]
+    pub(crate) half: Option<Half>,
 
     /// Number of runs of each controller [default: as the scenario says]
     #[arg(long, value_name = "N")]
@@ -53,6 +66,24 @@ pub(crate) struct RunSelection {
     /// make all combinations
     #[arg(long, value_name = "KEY=V1,V2,...")]
     pub(crate) over: Vec<SweptKey>,
+}
+
+/// Controllers of a command line, separated by commas.
+#[derive(Clone, Debug)]
+pub(crate) struct ControllerList(Vec<ControllerChoice>);
+
+impl FromStr for ControllerList {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        ControllerChoice::list(text).map(Self)
+    }
+}
+
+impl ControllerList {
+    fn names(&self) -> Vec<String> {
+        self.0.iter().map(ToString::to_string).collect()
+    }
 }
 
 /// A case of a scenario with one combination of the values of `--over`.
@@ -117,14 +148,23 @@ impl RunSelection {
     }
 
     fn at(&self, point: &Point) -> Result<Vec<PointCase>, ScenarioError> {
+        let controllers = self
+            .controllers
+            .iter()
+            .map(|list| Setting::new("controllers", list.names()));
+        let controllers: Vec<_> = controllers.collect();
         let changes = Changes {
             quick: self.quick,
             trials: self.trials.map(NonZeroU32::get),
             seed: self.seed,
-            settings: [self.settings.as_slice(), &point.settings].concat(),
+            settings: [self.settings.as_slice(), &controllers, &point.settings].concat(),
         };
         let mut all = Vec::new();
-        for name in self.scenarios.iter().flat_map(|name| scenario::named(name)) {
+        let of_half = |name: &String| match PathSet::parse(name) {
+            Some(set) => set.names(self.half),
+            None => scenario::named(name),
+        };
+        for name in self.scenarios.iter().flat_map(of_half) {
             for mut scenario in scenario::open(&name, &changes)? {
                 let own = std::mem::take(&mut scenario.case);
                 scenario.case = point.case(&own);
@@ -140,6 +180,12 @@ impl RunSelection {
         let mut option = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
         for case in &self.cases {
             option("case", case.clone());
+        }
+        if let Some(controllers) = &self.controllers {
+            option("controllers", controllers.names().join(","));
+        }
+        if let Some(half) = self.half {
+            option("half", half.name().to_owned());
         }
         if let Some(trials) = self.trials {
             option("trials", trials.to_string());
@@ -179,6 +225,7 @@ mod tests {
     fn arguments_select_the_same_runs() {
         for line in [
             "papers",
+            "generated2:5:24 --controllers cubic,video(queue=5ms,full=40s) --half judge",
             "p13-4 ./mine.toml --case n10 --case n20 --trials 3 --seed 7 --quick",
             "p13-4 --set path.queue=0.5bdp --set title.variability=2 --set path.loss=gilbert(0.1%,20%) --series",
             "p13-4 --over queue=0.5bdp,250kB --over loss=none,gilbert(0.1%,20%) --series=all",

@@ -31,12 +31,29 @@ pub(super) struct Drawn {
     /// Share of packets that are overtaken, and their additional delay.
     pub(super) reordering: Option<(f64, f64)>,
     pub(super) jitter: Option<f64>,
+    /// Routes after the first, in order of time.
+    pub(super) routes: Vec<Route>,
+    /// Time in seconds after which the routes repeat.
+    pub(super) routes_repeat_s: Option<f64>,
+    /// Rate of the way back; `None` for an unlimited one.
+    pub(super) uplink: Option<f64>,
+    /// Times, multiples of this, at which packets on the way back are sent on together.
+    pub(super) batches: Option<f64>,
     pub(super) competitors: Option<Competitors>,
     /// True for a title in several representations and an adaptive player.
     pub(super) ladder: bool,
     pub(super) viewers: u32,
     /// True for a player that pauses when it is 30 s ahead; others fetch the whole title as fast as they can.
     pub(super) pauses: bool,
+}
+
+/// A route that applies from a time on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    pub(super) at_s: f64,
+    /// Time before it without any route.
+    pub(super) gap: f64,
+    pub(super) rtt: f64,
 }
 
 /// Behaviour of the link's rate over time.
@@ -48,8 +65,8 @@ pub(super) enum Medium {
         times: f64,
         burst_ms: f64,
     },
-    /// A made-up cellular link with this seed.
-    Cellular(u64),
+    /// A made-up cellular link of this kind with this seed.
+    Cellular(&'static str, u64),
     /// Parts of the mean rate, each for as many seconds, over and over.
     Steps(Vec<(f64, f64)>),
     /// An outage of `length_s` seconds `after_s` seconds from the beginning, again every `every_s` seconds.
@@ -114,12 +131,12 @@ impl Competitors {
 }
 
 /// The number between `from` and `to` at coordinate `at` of a logarithmic axis.
-fn log(at: f64, from: f64, to: f64) -> f64 {
+pub(super) fn log(at: f64, from: f64, to: f64) -> f64 {
     from * libm::exp(at * libm::log(to / from))
 }
 
 /// The first of `parts` whose shares, in twenty-fourths, reach coordinate `at`; the last if they do not.
-fn choice<T: Copy>(at: f64, parts: &[(f64, T)]) -> Option<T> {
+pub(super) fn choice<T: Copy>(at: f64, parts: &[(f64, T)]) -> Option<T> {
     let mut reached = 0.0;
     let found = parts.iter().find(|(share, _)| {
         reached += share / 24.0;
@@ -157,6 +174,10 @@ impl Drawn {
             }),
             jitter: (point.at("jitter") < 4.0 / 24.0)
                 .then(|| log(point.free("jitter"), 1.0, 0.3 * rtt + 1.0)),
+            routes: Vec::new(),
+            routes_repeat_s: None,
+            uplink: None,
+            batches: None,
             competitors,
             ladder: point.at("ladder") < 0.2,
             viewers,
@@ -193,7 +214,7 @@ fn medium(point: Point) -> Medium {
             times: 1.5 + 3.5 * point.free("policed link"),
             burst_ms: log(point.at("policer's burst"), 10.0, 300.0),
         },
-        Some(5) => Medium::Cellular(point.seed("cellular")),
+        Some(5) => Medium::Cellular("cellular", point.seed("cellular")),
         Some(1) => Medium::Steps(steps(point)),
         Some(2) => {
             let length_s = log(point.at("outage"), 0.3, 5.0);

@@ -1,10 +1,13 @@
 //! Generated paths: scenarios of one title each, whose paths are a random sample of what networks are like.
 //!
 //! `generated:SEED:N` is a set of N of them, `generated:SEED#NUMBER` the one with that number in any of the seed's
-//! sets. `docs/matrix.md` has the distributions; `draw` draws the values, `text` writes them as a scenario file.
+//! sets. `generated2:` is a second family, whose paths also change their route, have slow uplinks, batches of ACKs and
+//! fades. `docs/matrix.md` has the distributions; `draw` draws the values of both, `second` those of the second alone,
+//! and `text` writes them as a scenario file.
 
 mod cube;
 mod draw;
+mod second;
 mod text;
 
 use std::path::Path;
@@ -15,11 +18,51 @@ use super::ScenarioSource;
 pub(crate) use cube::{BLOCK, Point};
 use draw::Drawn;
 
-/// Beginning of the names of generated sets and paths.
-const PREFIX: &str = "generated:";
+/// Paths that are drawn from the same distributions. A name gives the same paths for ever, so new properties make a new
+/// family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    First,
+    Second,
+}
+
+impl Family {
+    /// The family of a set or path, and the rest of its name.
+    fn of(name: &str) -> Option<(Self, &str)> {
+        [Self::First, Self::Second]
+            .into_iter()
+            .find_map(|family| Some((family, name.strip_prefix(family.prefix())?)))
+    }
+
+    /// Beginning of the names of sets and paths.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::First => "generated:",
+            Self::Second => "generated2:",
+        }
+    }
+
+    /// Beginning of the short names of paths.
+    const fn letter(self) -> char {
+        match self {
+            Self::First => 'g',
+            Self::Second => 'h',
+        }
+    }
+
+    /// Values of the path with this number.
+    fn draw(self, seed: u64, number: u32) -> Drawn {
+        let seed = Seed::new(seed);
+        match self {
+            Self::First => Drawn::new(Point::new(seed.child("generated paths"), number)),
+            Self::Second => second::drawn(Point::new(seed.child("second generated paths"), number)),
+        }
+    }
+}
+
 /// Most paths of one set: a number has at most three digits in names.
 const MOST: u32 = 999;
-/// Form of a set's name, for help and errors.
+/// Form of a set's name, for help and errors; `generated2` is the other family.
 pub(crate) const FORM: &str = "generated:SEED:N";
 
 /// The half of a set: parameters of controllers are fitted on one and judged on the other.
@@ -49,15 +92,18 @@ impl Half {
 /// A set of generated paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathSet {
+    family: Family,
     seed: u64,
     count: u32,
 }
 
 impl PathSet {
-    /// Reads `generated:SEED:N`; `None` if `name` is not the name of a set.
+    /// Reads `generated:SEED:N` or `generated2:SEED:N`; `None` if `name` is not the name of a set.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        let (seed, count) = name.strip_prefix(PREFIX)?.split_once(':')?;
+        let (family, rest) = Family::of(name)?;
+        let (seed, count) = rest.split_once(':')?;
         let set = Self {
+            family,
             seed: seed.parse().ok()?,
             count: count.parse().ok()?,
         };
@@ -68,27 +114,28 @@ impl PathSet {
     pub(crate) fn names(self, half: Option<Half>) -> Vec<String> {
         let wanted = |number: &u32| half.is_none_or(|half| half == Half::of(*number));
         let names = (1..=self.count).filter(wanted);
-        names
-            .map(|number| format!("{PREFIX}{}#{number}", self.seed))
-            .collect()
+        let beginning = format!("{}{}#", self.family.prefix(), self.seed);
+        names.map(|number| format!("{beginning}{number}")).collect()
     }
 }
 
 /// The number of a generated path by its short name: 17 of `g017-20M-100ms`.
 pub(crate) fn number(name: &str) -> Option<u32> {
-    let (number, _) = name.strip_prefix('g')?.split_once('-')?;
+    let letters = [Family::First, Family::Second].map(Family::letter);
+    let (number, _) = name.strip_prefix(letters)?.split_once('-')?;
     number.parse().ok().filter(|number| (1..=MOST).contains(number))
 }
 
 /// The path with this seed and number as a scenario; `None` if `name` is not `generated:SEED#NUMBER`.
 pub(super) fn find(name: &str) -> Option<ScenarioSource> {
-    let (seed, number) = name.strip_prefix(PREFIX)?.split_once('#')?;
+    let (family, rest) = Family::of(name)?;
+    let (seed, number) = rest.split_once('#')?;
     let (seed, number) = (seed.parse().ok()?, number.parse().ok()?);
     if !(1..=MOST).contains(&number) {
         return None;
     }
-    let drawn = Drawn::new(Point::new(Seed::new(seed).child("generated paths"), number));
-    let short = text::name(number, &drawn);
+    let drawn = family.draw(seed, number);
+    let short = format!("{}{}", family.letter(), text::name(number, &drawn));
     let whole = text::scenario(name, &drawn);
     Some(ScenarioSource::new(&short, name, whole, Path::new("scenarios")))
 }

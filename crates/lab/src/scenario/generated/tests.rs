@@ -76,6 +76,51 @@ fn the_halves_of_a_set_are_the_odd_and_the_even_numbers() {
 }
 
 #[test]
+fn paths_of_a_seed_stay_what_they_are() {
+    let digest = |set: &str| {
+        let texts: Vec<String> = paths(set).iter().map(|path| path.text.to_string()).collect();
+        let bytes = texts.concat().into_bytes().into_iter();
+        bytes.fold(0_u64, |digest, byte| {
+            digest.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
+        })
+    };
+    assert_eq!(digest("generated:7:96"), 16_942_317_707_419_440_577);
+}
+
+#[test]
+fn the_second_family_changes_routes_and_has_uplinks_batches_jitter_fades_and_long_paths() {
+    let all = paths("generated2:3:96");
+    for (path, expected) in all.iter().zip(1..) {
+        assert_eq!(number(&path.name), Some(expected), "{}", path.name);
+        let rtt = path.path.round_trip().as_millis();
+        assert!((5..=600).contains(&rtt), "{}", path.name);
+        assert!(path.path.forward.jitter.as_millis() <= 30, "{}", path.name);
+        assert!(path.path.backward.batches.as_millis() <= 25, "{}", path.name);
+        let uplink = path.path.backward.rate.mean();
+        let is_wifi = path.path.forward.rate.shared_medium().is_some();
+        assert!(
+            is_wifi || uplink.is_none_or(|rate| (0.05..=0.5).contains(&rate.as_mbps())),
+            "{}",
+            path.name
+        );
+    }
+    let count = |has: fn(&Scenario) -> bool| all.iter().filter(|path| has(path)).count();
+    assert_eq!(count(|path| path.path.forward.delay.changes()), 48);
+    assert_eq!(count(|path| !path.path.backward.batches.is_zero()), 24);
+    assert_eq!(count(|path| !path.path.forward.jitter.is_zero()), 24);
+    let uplinks = count(|path| path.text.contains("\nuplink ="));
+    // 32 less those of Wi-Fi, which has one rate for both directions.
+    assert!((24..=32).contains(&uplinks), "{uplinks}");
+    assert_eq!(count(|path| path.text.contains("lte(")), 12);
+    assert_eq!(count(|path| path.text.contains("umts(")), 8);
+    // Those beyond the RTTs of the first family; 12 have at least 300 ms.
+    let long = count(|path| path.path.round_trip().as_millis() > 400);
+    assert!((4..=12).contains(&long), "{long}");
+    let gaps = count(|path| path.text.contains("down@"));
+    assert!((16..=32).contains(&gaps), "{gaps}");
+}
+
+#[test]
 fn what_is_no_set_and_no_path_is_refused() {
     for wrong in [
         "generated:7",
@@ -83,6 +128,7 @@ fn what_is_no_set_and_no_path_is_refused() {
         "generated:7:1000",
         "generated:x:9",
         "made:7:9",
+        "generated3:7:9",
     ] {
         assert_eq!(PathSet::parse(wrong), None, "{wrong}");
     }

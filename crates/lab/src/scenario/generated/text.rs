@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::draw::{Competitors, Drawn, DrawnLoss, Hop, Medium, Stay, TITLE_S};
+use super::draw::{Competitors, Drawn, DrawnLoss, Hop, Medium, Route, Stay, TITLE_S};
 
 /// Parts of the highest rate that the other representations of a ladder have, lowest first.
 const LADDER: [(&str, f64); 4] = [("r1", 0.12), ("r2", 0.25), ("r3", 0.5), ("r4", 1.0)];
@@ -19,14 +19,14 @@ const PACKET_BITS: f64 = 12_000.0;
 /// Playing time at which a player that pauses is full.
 const FULL_S: f64 = 30.0;
 
-/// Short name: number, rate and RTT, such as `g017-20M-100ms`.
+/// Short name without its letter: number, rate and RTT, such as `017-20M-100ms`.
 pub(super) fn name(number: u32, drawn: &Drawn) -> String {
     let rate = if drawn.rate < 9.95 {
         format!("{:.1}", drawn.rate)
     } else {
         format!("{:.0}", drawn.rate)
     };
-    format!("g{number:03}-{rate}M-{:.0}ms", drawn.rtt)
+    format!("{number:03}-{rate}M-{:.0}ms", drawn.rtt)
 }
 
 /// The scenario file of the path called `name`.
@@ -46,9 +46,9 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     };
     let _ = write!(
         text,
-        "duration = \"{TITLE_S}s\"\n\n[path]\nrate = \"{}\"\nrtt = \"{:.0}us\"\nqueue = \"{:.0}B\"\n",
+        "duration = \"{TITLE_S}s\"\n\n[path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{:.0}B\"\n",
         rate(drawn),
-        drawn.rtt * 1e3,
+        rtt(drawn),
         drawn.queue_bytes,
     );
     if let Some(loss) = loss(drawn.loss) {
@@ -66,6 +66,12 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     }
     if let Some(jitter) = drawn.jitter {
         let _ = writeln!(text, "jitter = \"{:.0}us\"", jitter * 1e3);
+    }
+    if let Some(uplink) = drawn.uplink {
+        let _ = writeln!(text, "uplink = \"{}\"", mbps(uplink));
+    }
+    if let Some(batches) = drawn.batches {
+        let _ = writeln!(text, "ack_batches = \"{:.0}us\"", batches * 1e3);
     }
     let _ = writeln!(text, "\n[viewer]\nleaves_after = \"{PATIENCE_S}s\"");
     if !drawn.ladder {
@@ -105,7 +111,7 @@ fn rate(drawn: &Drawn) -> String {
     match &drawn.medium {
         Medium::Constant => mbps(drawn.rate),
         Medium::Policed { times, .. } => mbps(times * drawn.rate),
-        Medium::Cellular(seed) => format!("cellular({},{seed})", mbps(drawn.rate)),
+        Medium::Cellular(kind, seed) => format!("{kind}({},{seed})", mbps(drawn.rate)),
         Medium::Steps(steps) => {
             let mut at = 0.0;
             let mut parts = Vec::new();
@@ -139,6 +145,21 @@ fn rate(drawn: &Drawn) -> String {
     }
 }
 
+/// Value of the key `path.rtt`.
+fn rtt(drawn: &Drawn) -> String {
+    let mut text = format!("{:.0}us", drawn.rtt * 1e3);
+    for Route { at_s, gap, rtt } in &drawn.routes {
+        if *gap > 0.0 {
+            let _ = write!(text, ",down@{:.2}s", at_s - gap / 1e3);
+        }
+        let _ = write!(text, ",{:.0}us@{at_s:.2}s", rtt * 1e3);
+    }
+    if let Some(repeat) = drawn.routes_repeat_s {
+        let _ = write!(text, ",repeat@{repeat:.2}s");
+    }
+    text
+}
+
 /// Value of the key `path.loss`, if there is any.
 fn loss(loss: DrawnLoss) -> Option<String> {
     match loss {
@@ -165,7 +186,8 @@ fn about(drawn: &Drawn) -> String {
         Medium::Policed { times, burst_ms } => words.push(format!(
             "enforced by a policer with a bucket of {burst_ms:.0} ms on a link {times:.1} times as fast"
         )),
-        Medium::Cellular(_) => words.push("cellular".to_owned()),
+        Medium::Cellular("cellular", _) => words.push("cellular".to_owned()),
+        Medium::Cellular(kind, _) => words.push(format!("{} with its fades", kind.to_uppercase())),
         Medium::Steps(steps) => words.push(format!("{} rates in turn", steps.len())),
         Medium::Outages {
             length_s, every_s, ..
@@ -196,6 +218,25 @@ fn about(drawn: &Drawn) -> String {
     }
     if let Some(jitter) = drawn.jitter {
         words.push(format!("jitter {jitter:.0} ms"));
+    }
+    let rtts: Vec<_> = drawn
+        .routes
+        .iter()
+        .map(|route| format!("{:.0}", route.rtt))
+        .collect();
+    if !rtts.is_empty() {
+        let again = if drawn.routes_repeat_s.is_some() {
+            ", over and over"
+        } else {
+            ""
+        };
+        words.push(format!("then RTTs of {} ms{again}", rtts.join(", ")));
+    }
+    if let Some(uplink) = drawn.uplink {
+        words.push(format!("uplink {}", mbps(uplink)));
+    }
+    if let Some(batches) = drawn.batches {
+        words.push(format!("ACKs every {batches:.0} ms"));
     }
     if let Some(competitors) = drawn.competitors {
         words.push(beside(competitors));

@@ -300,7 +300,9 @@ mod tests {
             let fades: Vec<Fade> = (0..400).flat_map(draw).collect();
             let mean = fades.len() as f64 / 400.0;
             assert!(number.contains(&mean), "{kind}: {mean}");
-            let lengths = fades.iter().map(|fade| (fade.until - fade.from).as_secs_f64());
+            let lengths = fades
+                .iter()
+                .map(|fade| fade.until.saturating_sub(fade.from).as_secs_f64());
             log_uniform(lengths.collect(), length);
             log_uniform(fades.iter().map(|fade| fade.depth).collect(), depth);
         }

@@ -1,0 +1,92 @@
+//! Paths of the second family: those of the first, and what changes or delays packets on real paths besides.
+
+use super::cube::Point;
+use super::draw::{Drawn, DrawnLoss, Medium, Route, choice, log};
+
+/// Largest rate of the link over that of its uplink: cable and DSL lines seldom have more than a hundred.
+const MOST_ASYMMETRY: f64 = 200.0;
+/// Satellites of a constellation that serve a viewer in turn, and the time in seconds for which each does.
+const SATELLITES: u32 = 8;
+const SATELLITE_S: f64 = 15.0;
+
+/// The values of the path at `point`.
+pub(super) fn drawn(point: Point) -> Drawn {
+    let mut drawn = Drawn::new(point);
+    // Rates, queues and titles stay those of the first family; so do the RTTs that are not long.
+    if point.at("long path") < 3.0 / 24.0 {
+        let rtt = log(point.free("long rtt"), 300.0, 600.0);
+        drawn.queue_bytes *= rtt / drawn.rtt;
+        drawn.rtt = rtt;
+        drawn.loss = DrawnLoss::Random(log(point.free("long path's loss"), 0.001, 0.02));
+    }
+    drawn.medium = medium(point, drawn.medium);
+    drawn.jitter = (point.at("jitter") < 6.0 / 24.0).then(|| log(point.free("jitter"), 1.0, 30.0));
+    (drawn.routes, drawn.routes_repeat_s) = routes(point, drawn.rtt);
+    if drawn.routes.len() > 1 && matches!(drawn.medium, Medium::Constant | Medium::Steps(_)) {
+        // A satellite of a constellation has a rate of its own, too.
+        let level = |n: usize| log(point.free(&format!("rate of satellite {n}")), 0.5, 1.5);
+        let levels: Vec<f64> = (0..=drawn.routes.len()).map(level).collect();
+        let mean = levels.iter().sum::<f64>() / levels.len() as f64;
+        drawn.medium = Medium::Steps(levels.iter().map(|level| (level / mean, SATELLITE_S)).collect());
+    }
+    let is_wifi = matches!(drawn.medium, Medium::Wifi(_));
+    if point.at("uplink") < 8.0 / 24.0 && !is_wifi {
+        let uplink = log(point.free("uplink"), 0.05, 0.5);
+        drawn.uplink = Some(uplink.max(drawn.rate / MOST_ASYMMETRY));
+    }
+    drawn.batches = (point.at("batches") < 6.0 / 24.0).then(|| log(point.free("batches"), 2.0, 25.0));
+    drawn
+}
+
+/// The medium of the first family or, in 7 of 24, one with fades or a policer with a short bucket.
+fn medium(point: Point, first: Medium) -> Medium {
+    match choice(
+        point.at("second medium"),
+        &[(3.0, 1), (2.0, 2), (2.0, 3), (17.0, 0)],
+    ) {
+        Some(1) => Medium::Cellular("lte", point.seed("lte")),
+        Some(2) => Medium::Cellular("umts", point.seed("umts")),
+        Some(3) => Medium::Policed {
+            times: 1.5 + 3.5 * point.free("policed link"),
+            burst_ms: log(point.free("short bucket"), 5.0, 50.0),
+        },
+        _ => first,
+    }
+}
+
+/// Routes after the first one of `rtt` milliseconds, and the time in seconds after which they repeat. In 4 of 24 each
+/// the RTT rises by 5 to 200 ms or falls by a part, in 2 it flaps, in 2 it takes another value every 15 s as with a
+/// constellation of satellites. Half of the changes come with 50 to 500 ms without a route.
+fn routes(point: Point, rtt: f64) -> (Vec<Route>, Option<f64>) {
+    let gap = if point.at("gap") < 0.5 {
+        log(point.free("gap"), 50.0, 500.0)
+    } else {
+        0.0
+    };
+    let to = |at_s: f64, rtt: f64| Route { at_s, gap, rtt };
+    let at_s = 15.0 + 45.0 * point.free("new route");
+    let more = rtt + log(point.free("longer by"), 5.0, 200.0);
+    let kinds = [(4.0, 1), (4.0, 2), (2.0, 3), (2.0, 4), (12.0, 0)];
+    match choice(point.at("routes"), &kinds) {
+        Some(1) => (vec![to(at_s, more)], None),
+        Some(2) => (
+            vec![to(at_s, rtt * log(point.free("shorter by"), 0.2, 0.9))],
+            None,
+        ),
+        Some(3) => {
+            let half = 3.0 + 17.0 * point.free("flaps");
+            (vec![to(half, more)], Some(2.0 * half))
+        }
+        Some(4) => {
+            let satellite = |n: u32| {
+                let more = log(point.free(&format!("satellite {n}")), 1.0, 60.0);
+                to(SATELLITE_S * f64::from(n), rtt + more)
+            };
+            (
+                (1..SATELLITES).map(satellite).collect(),
+                Some(SATELLITE_S * f64::from(SATELLITES)),
+            )
+        }
+        _ => (Vec::new(), None),
+    }
+}
