@@ -133,6 +133,27 @@ impl Title {
         }
     }
 
+    /// The same bytes as an index that is wrong by `factor` would describe them: the average rate is `factor` times as
+    /// high, because all times are divided by it. Times that do not fit are the longest possible.
+    #[must_use]
+    pub fn misdeclared(&self, factor: f64) -> Self {
+        let divided = |time: Duration| {
+            Duration::try_from_secs_f64(time.as_secs_f64() / factor).unwrap_or(Duration::MAX)
+        };
+        let mut title = self.clone();
+        for frame in &mut title.frames {
+            (frame.dts, frame.pts) = (divided(frame.dts), divided(frame.pts));
+        }
+        for sample in &mut title.audio {
+            let time = divided(Duration::from_nanos(sample.time_ns)).as_nanos();
+            sample.time_ns = u64::try_from(time).unwrap_or(u64::MAX);
+        }
+        title.duration = divided(self.duration);
+        title.info.duration = Some(title.duration);
+        title.info.average_rate = self.media_bytes.per(title.duration);
+        title
+    }
+
     /// Description of the title; duration and average rate are known.
     pub fn info(&self) -> &TitleInfo {
         &self.info

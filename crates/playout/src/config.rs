@@ -7,6 +7,8 @@ use std::time::Duration;
 use playrate_units::Bytes;
 use thiserror::Error;
 
+use super::buffer::from_nanos;
+
 /// Playout buffer of 448 packets of 1,464 bytes: 656 kB in the 2013–2015 papers, and the default.
 pub const PLAYOUT_BUFFER_448: Bytes = Bytes::new(655_872);
 /// Playout buffer of 897 packets of 1,464 bytes (2015 paper, figure 8).
@@ -50,6 +52,9 @@ pub struct PlayoutConfig {
     pub clock: Clock,
     /// Time between points of the series; zero keeps no series.
     pub series_interval: Duration,
+    /// Playback speed in per cent that the viewer chose: at 200 a second of the title is shown in half a second. At
+    /// least 1.
+    pub speed_percent: u32,
 }
 
 impl PlayoutConfig {
@@ -61,7 +66,18 @@ impl PlayoutConfig {
             start: Start::Filled(Fill::Bytes(playout_buffer)),
             clock,
             series_interval: DEFAULT_SERIES_INTERVAL,
+            speed_percent: 100,
         }
+    }
+
+    /// Time in which `media` of the title is shown at the playback speed.
+    pub fn viewing_time(&self, media: Duration) -> Duration {
+        scaled(media, 100, self.speed_percent)
+    }
+
+    /// Media time of the title that is shown in `viewing` at the playback speed.
+    pub fn media_time(&self, viewing: Duration) -> Duration {
+        scaled(viewing, self.speed_percent, 100)
     }
 
     /// Checks the settings against each other.
@@ -71,6 +87,9 @@ impl PlayoutConfig {
                 receive_buffer: self.receive_buffer,
                 playout_buffer: self.playout_buffer,
             });
+        }
+        if self.speed_percent == 0 {
+            return Err(ConfigError::Speed);
         }
         match &self.clock {
             Clock::CatchUp(clock) if clock.speed_percent <= 100 => {
@@ -83,6 +102,12 @@ impl PlayoutConfig {
             _ => Ok(()),
         }
     }
+}
+
+/// `time` × `numerator` ÷ `denominator`, which is not zero in a player that was set up.
+fn scaled(time: Duration, numerator: u32, denominator: u32) -> Duration {
+    let nanos = time.as_nanos() * u128::from(numerator) / u128::from(denominator.max(1));
+    from_nanos(nanos)
 }
 
 impl Default for PlayoutConfig {
@@ -230,6 +255,9 @@ pub enum ConfigError {
         /// The smallest size allowed.
         playout_buffer: Bytes,
     },
+    /// A title that is never shown.
+    #[error("the playback speed must be at least 1 % (got 0 %)")]
+    Speed,
     /// Late frames shown at the frame rate or slower never catch up.
     #[error("the catch-up speed must be more than 100 % of the frame rate (got {0} %)")]
     CatchUpSpeed(u32),

@@ -141,12 +141,14 @@ impl Playout {
         &self.config
     }
 
-    /// Adds `frames`, in the order of their bytes in the stream. A frame whose bytes have been delivered already is
+    /// Adds `frames`, in the order of their bytes in the stream. From here on all times are those of the viewer's clock:
+    /// presentation times are divided by the playback speed. A frame whose bytes have been delivered already is
     /// complete at once.
     pub fn add_frames<'a>(&mut self, now: Duration, frames: impl IntoIterator<Item = &'a Frame>) {
         self.run_before(now);
         for frame in frames {
-            self.buffer.add(frame);
+            let pts = self.config.viewing_time(frame.pts);
+            self.buffer.add(&Frame { pts, ..*frame });
         }
         self.buffer.settle();
     }

@@ -19,6 +19,11 @@ pub enum CmcdMode {
     Query,
 }
 
+/// `pr` of a player with this speed in per cent; left out at normal speed, as CTA-5004 asks.
+pub(crate) fn playback_rate(speed_percent: u32) -> Option<f64> {
+    (speed_percent != 100).then(|| f64::from(speed_percent) / 100.0)
+}
+
 /// A text that names no [`CmcdMode`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown CMCD mode `{0}`; expected header, query or off")]

@@ -227,8 +227,12 @@ impl Scenario {
         let variability = self.variability.map_or_else(String::new, |factor| {
             format!(", its rate {factor} times as variable as the trace's")
         });
+        let declared = match self.declared_rate_factor {
+            1.0 => String::new(),
+            factor => format!(", {factor} times that according to the server's library"),
+        };
         format!(
-            "{}: {}, {}, {} on average (λ), {} frames{variability}",
+            "{}: {}, {}, {} on average (λ){declared}, {} frames{variability}",
             self.title.name(),
             time(title.duration()),
             size(title.file_size()),
@@ -238,6 +242,18 @@ impl Scenario {
     }
 
     fn player_words(&self) -> String {
+        let words = self.buffers_words();
+        let reports = if self.reports_speed { "" } else { "not " };
+        match self.playout.speed_percent {
+            100 => words,
+            percent => format!(
+                "{words}; plays at {} times the normal speed, {reports}reported",
+                f64::from(percent) / 100.0
+            ),
+        }
+    }
+
+    fn buffers_words(&self) -> String {
         if self.title.representations().is_some() {
             return titles::player_words(&self.dash, &self.title);
         }

@@ -55,6 +55,8 @@ pub(super) struct TitleTable {
     pub(super) duration: Option<Spanned<Text<Time>>>,
     /// Factor of the deviation of a trace's rate from its mean.
     pub(super) variability: Option<Spanned<f64>>,
+    /// Factor by which the rate that the server's library knows exceeds the title's own.
+    pub(super) declared_rate_factor: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -119,6 +121,10 @@ pub(super) struct ViewerTable {
     pub(super) server_knows_buffer: Option<bool>,
     pub(super) ack_packets: Option<NonZeroU32>,
     pub(super) receive_autotuning: Option<bool>,
+    /// Playback speed; 1 is normal.
+    pub(super) speed: Option<Spanned<f64>>,
+    /// True if the requests have CMCD, with the playback speed unless that is normal.
+    pub(super) reports_speed: Option<bool>,
     /// True if the servers' hosts keep ssthresh of the connection before.
     pub(super) remembers_ssthresh: Option<Spanned<bool>>,
 }

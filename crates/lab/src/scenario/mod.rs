@@ -19,6 +19,7 @@ mod variation;
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,6 +100,10 @@ pub struct Scenario {
     pub(crate) ack_packets: Option<NonZeroU32>,
     /// True if the player reads no more than its playout buffer holds, and Linux sizes the receive window.
     pub(crate) receive_autotuning: bool,
+    /// True if the requests have CMCD, with the playback speed.
+    pub(crate) reports_speed: bool,
+    /// Factor by which the rate that the server's library knows exceeds the title's own.
+    pub(crate) declared_rate_factor: f64,
     /// True if a run begins with the slow start threshold that a connection before it left behind.
     pub(crate) remembers_ssthresh: bool,
     /// The whole file, with all cases.
@@ -181,6 +186,8 @@ impl Scenario {
         let viewer = file
             .viewer
             .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
+        let declared = file.title.get_ref().declared_rate_factor.as_ref();
+        let declared_rate_factor = within(map, declared, "title.declared_rate_factor", 1e-6..=1e6)?;
         let playout = playout(map, &viewer)?;
         let viewer = viewer.into_inner();
         let dash = titles::player(map, &viewer, &title)?;
@@ -240,6 +247,8 @@ impl Scenario {
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
             ack_packets: viewer.ack_packets,
             receive_autotuning: viewer.receive_autotuning.unwrap_or(false),
+            reports_speed: viewer.reports_speed.unwrap_or(false),
+            declared_rate_factor,
         })
     }
 
@@ -280,6 +289,8 @@ impl Scenario {
             let request = |packets: NonZeroU32| AckRequest::new(packets.get()).within(longest);
             viewer.ack_request = self.ack_packets.map(request);
             viewer.receive_autotuning = self.receive_autotuning;
+            viewer.reports_speed = self.reports_speed;
+            viewer.declared_rate_factor = self.declared_rate_factor;
             let joins = self.viewers.joins(number, seed);
             viewer.joins = joins.saturating_add(values.late_start(seed));
             viewer.leaves_after = self.viewers.leaves_after;
@@ -346,6 +357,14 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
         .receive_buffer
         .as_ref()
         .map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);
+    let speed = within(map, table.speed.as_ref(), "viewer.speed", 0.25..=4.0)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 25 to 400"
+    )]
+    let percent = (speed * 100.0).round() as u32;
+    config.speed_percent = percent;
     if let Some(after) = time(table.start_after.as_ref()) {
         config.start = Start::After(after);
     }
@@ -353,6 +372,23 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
         Ok(_) => Ok(config),
         Err(error) => Err(map.at(span, error.to_string())),
     }
+}
+
+/// The factor of the optional key `name`, 1 if it is left out.
+fn within(
+    map: SourceMap<'_>,
+    value: Option<&Spanned<f64>>,
+    name: &str,
+    allowed: RangeInclusive<f64>,
+) -> Result<f64, ScenarioError> {
+    let Some(value) = value else { return Ok(1.0) };
+    let number = *value.get_ref();
+    if allowed.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = (allowed.start(), allowed.end());
+    let problem = format!("`{name}` must be {least} to {most} (got {number})");
+    Err(map.at(value.span(), problem))
 }
 
 /// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.

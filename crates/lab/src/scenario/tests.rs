@@ -80,6 +80,39 @@ fn a_scenario_is_what_its_file_says() {
 }
 
 #[test]
+fn the_player_may_be_faster_than_the_server_knows_and_the_title_of_another_rate() {
+    let text = GOOD.replace(
+        "duration = \"70s\"",
+        "duration = \"70s\"\ndeclared_rate_factor = 0.00001",
+    );
+    let text = format!("{text}[viewer]\nspeed = 1.77\nreports_speed = true\n");
+    let scenario = parse(&text);
+    let setup = scenario.setup(&scenario.controllers[0], 7);
+    let viewer = &setup.viewers[0];
+    assert_eq!((viewer.playout.speed_percent, viewer.reports_speed), (177, true));
+    assert!((viewer.declared_rate_factor - 1e-5).abs() < 1e-12);
+    assert_eq!(scenario.title_rate(), Bitrate::from_kbps(5_240));
+    let words = explain(&[scenario]);
+    assert!(
+        words.contains("plays at 1.77 times the normal speed, reported"),
+        "{words}"
+    );
+    assert!(
+        words.contains("(λ), 0.00001 times that according to the server's library"),
+        "{words}"
+    );
+    for (key, wrong) in [("viewer.speed", "5.0"), ("title.declared_rate_factor", "0")] {
+        let setting = format!("{key}={wrong}").parse().unwrap();
+        let changes = Changes {
+            settings: vec![setting],
+            ..Changes::default()
+        };
+        let error = all(GOOD, &changes).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{key}` must be ")), "{error}");
+    }
+}
+
+#[test]
 fn the_hash_covers_everything_a_run_depends_on_and_nothing_else() {
     let base = parse(GOOD).hash;
     for same in [

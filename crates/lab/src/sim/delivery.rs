@@ -17,9 +17,10 @@
 
 use std::time::Duration;
 
-use playrate_media::Frame;
+use playrate_media::{Frame, Title};
 use playrate_units::Bytes;
 use serde::{Deserialize, Serialize};
+use video_client::playout::PlayoutConfig;
 
 use crate::rounding::ratio;
 
@@ -62,9 +63,17 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// A title of these frames and this playing time, of which nothing has arrived.
-    pub(super) fn new(frames: &[Frame], duration: Duration) -> Self {
-        let mut frames = frames.to_vec();
+    /// A title of which nothing has arrived, at the playback speed of `player`.
+    pub(super) fn new(title: &Title, player: &PlayoutConfig) -> Self {
+        let frames = title.frames().iter().map(|frame| Frame {
+            pts: player.viewing_time(frame.pts),
+            ..*frame
+        });
+        Self::of_frames(frames.collect(), player.viewing_time(title.duration()))
+    }
+
+    /// Frames that are to be shown within `duration`.
+    fn of_frames(mut frames: Vec<Frame>, duration: Duration) -> Self {
         // In the order of their arrival.
         frames.sort_by_key(Frame::end);
         Self {
@@ -150,7 +159,7 @@ mod tests {
 
     /// Score of a minute whose bytes arrive at `part` of the title's rate from `from_ms` on, for up to 90 s.
     fn at_rate(part: f64, from_ms: u64) -> DeliveryScore {
-        let mut delivery = Delivery::new(&frames(1_500), Duration::from_secs(60));
+        let mut delivery = Delivery::of_frames(frames(1_500), Duration::from_secs(60));
         for tick in 0..1_800_u64 {
             let now = Duration::from_millis(tick * 50);
             let ahead = now.saturating_sub(Duration::from_millis(from_ms)).as_secs_f64();
@@ -183,11 +192,11 @@ mod tests {
 
     #[test]
     fn nothing_received_is_all_impaired() {
-        let delivery = Delivery::new(&frames(100), Duration::from_secs(4));
+        let delivery = Delivery::of_frames(frames(100), Duration::from_secs(4));
         let score = delivery.finish(Duration::from_secs(90)).unwrap();
         assert_eq!((score.waiting_share, score.skipping_share), (1.0, 1.0));
         assert!(
-            Delivery::new(&frames(0), Duration::ZERO)
+            Delivery::of_frames(frames(0), Duration::ZERO)
                 .finish(Duration::ZERO)
                 .is_none()
         );
@@ -253,7 +262,7 @@ mod tests {
                 early[index] = early[index].max(early[index - 1]);
             }
             let score = |times: &[u64]| {
-                let mut delivery = Delivery::new(&frames(1_500), Duration::from_secs(60));
+                let mut delivery = Delivery::of_frames(frames(1_500), Duration::from_secs(60));
                 for (second, at) in (1_u64..).zip(times) {
                     let at = Duration::from_millis(*at);
                     // The bytes come at once, not evenly since the time before.

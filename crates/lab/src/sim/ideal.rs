@@ -47,6 +47,7 @@ pub(crate) fn ideal(
     playout: PlayoutConfig,
     leaves_after: Option<Duration>,
 ) -> Result<Ideal, SimError> {
+    let mut delivery = Delivery::new(title, &playout);
     let player = Playout::new(playout).map_err(|error| SimError::setup("the player", &error));
     let mut player = player?;
     let mut wire = Wire::new(rate)?;
@@ -55,7 +56,6 @@ pub(crate) fn ideal(
     let mut now = rtt.saturating_mul(2);
     let mut received = 0;
     player.add_frames(now, title.frames());
-    let mut delivery = Delivery::new(title.frames(), title.duration());
     delivery.see(now, Bytes::ZERO);
     while received < size && now < leaves {
         while player.reading_paused()

@@ -1,12 +1,14 @@
 //! [`Session`]: server and client of one viewer, on any runtime and sockets.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use playrate_media::{MediaSource, Title};
 use playrate_netsim::{LinkSeries, Seed};
 use playrate_transport::{
     Client, ClientOptions, Identity, LossDetection, Pin, Server, ServerOptions, Target, TransportOptions,
@@ -17,6 +19,7 @@ use quinn::rustls::crypto::CryptoProvider;
 use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use quinn::{AsyncUdpSocket, Runtime};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
+use video_client::cmcd::CmcdMode;
 use video_client::dash::DashSession;
 use video_client::report::QualityReport;
 use video_client::{Discard, PlayOptions, Played};
@@ -182,6 +185,8 @@ impl Player {
             if !keeps_series {
                 options.series_interval = Duration::ZERO;
             }
+            options.speed_percent = viewer.playout.speed_percent;
+            options.session.cmcd.mode = cmcd_mode(viewer);
             let presentation = Arc::clone(presentation);
             let session = DashSession::new(client, ends.target(), &path, options);
             return Self::Dash(session.with_presentation(presentation));
@@ -192,6 +197,7 @@ impl Player {
             options.playout.receive_buffer = options.playout.playout_buffer;
         }
         options.frames = viewer.title.frames();
+        options.session.cmcd.mode = cmcd_mode(viewer);
         if !keeps_series {
             options.playout.series_interval = Duration::ZERO;
         }
@@ -270,10 +276,11 @@ impl Session {
         let title = viewer.title.source().title();
         let frames = u32::try_from(title.frames().len()).unwrap_or(u32::MAX).max(1);
         let in_one_piece = viewer.title.representations().is_none();
-        let delivery = in_one_piece.then(|| Delivery::new(title.frames(), title.duration()));
+        let delivery = in_one_piece.then(|| Delivery::new(title, &viewer.playout));
+        let frame_time = viewer.playout.viewing_time(title.duration() / frames);
         Ok(Self {
             player: Player::new(&ends, client.clone(), viewer),
-            viewing: Viewing::new(title.duration() / frames, Arc::clone(&recording)).with_delivery(delivery),
+            viewing: Viewing::new(frame_time, Arc::clone(&recording)).with_delivery(delivery),
             runtime,
             server,
             client,
@@ -320,9 +327,57 @@ impl Session {
 
 /// The titles of the server of `viewer`.
 fn library(viewer: &Viewer) -> Result<Library, SimError> {
+    let factor = viewer.declared_rate_factor;
+    let mut resources = viewer.title.resources();
+    #[expect(clippy::float_cmp, reason = "the default, as it is written")]
+    if factor != 1.0 {
+        for (_, source) in &mut resources {
+            *source = Arc::new(Misdeclared::new(Arc::clone(source), factor));
+        }
+    }
     Library::new()
-        .with_representations(viewer.title.resources())
+        .with_representations(resources)
         .map_err(|error| SimError::setup("the server's library", &error))
+}
+
+/// A title whose index is wrong by a factor, with the bytes of `source`.
+#[derive(Debug)]
+struct Misdeclared {
+    source: Arc<dyn MediaSource>,
+    title: Title,
+}
+
+impl Misdeclared {
+    fn new(source: Arc<dyn MediaSource>, factor: f64) -> Self {
+        let title = source.title().misdeclared(factor);
+        Self { source, title }
+    }
+}
+
+impl MediaSource for Misdeclared {
+    fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    fn read_at(&self, offset: u64, max: usize) -> io::Result<bytes::Bytes> {
+        self.source.read_at(offset, max)
+    }
+
+    fn title(&self) -> &Title {
+        &self.title
+    }
+
+    fn identity(&self) -> &str {
+        self.source.identity()
+    }
+}
+
+const fn cmcd_mode(viewer: &Viewer) -> CmcdMode {
+    if viewer.reports_speed {
+        CmcdMode::Header
+    } else {
+        CmcdMode::Off
+    }
 }
 
 fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {

@@ -163,6 +163,10 @@ pub struct Viewer {
     /// Player that reads no more than its playout buffer holds. The rest waits in a receive window that is sized as
     /// Linux sizes TCP's, up to the size of the receive buffer.
     pub receive_autotuning: bool,
+    /// Sends CMCD, with the playback speed (`pr`) unless that is normal.
+    pub reports_speed: bool,
+    /// Factor by which the rate that the server's library knows exceeds the title's own.
+    pub declared_rate_factor: f64,
     /// Time of the viewer's request, since the run began.
     pub joins: Duration,
     /// Longest time that the viewer watches; `None` is to the title's end.
@@ -228,6 +232,8 @@ impl Viewer {
             server_knows_buffer: true,
             ack_request: None,
             receive_autotuning: false,
+            reports_speed: false,
+            declared_rate_factor: 1.0,
             joins: Duration::ZERO,
             leaves_after: None,
             access: Access::default(),

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod flows;
+mod player;
 mod wifi;
 
 use std::time::Duration;

@@ -99,3 +99,29 @@ fn starts_by_playing_time_or_bytes(#[case] fill: Fill, #[case] frames_needed: u6
     let player = play(config, &title(9), &actions);
     assert_eq!(player.report().startup_delay, Some(ms(frames_needed * 10)));
 }
+
+#[test]
+fn the_playback_speed_divides_times_and_leaves_bytes() {
+    let config = |speed_percent| PlayoutConfig {
+        speed_percent,
+        ..rebuffer(2, 2)
+    };
+    let mut player = play(
+        config(200),
+        &title(4),
+        &[(100, Do::Get(4 * FRAME)), (100, Do::Finish)],
+    );
+    assert_eq!(player.known_time(), ms(80));
+    assert_eq!(
+        story(&mut player),
+        "100 started, 100 shown 0, 120 shown 20, 140 shown 40, 160 shown 60, 180 ended"
+    );
+    let slow = play(
+        config(50),
+        &title(4),
+        &[(100, Do::Get(4 * FRAME)), (100, Do::Finish)],
+    );
+    assert_eq!(slow.report().ended, Some(ms(420)));
+    assert_eq!(config(177).media_time(ms(100)), ms(177));
+    assert_eq!(Playout::new(config(0)).unwrap_err(), ConfigError::Speed);
+}

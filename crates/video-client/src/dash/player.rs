@@ -69,6 +69,8 @@ pub struct DashOptions {
     /// Fetches the last buffered segment again when the representation changes, as dash.js does where the end of a
     /// buffer in whole microseconds is short of the next segment's beginning: with 24 frames a second, not with 25.
     pub refetches_last: bool,
+    /// Playback speed in per cent; at least 1.
+    pub speed_percent: u32,
     /// Whole segments needed for playback to start; one in dash.js.
     pub start_segments: u32,
     /// Whole segments needed for playback to continue after a stall.
@@ -88,6 +90,7 @@ impl Default for DashOptions {
             poll: Duration::from_millis(500),
             fast_switch: false,
             refetches_last: false,
+            speed_percent: 100,
             start_segments: 2,
             resume_segments: 1,
             session: SessionOptions::default(),
@@ -112,6 +115,7 @@ impl DashOptions {
         config.receive_buffer = size;
         config.start = Start::Filled(Fill::Segments(self.start_segments));
         config.series_interval = self.series_interval;
+        config.speed_percent = self.speed_percent;
         config
     }
 }
@@ -242,7 +246,7 @@ impl DashPlayer {
         if now < self.look_at {
             return Decision::WaitUntil(self.look_at);
         }
-        let held = self.playout.held_time();
+        let held = self.playout.config().media_time(self.playout.held_time());
         if held < self.target() {
             let now = Situation {
                 held,
@@ -275,7 +279,8 @@ impl DashPlayer {
     /// Decides with which segment a new representation begins.
     fn switch_to(&mut self, representation: usize, held: Duration) {
         self.order.append(self.refetches_last);
-        let shown = self.begins.saturating_add(self.playout.shown_time());
+        let shown = self.playout.config().media_time(self.playout.shown_time());
+        let shown = self.begins.saturating_add(shown);
         let replaced = FetchOrder::replaced_from(shown, held).filter(|_| self.fast_switch);
         if let Some((there, _)) = replaced.and_then(|from| self.presentation.segment_at(from)) {
             self.order.replace(there, representation);

@@ -11,6 +11,7 @@ use playrate_units::{Bitrate, Bytes};
 use super::manifest;
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::{Presentation, Resource};
+use crate::cmcd::playback_rate;
 use crate::error::{PlayError, SetupError};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig, Rebuffer};
@@ -81,6 +82,7 @@ impl<'a> DashSource<'a> {
         cmcd.content = Some(self.path.to_owned());
         cmcd.streaming_format = Some(if is_hls(self.path) { 'h' } else { 'd' });
         cmcd.object_type = Some(object);
+        cmcd.playback_rate = playback_rate(self.options.speed_percent);
         cmcd.startup = self.is_starting_up();
         Request {
             path: resource.path.clone(),
@@ -123,7 +125,7 @@ impl<'a> DashSource<'a> {
             Bitrate::from_bits_per_second(most).max(rate)
         });
         cmcd.startup = self.is_starting_up();
-        cmcd.buffer_length = Some(held);
+        cmcd.buffer_length = Some(self.playout().config().media_time(held));
         cmcd.underflow = underflows > self.reported_underflows;
         cmcd.deadline = Some(held).filter(|_| !cmcd.startup);
         cmcd.measured_throughput = self.player.as_ref().and_then(DashPlayer::throughput);

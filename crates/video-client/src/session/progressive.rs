@@ -6,6 +6,7 @@ use playrate_media::cmcd::Cmcd;
 use playrate_units::Bytes;
 
 use super::{Link, NextStep, PlayOptions, Request, TitleSource};
+use crate::cmcd::playback_rate;
 use crate::error::PlayError;
 use crate::frames::FrameParser;
 use crate::observer::{Observer, Progress};
@@ -28,6 +29,7 @@ impl ProgressiveSource {
         let mut cmcd = Cmcd::default();
         cmcd.content = Some(path.to_owned());
         cmcd.streaming_format = Some('o');
+        cmcd.playback_rate = playback_rate(options.playout.speed_percent);
         Ok(Self {
             player: Playout::new(options.playout.clone())?,
             parser: FrameParser::new(&options.frames, options.limits),

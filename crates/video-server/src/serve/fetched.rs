@@ -10,10 +10,14 @@ use crate::http::path::ResourceName;
 /// Maximum number of titles that a connection fetches at once, as far as their rates count.
 const MAX_TITLES: usize = 16;
 
+/// Highest playback speed that is believed, in thousandths: four times, the most that players offer in their menus.
+const MAX_SPEED_PER_MILLE: u64 = 4_000;
+
 /// Titles that are being fetched on one connection; of those whose responses have ended, the last one.
 ///
-/// Every object of a title counts once, at the rate that the library knows. A player's report can lower this
-/// sum and never raise it, since each part of it is at most what the same request adds without a report.
+/// Every object of a title counts once, at the rate at which its player consumes it: the rate that the library knows
+/// times the playback speed that the player reports. A report raises the sum by that speed alone, at most
+/// [`MAX_SPEED_PER_MILLE`]; without one, each part is at most what the same request adds without a report.
 #[derive(Debug, Default)]
 pub(super) struct FetchedTitles(BTreeMap<ResourceName, FetchedTitle>);
 
@@ -58,9 +62,10 @@ impl FetchedTitles {
             .objects
             .retain(|_, other| !is_replaced(other.object_type, object_type));
         let reported = report.and_then(|report| report.bitrate);
+        let at_speed = |rate: Bitrate| rate.scaled(report.map_or(1_000, speed_per_mille), 1_000);
         let object = FetchedObject {
-            rate: lowered(rate, reported),
-            highest: highest.max(rate),
+            rate: at_speed(lowered(rate, reported)),
+            highest: at_speed(highest.max(rate)),
             object_type,
         };
         fetched.objects.insert(set, object);
@@ -107,6 +112,19 @@ fn lowered(rate: Bitrate, reported: Option<Bitrate>) -> Bitrate {
     reported
         .filter(|&reported| reported > Bitrate::ZERO)
         .map_or(rate, |reported| reported.min(rate))
+}
+
+/// Playback speed (`pr`) in thousandths, as far as it is believed. A player that is paused or slower than real time
+/// still counts at normal speed: it may go on at once.
+pub(super) fn speed_per_mille(report: &Cmcd) -> u64 {
+    let speed = report.playback_rate.unwrap_or(1.0) * 1_000.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of thousandths, from 0 to 100,000"
+    )]
+    let speed = speed.round() as u64;
+    speed.clamp(1_000, MAX_SPEED_PER_MILLE)
 }
 
 /// Returns true if an object of the type `other` does not go on playing beside a new one of the type `new`.
@@ -186,6 +204,24 @@ mod tests {
             let report = report(ObjectType::Video, reported);
             let mut titles = FetchedTitles::default();
             assert_eq!(kbps(&mut titles, 0, Some(&report)), expected, "{reported:?}");
+        }
+    }
+
+    #[test]
+    fn a_reported_speed_above_one_counts_as_consumption_up_to_four() {
+        for (speed, expected) in [
+            (None, 4_000),
+            (Some(1.77), 7_080),
+            (Some(3.0), 12_000),
+            (Some(100.0), 16_000),
+            (Some(0.5), 4_000),
+            (Some(0.0), 4_000),
+        ] {
+            let mut report = report(ObjectType::Video, None);
+            report.playback_rate = speed;
+            let mut titles = FetchedTitles::default();
+            assert_eq!(kbps(&mut titles, 0, Some(&report)), expected, "{speed:?}");
+            assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(expected)));
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Reports of players (CMCD) may be false. What would raise the controller's window comes from the library and
 //! the operator, and a report can only lower it: the rate ([`FetchedTitles`]), the size of the buffer
-//! ([`VideoKnowledge::reported_buffer`]). The one exception is urgency: a player that reports that it starts
-//! or stalls is believed while less than [`URGENT`] was delivered ahead of playback ([`DeliveredAhead`]).
+//! ([`VideoKnowledge::reported_buffer`]). There are two exceptions. A player that reports that it starts or stalls is
+//! believed while less than [`URGENT`] was delivered ahead of playback ([`DeliveredAhead`]). A playback speed (`pr`)
+//! of up to four times multiplies the library's rate, because that is what the player consumes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,7 @@ use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
 use super::ahead::DeliveredAhead;
-use super::fetched::{FetchedTitles, is_media};
+use super::fetched::{FetchedTitles, is_media, speed_per_mille};
 use super::observe::PlayerReport;
 use crate::http::path::ResourceName;
 
@@ -117,6 +118,8 @@ impl PlaybackSession {
         *has_played |= !cmcd.startup;
         let stalled = cmcd.underflow && *has_played;
         if let Some(level) = cmcd.buffer_length {
+            // The time until the buffer is empty, as all times of the controller: `bl` is media time.
+            let level = level.mul_f64(1_000.0 / speed_per_mille(cmcd) as f64);
             self.levels.insert(object, level);
             // Only the lower of two buffers limits how full both get.
             if self.level() == Some(level) {

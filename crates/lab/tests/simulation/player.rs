@@ -1,0 +1,92 @@
+//! Players that differ from what the server knows: another playback speed, a wrong declared rate, a full buffer.
+
+use std::time::Duration;
+
+use lab::sim::{self, Simulated, Viewer};
+use playrate_units::Bytes;
+
+use super::{alone, short_film, viewer};
+
+/// 20 s of video at 2 Mbit/s over 40 Mbit/s. The controller sends at most three times the rate that it knows.
+fn paced(change: impl FnOnce(&mut Viewer)) -> Simulated {
+    let mut viewer = viewer("cubic+ceiling=pace", &short_film(2, 20));
+    change(&mut viewer);
+    sim::run(&alone(viewer, 40, "none", 5)).unwrap()
+}
+
+/// Mbit/s over the whole download.
+fn mbps(run: &Simulated) -> f64 {
+    let network = &run.viewers[0].report.network;
+    network.received.as_u64() as f64 * 8e-6 / network.ended.as_secs_f64()
+}
+
+#[test]
+fn a_viewer_at_twice_the_speed_sees_the_title_in_half_the_time() {
+    let play = |percent, mbps| {
+        let mut viewer = viewer("cubic", &short_film(4, 20));
+        viewer.playout.speed_percent = percent;
+        let run = sim::run(&alone(viewer, mbps, "none", 1)).unwrap();
+        run.viewers[0].clone()
+    };
+    let (normal, fast) = (play(100, 20), play(200, 20));
+    let length = |seen: &sim::SimulatedViewer| {
+        let playback = &seen.report.playback;
+        playback.ended.unwrap() - playback.startup_delay.unwrap()
+    };
+    let of_a_second = |time: Duration, seconds| time.abs_diff(Duration::from_secs(seconds)).as_millis() < 100;
+    assert!(of_a_second(length(&normal), 20) && of_a_second(length(&fast), 10));
+    assert_eq!(fast.report.playback.frames_discarded, 0);
+    // 5 Mbit/s are enough for 4 and not for 8.
+    let (normal, fast) = (play(100, 5), play(200, 5));
+    assert!(normal.delivery.unwrap().waiting_share < 0.001);
+    let waited = fast.delivery.unwrap().waiting_share;
+    assert!((0.2..0.4).contains(&waited), "{waited}");
+}
+
+#[test]
+fn a_controller_learns_the_speed_only_of_a_player_that_reports_it() {
+    let normal = mbps(&paced(|_| {}));
+    let silent = paced(|viewer| viewer.playout.speed_percent = 200);
+    let reported = paced(|viewer| {
+        viewer.playout.speed_percent = 200;
+        viewer.reports_speed = true;
+    });
+    assert!((4.0..6.5).contains(&normal), "{normal}");
+    assert!((mbps(&silent) / normal - 1.0).abs() < 0.01, "{}", mbps(&silent));
+    assert!(mbps(&reported) / normal > 1.6, "{}", mbps(&reported));
+}
+
+#[test]
+fn a_declared_rate_is_what_the_controller_knows_and_changes_no_byte() {
+    let normal = paced(|_| {});
+    let high = paced(|viewer| viewer.declared_rate_factor = 3.0);
+    let low = paced(|viewer| viewer.declared_rate_factor = 0.25);
+    assert!(mbps(&high) / mbps(&normal) > 1.8, "{}", mbps(&high));
+    assert!(mbps(&low) / mbps(&normal) < 0.4, "{}", mbps(&low));
+    for run in [&high, &low] {
+        let report = &run.viewers[0].report;
+        assert_eq!(report.network.received, normal.viewers[0].report.network.received);
+        assert_eq!(report.average_rate, normal.viewers[0].report.average_rate);
+    }
+}
+
+#[test]
+fn a_player_whose_buffer_is_full_holds_the_sender_back() {
+    let received = |percent| {
+        let mut viewer = viewer("cubic", &short_film(2, 60));
+        viewer.playout.receive_buffer = Bytes::from_kb(2_000);
+        viewer.playout.speed_percent = percent;
+        let mut setup = alone(viewer, 40, "none", 1);
+        setup.windows = vec!["0s..5s".parse().unwrap(), "5s..20s".parse().unwrap()];
+        let run = sim::run(&setup).unwrap();
+        let windows = &run.viewers[0].windows;
+        [windows[0].received_bytes, windows[1].received_bytes]
+    };
+    // 40 Mbit/s fill it within a second; from then on the player reads what it shows, 250 kB/s at normal speed.
+    let [filling, playing] = received(100);
+    assert!((2_500_000..3_500_000).contains(&filling), "{filling}");
+    assert!((3_500_000..4_000_000).contains(&playing), "{playing}");
+    let [_, faster] = received(177);
+    let ratio = faster as f64 / playing as f64;
+    assert!((ratio - 1.77).abs() < 0.05, "{ratio}");
+}
