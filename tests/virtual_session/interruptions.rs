@@ -15,6 +15,7 @@ use video_server::serve::{Observer, SessionSummary, Settings, VideoServer};
 
 use crate::rig::{Rig, reconnecting};
 
+mod outages;
 mod segments;
 
 const RATE: Bitrate = Bitrate::from_kbps(400);

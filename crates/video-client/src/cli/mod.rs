@@ -33,12 +33,6 @@ const FAILED: u8 = 1;
 /// The input was bad; nothing was sent.
 const BAD_INPUT: u8 = 2;
 
-/// Silence after which a client that reconnects sends something. A server that was restarted and kept its state answers
-/// that with a reset, so this is the longest time until the client learns of the restart.
-const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// Silence of a server, in spite of that, after which such a client takes the connection for lost.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Parses the arguments, runs the command and prints its error.
 pub(crate) fn main() -> ExitCode {
     // clap exits with 2 by itself where the arguments are wrong.
@@ -137,8 +131,8 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
     let mut client = ClientOptions::new(play.trust.trust()?);
     client.connect_timeout = client.connect_timeout.min(play.network.timeout);
     if !play.network.reconnect_limit.is_zero() {
-        client.transport.keep_alive = Some(KEEP_ALIVE);
-        client.transport.idle_timeout = IDLE_TIMEOUT;
+        client.transport.keep_alive = Some(ReconnectOptions::KEEP_ALIVE);
+        client.transport.idle_timeout = ReconnectOptions::IDLE_TIMEOUT;
     }
     Ok(Prepared {
         player,

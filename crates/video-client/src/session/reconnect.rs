@@ -41,6 +41,18 @@ pub struct ReconnectOptions {
     pub seed: u64,
 }
 
+impl ReconnectOptions {
+    /// Silence after which a client that reconnects sends something
+    /// ([`TransportOptions::keep_alive`](playrate_transport::TransportOptions::keep_alive)). A restarted server that
+    /// kept its state answers with a reset, so this is the longest time until the client learns of the restart.
+    pub const KEEP_ALIVE: Duration = Duration::from_secs(1);
+    /// Silence of a server, despite [`KEEP_ALIVE`](Self::KEEP_ALIVE), after which such a client takes the connection
+    /// for lost ([`TransportOptions::idle_timeout`](playrate_transport::TransportOptions::idle_timeout)). After an
+    /// outage a sender stays silent for up to as long as the outage lasted, since its probe timeout doubles (RFC 9002
+    /// §6.2.1). A new connection does not wait for it.
+    pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+}
+
 impl Default for ReconnectOptions {
     fn default() -> Self {
         Self {
@@ -124,7 +136,8 @@ impl Backoff {
         }
     }
 
-    /// Delay before the next attempt, which is counted, after `error`.
+    /// Delay before the next attempt, which is counted, after `error`. The fixed half of it passes during an
+    /// attempt without an answer.
     pub(super) fn next_delay(&mut self, error: &PlayError) -> Duration {
         let doublings = self.attempts.checked_sub(1);
         self.attempts = self.attempts.saturating_add(1);
@@ -138,18 +151,23 @@ impl Backoff {
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
         let delay = self.options.first_delay.saturating_mul(factor);
         let half = delay.min(self.options.longest_delay) / 2;
-        half + self.random_part(half)
+        let waited = match error {
+            PlayError::Connect(ConnectError::NoAnswer { waited, .. }) => *waited,
+            _ => Duration::ZERO,
+        };
+        half.saturating_sub(waited) + self.random_part(half)
     }
 
     fn random_part(&mut self, whole: Duration) -> Duration {
         whole.mul_f64(f64::from(self.generator.next_u32()) / f64::from(u32::MAX))
     }
 
-    /// Longest time for the attempt that was counted last, on a path of this RTT: longer from attempt to attempt, since
-    /// the path may be another by now.
+    /// Longest time for the attempt that was counted last, on a path of this RTT. Later attempts may take twice as long
+    /// as the first, since the path may be another by now. No attempt takes longer, since QUIC doubles the time between
+    /// an attempt's packets, and a client would notice the end of an outage as late.
     pub(super) fn attempt_limit(&self, rtt: Duration) -> Duration {
         let first = SHORTEST_ATTEMPT.max(rtt.saturating_mul(HANDSHAKE_ROUND_TRIPS));
-        first.saturating_mul(self.attempts.max(1))
+        first.saturating_mul(self.attempts.clamp(1, 2))
     }
 }
 
@@ -189,6 +207,29 @@ mod tests {
         for (delay, largest) in seen[1..].iter().zip([100, 200, 400, 800, 1_600, 2_000, 2_000]) {
             assert!((largest / 2..=largest).contains(delay), "{seen:?}");
         }
+    }
+
+    #[test]
+    fn the_fixed_half_of_a_delay_passes_during_an_attempt_without_an_answer() {
+        let unanswered = |waited| {
+            PlayError::Connect(ConnectError::NoAnswer {
+                address: ([127, 0, 0, 1], 4433).into(),
+                waited,
+            })
+        };
+        let delay = |waited| {
+            let mut backoff = backoff(1);
+            delays(&mut backoff);
+            backoff.next_delay(&unanswered(waited))
+        };
+        let whole = delay(Duration::ZERO);
+        let random_part = whole.saturating_sub(Duration::from_secs(1));
+        assert_eq!(
+            delay(Duration::from_millis(600)),
+            random_part + Duration::from_millis(400)
+        );
+        assert_eq!(delay(Duration::from_secs(2)), random_part);
+        assert!(random_part > Duration::ZERO);
     }
 
     #[test]
@@ -235,10 +276,13 @@ mod tests {
             Duration::from_millis(4_800)
         );
         backoff.next_delay(&silent());
-        assert_eq!(
-            backoff.attempt_limit(Duration::from_millis(1)),
-            2 * SHORTEST_ATTEMPT
-        );
+        for _ in 0..3 {
+            assert_eq!(
+                backoff.attempt_limit(Duration::from_millis(1)),
+                2 * SHORTEST_ATTEMPT
+            );
+            backoff.next_delay(&silent());
+        }
     }
 
     fn lost(lost: ConnectionLost) -> PlayError {
