@@ -7,8 +7,8 @@
 //!     --sessions 250,500,1000,1400,1700,2000 --json load.jsonl
 //! ```
 //!
-//! Each viewer has a connection and fetches a segment's worth of bytes (5 Mbit/s times 3 s, from the beginning of
-//! the title) every 3 s. The lateness of a segment is the time from when it was due until it is whole; one that is
+//! Each viewer has a connection and fetches a segment's worth of bytes (the title's rate times 3 s, from the
+//! beginning of the title) every 3 s. The lateness of a segment is the time from when it was due until it is whole; one that is
 //! not whole when the next is due leaves the player without media. Viewers who are turned away (503) are counted;
 //! patient ones return after the time in `Retry-After`. Viewers arrive evenly over the first part of a stage, and
 //! counting begins once all have arrived. Everything runs on one thread: check its own share of a processor before
@@ -34,7 +34,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use http::HeaderMap;
 use indicatif::{ProgressBar, ProgressStyle};
+use playrate_media::{Limits, StreamParser};
 use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time, udp_socket};
 use playrate_units::{Bitrate, Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
@@ -56,9 +58,9 @@ struct Arguments {
     /// Viewers, stage by stage
     #[arg(long, value_delimiter = ',', default_value = "100")]
     sessions: Vec<u32>,
-    /// URL of the title to fetch
-    #[arg(long, default_value = "5Mbit/s")]
-    rate: Bitrate,
+    /// Rate at which each viewer fetches; without it the title's own. `video` may starve viewers of a higher one
+    #[arg(long)]
+    rate: Option<Bitrate>,
     /// Playing time of a segment
     #[arg(long, default_value = "3s", value_parser = duration::parse)]
     segment: Duration,
@@ -123,10 +125,32 @@ async fn measure(arguments: &Arguments, idle: Option<Process>, from: Duration, t
     ]
 }
 
-async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> Row {
-    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+fn client_options(arguments: &Arguments) -> ClientOptions {
     let mut options = ClientOptions::new(Trust::Pin(arguments.pin));
     options.connect_timeout = Duration::from_secs(10);
+    options
+}
+
+/// The title's average rate, from the head of its file.
+async fn title_rate(arguments: &Arguments) -> Bitrate {
+    let client = Client::bind(Arc::new(TokioRuntime), client_options(arguments)).unwrap();
+    let TitleUrl { host, port, path } = &arguments.url;
+    let target = Target::resolve(host, *port).unwrap();
+    let connection = client.connect(&target).await.unwrap();
+    let (_, mut body) = connection.get(path, HeaderMap::new()).await.unwrap();
+    let mut parser = StreamParser::new(Limits::default());
+    while parser.info().is_none() {
+        let chunk = body.chunk().await.unwrap();
+        parser.push(&chunk.expect("the title has a `moov` box")).unwrap();
+    }
+    let rate = parser.info().and_then(|title| title.average_rate);
+    connection.close();
+    rate.expect("the title's head has its rate; for a fragmented one use `--rate`")
+}
+
+async fn stage(arguments: &Arguments, rate: Bitrate, sessions: u32, idle: Option<Process>) -> Row {
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let mut options = client_options(arguments);
     // So that thousands of them fit into memory even if this process falls behind.
     options.transport.stream_receive_window = Bytes::from_mib(2);
     options.transport.receive_window = Bytes::from_mib(2);
@@ -152,7 +176,7 @@ async fn stage(arguments: &Arguments, sessions: u32, idle: Option<Process>) -> R
             target: target.clone(),
             path: arguments.url.path.clone(),
             segment: arguments.segment,
-            size: (arguments.rate * arguments.segment).as_u64(),
+            size: (rate * arguments.segment).as_u64(),
             patient: arguments.patient,
             counts_from: now + arguments.arrive,
             ends: now + arguments.lasts,
@@ -204,9 +228,12 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
-    println!("{}", Row::HEAD);
+    let rate = arguments
+        .rate
+        .unwrap_or_else(|| tokio.block_on(title_rate(&arguments)));
+    println!("{rate} for each viewer\n{}", Row::HEAD);
     for &sessions in &arguments.sessions {
-        let row = tokio.block_on(stage(&arguments, sessions, idle));
+        let row = tokio.block_on(stage(&arguments, rate, sessions, idle));
         println!("{row}");
         if let Some(json) = &mut json {
             writeln!(json, "{}", serde_json::to_string(&row).unwrap()).unwrap();

@@ -56,13 +56,15 @@ pub(crate) struct Row {
     stalled: u64,
     server_kb_per_session: Option<f64>,
     server_cpu_percent: Option<f64>,
+    /// Processor time of the server for each GB that arrived.
+    server_cpu_s_per_gb: Option<f64>,
     viewers_cpu_percent: Option<f64>,
 }
 
 impl Row {
     pub(crate) const HEAD: &str = concat!(
         " offered  watched turned  × 503 failed  Mbit/s   p50 ms   p99 ms   max ms",
-        "  missed stalled  kB each  CPU % viewers' CPU %"
+        "  missed stalled  kB each  CPU %   s/GB viewers' CPU %"
     );
 
     pub(crate) fn new(
@@ -74,13 +76,14 @@ impl Row {
         seen.lateness.sort_unstable();
         let quantile = |percent| quantile(&seen.lateness, percent).map(|at| at.as_secs_f64() * 1e3);
         let percent = |share: f64| share * 100.0;
+        let goodput_mbps = seen.counted_bytes as f64 * 8e-6 / counted.as_secs_f64();
         Self {
             offered,
             watched: seen.watched,
             turned_away: seen.turned_away,
             refusals: seen.refusals,
             failed: seen.failed,
-            goodput_mbps: seen.counted_bytes as f64 * 8e-6 / counted.as_secs_f64(),
+            goodput_mbps,
             segments: seen.lateness.len(),
             lateness_p50_ms: quantile(50),
             lateness_p99_ms: quantile(99),
@@ -89,6 +92,7 @@ impl Row {
             stalled: seen.stalled,
             server_kb_per_session: server.kilobytes.map(|all| all / seen.watched.max(1) as f64),
             server_cpu_percent: server.processor.map(percent),
+            server_cpu_s_per_gb: server.processor.map(|share| share * 8e3 / goodput_mbps),
             viewers_cpu_percent: viewers.processor.map(percent),
         }
     }
@@ -105,7 +109,7 @@ impl fmt::Display for Row {
         let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
         write!(
             f,
-            "{:>8} {:>8} {:>6} {:>6} {:>6} {:>7.0} {:>8.1} {:>8.1} {:>8.1} {:>7} {:>7} {:>8.0} {:>6.0} {:>14.0}",
+            "{:>8} {:>8} {:>6} {:>6} {:>6} {:>7.0} {:>8.1} {:>8.1} {:>8.1} {:>7} {:>7} {:>8.0} {:>6.0} {:>6.2} {:>14.0}",
             self.offered,
             self.watched,
             self.turned_away,
@@ -119,6 +123,7 @@ impl fmt::Display for Row {
             self.stalled,
             known(self.server_kb_per_session),
             known(self.server_cpu_percent),
+            known(self.server_cpu_s_per_gb),
             known(self.viewers_cpu_percent),
         )
     }
