@@ -1,10 +1,16 @@
-//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, `video-server` and
-//! s2n-quic, once each in every round, in changing order.
+//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, `video-server`, s2n-quic
+//! and Caddy, once each in every round, in changing order.
 //!
-//! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`. Server and client have a thread, a runtime and, on Linux,
+//! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`; `-- distant [VIEWERS]` compares `video-server` and Caddy with
+//! viewers 20 ms away. Server and client have a thread, a runtime and, on Linux,
 //! a processor each, and each implementation has its own client. CPU time is that of the server's thread,
-//! which other work on the machine affects little.
+//! which other work on the machine affects little; Caddy is a process of its own.
 
+mod caddy;
+mod distant;
+#[expect(dead_code, reason = "memory is not measured here")]
+#[path = "../../../crates/video-client/examples/many_viewers/process.rs"]
+mod process;
 #[path = "../../common/processor.rs"]
 mod processor;
 mod slow_receiver;
@@ -16,10 +22,12 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use caddy::{Caddy, Certificate};
 use playrate_transport::{
     AckRequest, Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust,
     udp_socket,
 };
+use process::Process;
 use processor::{run, used};
 use quinn::{Endpoint, Runtime, TokioRuntime};
 use rustls::RootCertStore;
@@ -52,9 +60,11 @@ enum Subject {
     /// Our server as a whole, with files, over HTTP/3.
     VideoServer(Acks),
     S2n,
+    /// From a file, over HTTP/3.
+    Caddy,
 }
 
-const COUNT: usize = 6;
+const COUNT: usize = 7;
 const SUBJECTS: [(Subject, &str); COUNT] = [
     (Subject::Quinn, "quinn, `write_all` from memory"),
     (Subject::S2n, "s2n-quic, from memory"),
@@ -71,6 +81,8 @@ const SUBJECTS: [(Subject, &str); COUNT] = [
         Subject::VideoServer(Acks::PerTwo(Some(AckRequest::new(32)))),
         "the same, asked for one per 32",
     ),
+    // The last, so that it can be left out.
+    (Subject::Caddy, "Caddy, from a file"),
 ];
 
 /// Measurements of one run.
@@ -298,7 +310,23 @@ fn transfer<R: Send>(
     })
 }
 
-fn measure_subject(subject: Subject, megabytes: u64, media: &Path) -> Run {
+/// As [`transfer`], of Caddy, whose process is measured as a whole.
+fn transfer_caddy(caddy: &Caddy, megabytes: u64, media: &Path) -> Run {
+    let certificate = Certificate::new();
+    let server = caddy.serve(media, &certificate);
+    let used = || Process::read(server.id()).unwrap().processor_time;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port));
+    let before = used();
+    let pin = certificate.pin;
+    let mut run = std::thread::scope(|scope| {
+        let client = scope.spawn(|| run(1, fetch_files((address, pin), Acks::PerRead, megabytes)));
+        client.join().unwrap()
+    });
+    run.cpu = (used() - before).as_secs_f64() / (megabytes as f64 / 1e3);
+    run
+}
+
+fn measure_subject(subject: Subject, megabytes: u64, media: &Path, caddy: &Result<Caddy, String>) -> Run {
     let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let (certificate, pem) = (identity.cert.der().clone(), identity.cert.pem());
     match subject {
@@ -317,6 +345,7 @@ fn measure_subject(subject: Subject, megabytes: u64, media: &Path) -> Run {
             async |ready| serve_s2n(&identity, ready).await,
             async |address, megabytes| fetch_s2n(pem, address, megabytes).await,
         ),
+        Subject::Caddy => transfer_caddy(caddy.as_ref().unwrap(), megabytes, media),
     }
 }
 
@@ -331,7 +360,20 @@ fn spread(mut values: Vec<f64>) -> String {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().unwrap());
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if_eq("distant").is_some() {
+        let viewers = arguments.next().map_or(100, |argument| argument.parse().unwrap());
+        return distant::compare(viewers);
+    }
+    let caddy = Caddy::build();
+    let subjects = match &caddy {
+        Ok(_) => &SUBJECTS[..],
+        Err(reason) => {
+            println!("without Caddy: {reason}");
+            &SUBJECTS[..COUNT - 1]
+        }
+    };
+    let mut arguments = arguments.map(|argument| argument.parse().unwrap());
     let rounds: usize = arguments.next().unwrap_or(10) as usize;
     let megabytes: u64 = arguments.next().unwrap_or(500);
     let media = tempfile::tempdir().unwrap();
@@ -344,9 +386,9 @@ fn main() {
     let mut latencies: [[Vec<f64>; SMALL.len()]; COUNT] = Default::default();
     // The first round warms everything up.
     for round in 0..=rounds {
-        for turn in 0..SUBJECTS.len() {
-            let which = (turn + round) % SUBJECTS.len();
-            let measure = |megabytes| measure_subject(SUBJECTS[which].0, megabytes, media.path());
+        for turn in 0..subjects.len() {
+            let which = (turn + round) % subjects.len();
+            let measure = |megabytes| measure_subject(subjects[which].0, megabytes, media.path(), &caddy);
             let (large, small) = (measure(megabytes), measure(0));
             if round > 0 {
                 bulk[which].push(large);
@@ -362,7 +404,7 @@ fn main() {
         SMALL[0].1, SMALL[1].1
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for (which, (_, name)) in SUBJECTS.into_iter().enumerate() {
+    for (which, (_, name)) in subjects.iter().enumerate() {
         let runs = &bulk[which];
         let of = |what: fn(&Run) -> f64| spread(runs.iter().map(what).collect());
         let ratios = |to: usize| {
