@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -36,6 +36,10 @@ pub(crate) fn tests() -> Vec<Trial> {
             "browser::hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it",
             hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
         ),
+        test(
+            "browser::dash_js_at_double_speed_does_not_stall_under_video",
+            dash_js_at_double_speed_does_not_stall_under_video,
+        ),
     ]
 }
 
@@ -63,13 +67,16 @@ pub(crate) fn kept(name: &str) -> PathBuf {
 }
 
 /// The output of `tests/browser/make-site`, made once for all tests.
-pub(crate) static SITE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let site = kept("site");
+pub(crate) static SITE: LazyLock<PathBuf> = LazyLock::new(|| site("site", SECONDS));
+
+/// The same with a title of so many seconds.
+fn site(name: &str, seconds: f64) -> PathBuf {
+    let site = kept(name);
     let mut make = Command::new(root().join("tests/browser/make-site"));
-    make.arg(&site).arg(SECONDS.to_string());
+    make.arg(&site).arg(seconds.to_string());
     output_within(Duration::from_secs(180), &mut make, "");
     site
-});
+}
 
 /// A viewing through a relay, as the page and the server saw it.
 struct Viewing {
@@ -80,8 +87,14 @@ struct Viewing {
 impl Viewing {
     /// Plays the title over 20 Mbit/s and 40 ms, without loss.
     fn of(player: &str, manifest: &str, cmcd: &str) -> Self {
-        let arguments = ["--no-tcp", "--controller", "cubic+start=video-ssthresh"];
-        let server = Server::start(&SITE, &arguments);
+        let query = json!({ "player": player, "manifest": manifest, "cmcd": cmcd });
+        Self::from(&SITE, "cubic+start=video-ssthresh", player, &query)
+    }
+
+    /// As [`of`](Self::of), from this site, under this controller. `query` is the page's, and `name` names the files
+    /// that are kept.
+    fn from(site: &Path, controller: &str, name: &str, query: &Value) -> Self {
+        let server = Server::start(site, &["--no-tcp", "--controller", controller]);
         let path = PathConfig::bottleneck(
             Bitrate::from_mbps(20),
             Duration::from_millis(40),
@@ -92,10 +105,10 @@ impl Viewing {
         let relay = Relay::start(&RelayConfig::new(address, path)).expect("the relay starts");
         let job = json!({
             "origin": format!("https://localhost:{}", relay.local_addr().port()),
-            "query": { "player": player, "manifest": manifest, "cmcd": cmcd },
+            "query": query,
             "pin": server.said("Pin"),
             "screenshots": kept("screenshots"),
-            "name": player,
+            "name": name,
         });
         let script = root().join("tests/browser/play.mjs");
         let report = output_within(
@@ -107,15 +120,15 @@ impl Viewing {
         let log = server.stop();
         println!("{}", relay.stop().expect("the relay ran"));
         let viewing = Self { report, log };
-        viewing.keep(player);
+        viewing.keep(name);
         viewing
     }
 
     /// Leaves the report and the server's log beside the screenshots.
-    fn keep(&self, player: &str) {
+    fn keep(&self, name: &str) {
         let log: Vec<_> = self.log.iter().map(Value::to_string).collect();
-        fs::write(kept(&format!("{player}-server.jsonl")), log.join("\n")).expect("a file can be written");
-        fs::write(kept(&format!("{player}.json")), format!("{:#}\n", self.report))
+        fs::write(kept(&format!("{name}-server.jsonl")), log.join("\n")).expect("a file can be written");
+        fs::write(kept(&format!("{name}.json")), format!("{:#}\n", self.report))
             .expect("a file can be written");
     }
 
@@ -148,13 +161,13 @@ impl Viewing {
     }
 
     /// Requirements on every player over a good path.
-    fn check(&self) {
+    fn check(&self, seconds: f64) {
         self.print();
         let facts = &self.report["facts"];
         assert_eq!(facts["errors"], json!([]), "{}", self.report);
         assert_eq!(facts["ended"], true, "{facts}");
         let position = facts["position"].as_f64().expect("a number");
-        assert!((position - SECONDS).abs() < 0.3, "{facts}");
+        assert!((position - seconds).abs() < 0.3, "{facts}");
         let stalls = facts["stalls"].as_array().expect("stalls");
         let empty = stalls
             .iter()
@@ -222,12 +235,23 @@ impl Viewing {
 
 fn dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
     let viewing = Viewing::of("dash", "film/manifest.mpd", "header");
-    viewing.check();
+    viewing.check(SECONDS);
     viewing.check_knowledge(false);
 }
 
 fn hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
     let viewing = Viewing::of("hls", "film/master.m3u8", "query");
-    viewing.check();
+    viewing.check(SECONDS);
     viewing.check_knowledge(true);
+}
+
+/// The path carries four times what the player needs at double speed, so only the controller can make it stall or
+/// choose a lower representation.
+fn dash_js_at_double_speed_does_not_stall_under_video() {
+    // Longer than what dash.js buffers ahead.
+    let seconds = 60.0;
+    let site = site("long-site", seconds);
+    let query = json!({ "player": "dash", "manifest": "film/manifest.mpd", "cmcd": "header", "rate": "2" });
+    let viewing = Viewing::from(&site, "video", "dash-double-speed", &query);
+    viewing.check(seconds);
 }

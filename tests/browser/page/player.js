@@ -1,6 +1,7 @@
 // Plays a manifest with dash.js or hls.js, as any page would, and keeps in `facts` what a viewer would have noticed.
 //
-// The address says how: player=dash|hls, manifest=PATH, cmcd=header|query|no, and for a viewer who joins in the middle start=SECONDS.
+// The address says how: player=dash|hls, manifest=PATH, cmcd=header|query|no, for a viewer who joins in the middle start=SECONDS, and
+// rate=FACTOR for another speed of playback from the first frame on.
 'use strict';
 
 const wanted = new URLSearchParams(location.search);
@@ -34,6 +35,10 @@ video.addEventListener('ended', () => {
 
 const cmcd = wanted.get('cmcd') || 'header';
 const session = crypto.randomUUID();
+
+video.requestVideoFrameCallback(() => {
+  video.playbackRate = Number(wanted.get('rate') || 1);
+});
 
 function shown(height, kbps) {
   facts.representations.push({ at: video.currentTime, height, kbps });
