@@ -124,6 +124,20 @@ impl Buffer {
         self.incoming.push(Reverse((frame.end(), id)));
     }
 
+    /// Discards everything and holds `frames` to come, the next byte of which is at `offset` of the stream. What is known
+    /// of the title stays known.
+    pub(super) fn restart(&mut self, offset: Bytes, frames: impl IntoIterator<Item = Frame>) {
+        let known = self.known;
+        *self = Self {
+            received: offset.as_u64(),
+            ..Self::default()
+        };
+        for frame in frames {
+            self.add(&frame);
+        }
+        self.known = known;
+    }
+
     /// Marks the frames whose last byte has been received as complete.
     pub(super) fn settle(&mut self) {
         while let Some(&Reverse((end, id))) = self.incoming.peek()

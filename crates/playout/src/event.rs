@@ -45,6 +45,11 @@ pub enum PlayoutEventKind {
     Rebased,
     /// Playback continued after a rebase.
     Resumed,
+    /// The viewer jumped: the buffer was discarded, and playback starts again at another position.
+    Seek {
+        /// Presentation time of the frame at which it starts.
+        pts: Duration,
+    },
     /// The last frame has been shown for its time.
     Ended,
 }
@@ -60,6 +65,7 @@ impl PlayoutEventKind {
             Self::UnderflowEnded => "underflow-ended",
             Self::Rebased => "rebased",
             Self::Resumed => "resumed",
+            Self::Seek { .. } => "seek",
             Self::Ended => "ended",
         }
     }

@@ -97,9 +97,7 @@ pub use event::{PlayoutEvent, PlayoutEventKind, SeriesPoint};
 pub use report::PlaybackReport;
 
 use buffer::Buffer;
-use catch_up::CatchUpClock;
 use clock::{PlayoutClock, Step};
-use rebuffer::RebufferClock;
 use record::Record;
 
 /// The modelled player of one session.
@@ -119,18 +117,10 @@ impl Playout {
     /// If the settings in `config` contradict each other.
     pub fn new(config: PlayoutConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let clock: Box<dyn PlayoutClock> = match &config.clock {
-            Clock::CatchUp(settings) => Box::new(CatchUpClock::new(
-                settings.clone(),
-                config.start,
-                Fill::Bytes(config.playout_buffer),
-            )),
-            Clock::Rebuffer(settings) => Box::new(RebufferClock::new(settings.clone(), config.start)),
-        };
         Ok(Self {
             record: Record::new(config.series_interval),
+            clock: clock::of(&config),
             config,
-            clock,
             buffer: Buffer::default(),
             now: Duration::ZERO,
         })
@@ -151,6 +141,31 @@ impl Playout {
             self.buffer.add(&Frame { pts, ..*frame });
         }
         self.buffer.settle();
+    }
+
+    /// Jumps to the last key frame of `frames` up to `to` in media time, where `frames` are those of the whole title.
+    /// Returns the offset of that frame's first byte, which must be delivered next.
+    pub fn seek(&mut self, now: Duration, frames: &[Frame], to: Duration) -> u64 {
+        let target = frames.iter().rposition(|frame| frame.key && frame.pts <= to);
+        let rest = frames.get(target.unwrap_or(0)..).unwrap_or_default();
+        let offset = rest.first().map_or(0, |frame| frame.offset);
+        self.restart(now, Bytes::new(offset), rest);
+        offset
+    }
+
+    /// Discards the buffer and continues with `frames`. The next byte to be delivered is at `offset` of the stream.
+    /// Playback goes on as after the start; until then it is stalled.
+    pub fn restart(&mut self, now: Duration, offset: Bytes, frames: &[Frame]) {
+        self.run_before(now);
+        self.clock = clock::of(&self.config);
+        let pts = |frame: &Frame| self.config.viewing_time(frame.pts);
+        let first = frames.first().map_or_else(|| self.buffer.known().until(), pts);
+        let frames = frames.iter().map(|frame| Frame {
+            pts: pts(frame),
+            ..*frame
+        });
+        self.buffer.restart(offset, frames);
+        self.record.seek(now, first);
     }
 
     /// Delivers the next `bytes` bytes of the stream.

@@ -41,7 +41,7 @@ impl Record {
     }
 
     pub(super) fn start(&mut self, at: Duration) {
-        self.report.startup_delay = Some(at);
+        self.report.startup_delay.get_or_insert(at);
         self.push(at, PlayoutEventKind::Started);
     }
 
@@ -49,6 +49,16 @@ impl Record {
     pub(super) fn stall(&mut self, at: Duration) {
         self.stalled_since.get_or_insert(at);
         self.begin_underflow(at);
+    }
+
+    /// Playback stands still from `at` until the frame with this `pts` is shown. Not an underflow.
+    pub(super) fn seek(&mut self, at: Duration, pts: Duration) {
+        self.end_underflow(at);
+        if self.report.startup_delay.is_some() {
+            self.stalled_since.get_or_insert(at);
+        }
+        self.report.ended = None;
+        self.push(at, PlayoutEventKind::Seek { pts });
     }
 
     pub(super) fn begin_underflow(&mut self, at: Duration) {

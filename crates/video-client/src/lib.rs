@@ -27,7 +27,7 @@ pub use frames::FrameSource;
 pub use observer::{Observer, Progress};
 pub use playrate_playout as playout;
 pub use report::QualityReport;
-pub use session::{PlayOptions, Played, ReconnectOptions, Session, SessionOptions};
+pub use session::{PlayOptions, Played, ReconnectOptions, Seek, Session, SessionOptions, SharedConnection};
 pub use sink::{Discard, Sink};
 pub use throughput::Throughput;
 pub use transfer::Transfer;

@@ -14,7 +14,7 @@ use video_client::report::Outcome;
 
 use super::flatten::group;
 use crate::rounding::{ratio, seconds, whole};
-use crate::scenario::{Scenario, Vary, full_name};
+use crate::scenario::{BulkFlows, Scenario, Vary, full_name};
 use crate::sim::{
     ControlStatistics, DeliveryScore, Ideal, RestartStatistics, Simulated, SimulatedBulk, SimulatedViewer,
     WindowCounts,
@@ -75,9 +75,20 @@ pub struct Row {
     pub(crate) throughput_bps: Option<u64>,
     /// Average rate λ of the title.
     pub(crate) title_rate_bps: u64,
-    /// Playing time of the title; absent in a bulk flow's row and in rows of older programs.
+    /// Playing time of the title at the viewer's speed; absent in a bulk flow's row and in rows of older programs.
     #[serde(default)]
     pub(crate) title_duration_s: Option<f64>,
+    /// True if an ideal sender's throughput is enough for the title; absent where the title's duration is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fits: Option<bool>,
+    /// Propagation RTT of the trial; absent where the title's duration is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) path_rtt_s: Option<f64>,
+    /// Bytes by which a bulk flow is compared with others, and the time in which they came; absent in a viewer's row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compared_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compared_s: Option<f64>,
     /// Mean rate of the bottleneck, headers included.
     pub(crate) link_rate_bps: Option<u64>,
     /// Absent in ideal rows.
@@ -285,6 +296,24 @@ fn bps(rate: Option<Bitrate>) -> Option<u64> {
     rate.map(Bitrate::as_bits_per_second)
 }
 
+/// Bytes and seconds by which downloads are compared: of the window in which the run lasts for them, if the scenario
+/// has one, to the end of the download's stay even if it failed earlier; else of the whole download.
+fn compared(scenario: &Scenario, bulk: &SimulatedBulk) -> (u64, f64) {
+    let flows = scenario.bulk.as_ref();
+    let window = flows.and_then(BulkFlows::window).map(|window| window.to_string());
+    let Some(counts) = bulk
+        .windows
+        .iter()
+        .find(|counts| Some(&counts.window) == window.as_ref())
+    else {
+        return (bulk.received.as_u64(), seconds(bulk.lasted));
+    };
+    let stay = flows.and_then(|bulk| bulk.flows.leaves_after);
+    let stay = stay.map_or(f64::INFINITY, |stay| stay.as_secs_f64());
+    let time = (counts.to_s - seconds(bulk.joined)).clamp(0.0, stay);
+    (counts.received_bytes, time)
+}
+
 impl Row {
     /// The rows of a run, one for each flow, viewers first.
     pub(crate) fn of_run(scenario: &Scenario, key: &ResultKey, run: &Simulated) -> Vec<Self> {
@@ -340,13 +369,16 @@ impl Row {
         Self {
             playback: playback.clone().in_whole_microseconds(),
             title_rate_bps: scenario.title_rate().as_bits_per_second(),
-            title_duration_s: Some(seconds(scenario.title.source().title().duration())),
+            title_duration_s: Some(seconds(scenario.viewing_time())),
+            fits: Some(scenario.fits()),
+            path_rtt_s: Some(scenario.trial_path(key.seed).round_trip().as_secs_f64()),
             ..Self::empty(scenario, key)
         }
     }
 
     fn of_bulk(scenario: &Scenario, key: &ResultKey, bulk: &SimulatedBulk) -> Self {
         let failed = bulk.error.is_some();
+        let (compared_bytes, compared_s) = compared(scenario, bulk);
         Self {
             role: BULK.to_owned(),
             flow_controller: bulk.controller.clone(),
@@ -360,6 +392,8 @@ impl Row {
             sender: bulk.totals.map(SenderCounts::from),
             control: bulk.control.clone(),
             windows: bulk.windows.clone(),
+            compared_bytes: Some(compared_bytes),
+            compared_s: Some(compared_s),
             ..Self::empty(scenario, key).with_download(bulk.received, bulk.lasted)
         }
     }

@@ -15,7 +15,7 @@ use super::progress::ProgressDisplay;
 use super::rehearsal::rehearsed;
 use crate::result::{IDEAL, ResultKey, Row, Store, VIEWER, series_files};
 use crate::scenario::{Scenario, TrialValues, Vary};
-use crate::sim::{self, RunHandle, SimError};
+use crate::sim::{self, RunHandle, SimError, Watching};
 
 /// Interval of progress reports.
 const TICK: Duration = Duration::from_millis(100);
@@ -107,7 +107,9 @@ pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
             });
         };
         // The ideal link carries one flow at a constant rate.
-        let alone = scenario.flows() == 1 && scenario.path.forward.cross_traffic.is_empty();
+        let alone = scenario.flows() == 1
+            && scenario.titles_per_connection == 1
+            && scenario.path.forward.cross_traffic.is_empty();
         if scenario.ideal && alone && scenario.path.forward.rate.mean().is_some() {
             // Trials that do not vary are one and the same to it.
             let trials = match scenario.vary {
@@ -235,13 +237,13 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
             }
             _ => path.forward.rate.clone(),
         };
-        let ideal = sim::ideal(
-            title.source().title(),
-            &rate,
-            path.round_trip(),
-            scenario.playout.clone(),
-            scenario.viewers.leaves_after,
-        )?;
+        let watching = Watching {
+            title: title.source().title(),
+            playout: scenario.playout.clone(),
+            leaves_after: scenario.viewers.leaves_after,
+            seeks: &scenario.seeks,
+        };
+        let ideal = sim::ideal(watching, &rate, path.round_trip())?;
         return Ok(JobResults {
             rows: vec![Row::of_ideal(scenario, &job.key, &ideal)],
             series: Vec::new(),

@@ -91,6 +91,18 @@ impl Scenario {
         if let Some(viewers) = self.viewers_words() {
             lines.push(("Viewers", viewers));
         }
+        if self.titles_per_connection > 1 {
+            let words = format!(
+                "{} copies of the title at once on each connection",
+                self.titles_per_connection
+            );
+            lines.push(("Titles", words));
+        }
+        if !self.seeks.is_empty() {
+            let seeks = self.seeks.iter();
+            let seeks = seeks.map(|seek| format!("after {} to {}", time(seek.at), time(seek.to)));
+            lines.push(("Seeks", seeks.collect::<Vec<_>>().join(", ")));
+        }
         if let Some(packets) = self.ack_packets {
             let words = format!(
                 "acknowledge {packets} packets at once, or after a quarter of the RTT (25 ms at most)"
@@ -116,6 +128,7 @@ impl Scenario {
             );
             lines.push(("Downloads", words));
         }
+        lines.push(("Transport", self.transport_words()));
         lines.extend(self.path_lines());
         if !self.windows.is_empty() {
             let names: Vec<_> = self.windows.iter().map(ToString::to_string).collect();
@@ -126,6 +139,19 @@ impl Scenario {
         }
         lines.push(("Hash", self.hash.clone()));
         lines
+    }
+
+    fn transport_words(&self) -> String {
+        let thresholds = self.transport.loss_detection;
+        let mtu = if self.transport.mtu_discovery {
+            "MTU discovery"
+        } else {
+            "MTU of 1,452 bytes without discovery"
+        };
+        format!(
+            "a packet is lost {} packets or {} RTTs after it was overtaken; {mtu}",
+            thresholds.packet_threshold, thresholds.time_threshold
+        )
     }
 
     /// Lines on what the diagram of the path does not show.

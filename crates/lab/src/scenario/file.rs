@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use playrate_cc::SpecError;
 use playrate_netsim::{Aqm, CrossTraffic, DelaySchedule, Loss, Policer, QueueLimit, Rate, Reordering, Seed};
-use playrate_transport::ControllerChoice;
+use playrate_transport::{ControllerChoice, LossDetection};
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toml::Spanned;
+use video_client::Seek;
 use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
 use super::link_rate::LinkRate;
 use super::variation::Vary;
-use crate::sim::Window;
+use crate::sim::{TransportProfile, Window};
 
 /// A scenario with the values of one case in place.
 #[derive(Debug, serde::Deserialize)]
@@ -36,6 +37,8 @@ pub(crate) struct ScenarioFile {
     pub(crate) ideal: Option<bool>,
     pub(super) title: Spanned<TitleTable>,
     pub(super) path: Spanned<PathTable>,
+    #[serde(default)]
+    pub(super) transport: TransportTable,
     #[serde(default)]
     pub(super) viewer: Option<Spanned<ViewerTable>>,
     #[serde(default)]
@@ -91,6 +94,45 @@ pub(super) struct PathTable {
     pub(super) cross_traffic: Vec<Text<CrossTraffic>>,
 }
 
+/// Transport parameters of all endpoints, where they differ from the product's.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TransportTable {
+    loss_thresholds: Option<Text<LossThresholds>>,
+    mtu_discovery: Option<bool>,
+}
+
+impl TransportTable {
+    pub(super) fn profile(&self) -> TransportProfile {
+        let product = TransportProfile::default();
+        TransportProfile {
+            loss_detection: self
+                .loss_thresholds
+                .as_ref()
+                .map_or(product.loss_detection, |text| text.0.0),
+            mtu_discovery: self.mtu_discovery.unwrap_or(product.mtu_discovery),
+        }
+    }
+}
+
+/// Thresholds of loss detection by name.
+#[derive(Debug)]
+struct LossThresholds(LossDetection);
+
+impl FromStr for LossThresholds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "product" => Ok(Self(LossDetection::default())),
+            "rfc9002" => Ok(Self(LossDetection::RFC_9002)),
+            other => Err(format!(
+                "unknown loss thresholds `{other}`; expected one of: product, rfc9002"
+            )),
+        }
+    }
+}
+
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ViewerTable {
@@ -123,6 +165,10 @@ pub(super) struct ViewerTable {
     pub(super) receive_autotuning: Option<bool>,
     /// Playback speed; 1 is normal.
     pub(super) speed: Option<Spanned<f64>>,
+    /// Copies of the title that each viewer's connection carries at once.
+    pub(super) titles_per_connection: Option<Spanned<u32>>,
+    /// Jumps of the viewer, such as `20s->80s`.
+    pub(super) seeks: Vec<Text<SeekText>>,
     /// True if the requests have CMCD, with the playback speed unless that is normal.
     pub(super) reports_speed: Option<bool>,
     /// True if the servers' hosts keep ssthresh of the connection before.
@@ -313,6 +359,23 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         duration::parse(text).map(Self)
+    }
+}
+
+/// A jump of the viewer. Text form: `20s->80s`, time since the request and position in the title.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeekText(pub(super) Seek);
+
+impl FromStr for SeekText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let time = |text: &str| duration::parse(text.trim()).ok();
+        let seek = text.split_once("->");
+        let seek = seek.and_then(|(at, to)| Some((time(at)?, time(to)?)));
+        let (at, to) =
+            seek.ok_or_else(|| format!("invalid seek `{text}`; write TIME->POSITION, such as 20s->80s"))?;
+        Ok(Self(Seek { at, to }))
     }
 }
 

@@ -28,6 +28,7 @@ use playrate_transport::{AckRequest, ControllerChoice};
 use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
 use toml::{Spanned, Table};
+use video_client::Seek;
 use video_client::dash::DashOptions;
 use video_client::playout::{
     CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, Playout, PlayoutConfig, RECEIVE_BUFFER_PAPERS,
@@ -46,7 +47,7 @@ pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
 pub(crate) use titles::{built_in_ladder, built_in_trace};
 pub(crate) use variation::{TrialValues, Vary};
 
-use crate::sim::{Access, Bulk, ServedTitle, Setup, Viewer, Window};
+use crate::sim::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
 use document::Case;
 use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
 
@@ -54,6 +55,9 @@ use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
 const QUICK_TRIALS: u32 = 2;
 /// Most flows of one kind in a run: each has a socket of its own.
 const MOST_FLOWS: u32 = 1_000;
+
+/// Most titles on one connection: the server adds up the rates of so many.
+const MOST_TITLES: u32 = 16;
 
 /// An experiment, or one case of it.
 #[derive(Clone, Debug)]
@@ -100,6 +104,11 @@ pub struct Scenario {
     pub(crate) ack_packets: Option<NonZeroU32>,
     /// True if the player reads no more than its playout buffer holds, and Linux sizes the receive window.
     pub(crate) receive_autotuning: bool,
+    pub(crate) transport: TransportProfile,
+    /// Copies of the title that each viewer's connection carries at once.
+    pub(crate) titles_per_connection: u32,
+    /// Jumps of each viewer in the order of their times since its request.
+    pub(crate) seeks: Vec<Seek>,
     /// True if the requests have CMCD, with the playback speed.
     pub(crate) reports_speed: bool,
     /// Factor by which the rate that the server's library knows exceeds the title's own.
@@ -200,6 +209,9 @@ impl Scenario {
                            between segments";
             return Err(map.at(file.title.span(), problem));
         }
+        let titles_per_connection = titles_per_connection(map, &viewer, &title)?;
+        let mut seeks: Vec<Seek> = viewer.seeks.iter().map(|seek| seek.0.0).collect();
+        seeks.sort_by_key(|seek| seek.at);
         let viewers = Flows::viewers(map, &viewer)?;
         let bulk = file
             .bulk
@@ -216,6 +228,7 @@ impl Scenario {
         let controllers = file.controllers.into_inner().into_iter();
         let controllers: Vec<ControllerChoice> = controllers.map(|text| text.0).collect();
         let remembers_ssthresh = memory::check(map, viewer.remembers_ssthresh.as_ref(), &controllers)?;
+        let transport = file.transport.profile();
         let vary = file.vary.map_or_else(Vary::default, |vary| vary.0);
         let number = |number: &Spanned<f64>| *number.get_ref();
         Ok(Self {
@@ -233,7 +246,7 @@ impl Scenario {
             vary,
             ideal: file.ideal.unwrap_or(title.representations().is_none()),
             text: Arc::from(&*document.source.text),
-            hash: hash(&hashed, &title, &path, vary),
+            hash: hash(hashed, &title, &path, (vary, transport)),
             title,
             variability: file.title.get_ref().variability.as_ref().map(number),
             path,
@@ -247,6 +260,9 @@ impl Scenario {
             server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
             ack_packets: viewer.ack_packets,
             receive_autotuning: viewer.receive_autotuning.unwrap_or(false),
+            transport,
+            titles_per_connection,
+            seeks,
             reports_speed: viewer.reports_speed.unwrap_or(false),
             declared_rate_factor,
         })
@@ -279,6 +295,7 @@ impl Scenario {
         let seed = Seed::new(seed);
         let mut setup = Setup::new(values.path.clone(), seed);
         setup.windows.clone_from(&self.windows);
+        setup.transport = self.transport;
         for number in 0..self.viewers.count {
             let seed = seed.child(&format!("viewer {number}"));
             let mut viewer = Viewer::new(controller.clone(), values.title.clone());
@@ -290,6 +307,8 @@ impl Scenario {
             viewer.ack_request = self.ack_packets.map(request);
             viewer.receive_autotuning = self.receive_autotuning;
             viewer.reports_speed = self.reports_speed;
+            viewer.seeks.clone_from(&self.seeks);
+            viewer.titles_per_connection = self.titles_per_connection;
             viewer.declared_rate_factor = self.declared_rate_factor;
             let joins = self.viewers.joins(number, seed);
             viewer.joins = joins.saturating_add(values.late_start(seed));
@@ -317,6 +336,11 @@ impl Scenario {
     /// Average rate λ of the title.
     pub(crate) fn title_rate(&self) -> Bitrate {
         self.title.source().title().average_rate()
+    }
+
+    /// Time in which the title is seen at the viewer's speed.
+    pub(crate) fn viewing_time(&self) -> Duration {
+        self.playout.viewing_time(self.title.source().title().duration())
     }
 
     /// First sentence of what the scenario and its case are about, with the publication in parentheses.
@@ -374,6 +398,27 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
     }
 }
 
+fn titles_per_connection(
+    map: SourceMap<'_>,
+    table: &ViewerTable,
+    title: &ServedTitle,
+) -> Result<u32, ScenarioError> {
+    let Some(number) = &table.titles_per_connection else {
+        return Ok(1);
+    };
+    match *number.get_ref() {
+        2.. if title.representations().is_some() => {
+            let problem = "`viewer.titles_per_connection` must be left out: only titles in one piece share a connection";
+            Err(map.at(number.span(), problem))
+        }
+        number @ 1..=MOST_TITLES => Ok(number),
+        wrong => {
+            let problem = format!("`viewer.titles_per_connection` must be 1 to {MOST_TITLES} (got {wrong})");
+            Err(map.at(number.span(), problem))
+        }
+    }
+}
+
 /// The factor of the optional key `name`, 1 if it is left out.
 fn within(
     map: SourceMap<'_>,
@@ -392,9 +437,19 @@ fn within(
 }
 
 /// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
-/// Trials that do not vary have the hash of programs in which none did.
-fn hash(table: &Table, title: &ServedTitle, path: &PathConfig, vary: Vary) -> String {
+/// Trials that do not vary have the hash of programs in which none did, and the papers' transport that of programs
+/// without another.
+fn hash(
+    mut table: Table,
+    title: &ServedTitle,
+    path: &PathConfig,
+    (vary, transport): (Vary, TransportProfile),
+) -> String {
     let mut hash = Sha256::new();
+    table.remove("transport");
+    if transport != TransportProfile::PAPERS {
+        hash.update(format!("{transport:?}\n"));
+    }
     if vary == Vary::Trials {
         hash.update("vary = \"trials\"\n");
     }

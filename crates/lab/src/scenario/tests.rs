@@ -34,6 +34,8 @@ trials = 1
 duration = "10s"
 "#;
 
+const PAPERS_TRANSPORT: &str = "[transport]\nloss_thresholds = \"rfc9002\"\nmtu_discovery = false\n";
+
 const QUICK: Changes = Changes {
     quick: true,
     trials: None,
@@ -101,7 +103,11 @@ fn the_player_may_be_faster_than_the_server_knows_and_the_title_of_another_rate(
         words.contains("(λ), 0.00001 times that according to the server's library"),
         "{words}"
     );
-    for (key, wrong) in [("viewer.speed", "5.0"), ("title.declared_rate_factor", "0")] {
+    for (key, wrong) in [
+        ("viewer.speed", "5.0"),
+        ("title.declared_rate_factor", "0"),
+        ("viewer.titles_per_connection", "17"),
+    ] {
         let setting = format!("{key}={wrong}").parse().unwrap();
         let changes = Changes {
             settings: vec![setting],
@@ -110,6 +116,45 @@ fn the_player_may_be_faster_than_the_server_knows_and_the_title_of_another_rate(
         let error = all(GOOD, &changes).unwrap_err().to_string();
         assert!(error.contains(&format!("`{key}` must be ")), "{error}");
     }
+}
+
+#[test]
+fn seeks_are_sorted_by_time_and_a_connection_may_carry_several_titles() {
+    let text = format!("{GOOD}[viewer]\nseeks = [\"40s->5s\", \"20s->50s\"]\ntitles_per_connection = 3\n");
+    let scenario = parse(&text);
+    let viewer = scenario.setup(&scenario.controllers[0], 7).viewers.remove(0);
+    let seconds = |seek: &Seek| (seek.at.as_secs(), seek.to.as_secs());
+    assert_eq!(
+        viewer.seeks.iter().map(seconds).collect::<Vec<_>>(),
+        [(20, 50), (40, 5)]
+    );
+    assert_eq!(viewer.titles_per_connection, 3);
+    let words = explain(&[scenario]);
+    assert!(
+        words.contains("after 20.0 s to 50.0 s, after 40.0 s to 5.00 s"),
+        "{words}"
+    );
+    let error = problem(&text.replace("20s->50s", "20s"));
+    assert!(
+        error.contains("write TIME->POSITION, such as 20s->80s"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_papers_transport_is_named_by_their_scenarios_and_has_the_hash_of_programs_without_another() {
+    let product = parse(GOOD);
+    assert_eq!(product.transport, TransportProfile::default());
+    let papers = parse(&format!("{GOOD}{PAPERS_TRANSPORT}"));
+    assert_eq!(papers.transport, TransportProfile::PAPERS);
+    assert_ne!(product.hash, papers.hash);
+    for name in named(PAPERS).into_iter().chain(["generated:7#3".to_owned()]) {
+        for case in open(&name, &Changes::default()).unwrap() {
+            assert_eq!(case.transport, TransportProfile::PAPERS, "{name}");
+        }
+    }
+    let error = problem(&format!("{GOOD}[transport]\nloss_thresholds = \"3\"\n"));
+    assert!(error.contains("expected one of: product, rfc9002"), "{error}");
 }
 
 #[test]

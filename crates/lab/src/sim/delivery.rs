@@ -52,14 +52,30 @@ impl DeliveryScore {
 pub(super) struct Delivery {
     frames: Vec<Frame>,
     duration: Duration,
-    /// Number of frames that have arrived.
+    /// Number of frames up to the last that has arrived.
     arrived: usize,
+    /// Number of frames that had arrived at the last jump of the viewer.
+    before: u64,
+    /// Number of frames that arrive without being counted again, of those before the jump's target.
+    skipped: usize,
+    part: Part,
     /// Time and bytes of the last report.
     last: (Duration, u64),
     /// Largest of arrival less presentation time so far.
     longest: Duration,
     /// Number of late frames for each of [`LATENCIES`].
     late: [u64; LATENCIES.len()],
+}
+
+/// A part of the title that is played from one request on: all of it, or what follows a jump.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// Time of the request, and bytes that had been received by then.
+    at: Duration,
+    received: u64,
+    /// The part's first frame.
+    pts: Duration,
+    offset: u64,
 }
 
 impl Delivery {
@@ -80,6 +96,9 @@ impl Delivery {
             frames,
             duration,
             arrived: 0,
+            before: 0,
+            skipped: 0,
+            part: Part::default(),
             last: (Duration::ZERO, 0),
             longest: Duration::ZERO,
             late: [0; LATENCIES.len()],
@@ -92,16 +111,46 @@ impl Delivery {
         let received = received.as_u64();
         let (grown, passed) = (received.saturating_sub(from), now.saturating_sub(before));
         while let Some(frame) = self.frames.get(self.arrived)
-            && frame.end() <= received
+            && let end = frame
+                .end()
+                .saturating_sub(self.part.offset)
+                .saturating_add(self.part.received)
+            && end <= received
         {
-            let part = u128::from(frame.end().saturating_sub(from)) * passed.as_nanos();
+            let part = u128::from(end.saturating_sub(from)) * passed.as_nanos();
             let part = part.checked_div(grown.into()).unwrap_or(0);
             let at = before.saturating_add(Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX)));
-            let pts = frame.pts;
+            let due = self.due(frame);
             self.arrived += 1;
-            self.count(at.saturating_sub(pts), 1);
+            self.count(at.saturating_sub(due), 1);
         }
         self.last = (now, received.max(from));
+    }
+
+    /// Presentation time of a frame of this part, as if the viewer saw the part's first one when it was requested.
+    fn due(&self, frame: &Frame) -> Duration {
+        frame
+            .pts
+            .saturating_sub(self.part.pts)
+            .saturating_add(self.part.at)
+    }
+
+    /// The viewer jumped at `at` to the frame with this `pts`. What has arrived by then was in the last call of
+    /// [`Self::see`]; what had not is not missing.
+    pub(super) fn seek(&mut self, at: Duration, pts: Duration) {
+        self.before += (self.arrived - self.skipped) as u64;
+        let first = self
+            .frames
+            .iter()
+            .position(|frame| frame.pts == pts)
+            .unwrap_or(self.frames.len());
+        (self.skipped, self.arrived) = (first, first);
+        self.part = Part {
+            at,
+            received: self.last.1,
+            pts,
+            offset: self.frames.get(first).map_or(0, |frame| frame.offset),
+        };
     }
 
     /// Counts `frames` frames that arrived, or did not, by `delay` after their presentation time.
@@ -116,17 +165,18 @@ impl Delivery {
 
     /// The score of a session that ended `ended` after its request; `None` for a title without frames.
     pub(super) fn finish(mut self, ended: Duration) -> Option<DeliveryScore> {
-        let frames = self.frames.len() as u64;
-        let missing = frames.saturating_sub(self.arrived as u64);
+        let arrived = self.before + (self.arrived - self.skipped) as u64;
+        let missing = (self.frames.len() - self.arrived) as u64;
         if let Some(next) = self.frames.get(self.arrived) {
-            self.longest = self.longest.max(ended.saturating_sub(next.pts));
+            self.longest = self.longest.max(ended.saturating_sub(self.due(next)));
         }
-        let count = (frames > 0).then_some(frames as f64)?;
+        let count = arrived + missing;
+        let count = (count > 0).then_some(count as f64)?;
         let waited = self.longest.saturating_sub(STARTUP).as_secs_f64();
-        let played = self.duration.as_secs_f64() * self.arrived as f64 / count;
+        let played = self.duration.as_secs_f64() * arrived as f64 / self.frames.len() as f64;
         let late: u64 = self.late.iter().map(|late| late + missing).sum();
         Some(DeliveryScore {
-            waiting_share: if self.arrived == 0 {
+            waiting_share: if arrived == 0 {
                 1.0
             } else {
                 ratio(waited / (waited + played))
@@ -188,6 +238,27 @@ mod tests {
         assert!(score.skipping_share < 0.6, "{score:?}");
         let nearly = at_rate(0.99, 0);
         assert!(nearly.mean() < 0.01, "{nearly:?}");
+    }
+
+    #[test]
+    fn a_jump_begins_a_new_part_whose_frames_are_counted_from_its_request() {
+        let mut delivery = Delivery::of_frames(frames(1_500), Duration::from_secs(60));
+        // 20 s of media arrive in 10 s, then the viewer jumps to 50 s, of which the first frame comes 3 s later.
+        delivery.see(Duration::from_secs(10), Bytes::new(500_000));
+        delivery.seek(Duration::from_secs(10), Duration::from_secs(50));
+        delivery.see(Duration::from_secs(13), Bytes::new(500_000));
+        delivery.see(Duration::from_secs(13), Bytes::new(750_000));
+        let score = delivery.finish(Duration::from_secs(13)).unwrap();
+        // A second more than allowed, over 30 s of playback.
+        assert!((score.waiting_share - 1.0 / 31.0).abs() < 0.001, "{score:?}");
+        let late: f64 = [3.0, 1.586 + 0.0, 1.0, 0.172]
+            .iter()
+            .map(|seconds| seconds * 25.0)
+            .sum();
+        assert!(
+            score.skipping_share <= late / 750.0 / 11.0 && score.skipping_share > 0.0,
+            "{score:?}"
+        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use playrate_media::Title;
 use playrate_netsim::{Link, LinkConfig, Packet, QueueLimit, Rate, Seed, Time};
 use playrate_units::Bytes;
-use video_client::playout::{PlaybackReport, Playout, PlayoutConfig};
+use video_client::Seek;
+use video_client::playout::{PlaybackReport, Playout, PlayoutConfig, PlayoutEventKind};
 
 use super::SimError;
 use super::delivery::{Delivery, DeliveryScore};
@@ -31,48 +32,80 @@ pub(crate) struct Ideal {
     pub(crate) delivery: Option<DeliveryScore>,
 }
 
-/// Plays `title` over a link of this rate that is never idle, never loses and never queues. The first packet arrives
+/// Watching of a title from one request on.
+#[derive(Clone, Debug)]
+pub(crate) struct Watching<'a> {
+    pub(crate) title: &'a Title,
+    pub(crate) playout: PlayoutConfig,
+    pub(crate) leaves_after: Option<Duration>,
+    /// Jumps in the order of their times.
+    pub(crate) seeks: &'a [Seek],
+}
+
+/// Plays a title over a link of this rate that is never idle, never loses and never queues. The first packet arrives
 /// two round trips after the request: one for the connection, one for the request itself. Claims are about a
 /// controller's excess over this.
+///
+/// Flow control never stops this sender. While the player pauses because its receive buffer is full, packets go on
+/// arriving and wait to be read, as they do in the receive window of a real client.
+///
+/// After a jump the first packet arrives one round trip later, for the new request.
 ///
 /// A rate that changes on a schedule or by a trace is followed, outages included. One that varies at random, as that of
 /// a Wi-Fi hop, is its mean.
 ///
 /// # Errors
 /// If the rate is zero or unlimited, or the player cannot be set up.
-pub(crate) fn ideal(
-    title: &Title,
-    rate: &Rate,
-    rtt: Duration,
-    playout: PlayoutConfig,
-    leaves_after: Option<Duration>,
-) -> Result<Ideal, SimError> {
+pub(crate) fn ideal(watching: Watching<'_>, rate: &Rate, rtt: Duration) -> Result<Ideal, SimError> {
+    let Watching {
+        title,
+        playout,
+        leaves_after,
+        mut seeks,
+    } = watching;
     let mut delivery = Delivery::new(title, &playout);
     let player = Playout::new(playout).map_err(|error| SimError::setup("the player", &error));
     let mut player = player?;
-    let mut wire = Wire::new(rate)?;
     let size = title.file_size().as_u64();
     let leaves = leaves_after.unwrap_or(Duration::MAX);
     let mut now = rtt.saturating_mul(2);
-    let mut received = 0;
+    let mut wire = Wire::new(rate, now)?;
+    // Bytes received, and the position of the next one in the title.
+    let (mut received, mut position) = (0, 0);
     player.add_frames(now, title.frames());
     delivery.see(now, Bytes::ZERO);
-    while received < size && now < leaves {
+    while (position < size || !seeks.is_empty()) && now < leaves {
+        let arrival = if position < size { wire.next_arrival() } else { now };
+        if let Some((seek, rest)) = seeks.split_first()
+            && (arrival.max(now) >= seek.at || position >= size)
+        {
+            seeks = rest;
+            now = now.max(seek.at);
+            position = player.seek(now, title.frames(), seek.to);
+            wire.restart(now.saturating_add(rtt));
+            delivery.see(now, Bytes::new(received));
+            while let Some(event) = player.poll_event() {
+                if let PlayoutEventKind::Seek { pts } = event.kind {
+                    delivery.seek(now, pts);
+                }
+            }
+            continue;
+        }
+        now = now.max(arrival);
         while player.reading_paused()
             && let Some(at) = player.next_deadline()
         {
             now = now.max(at);
             player.advance(now);
         }
-        now = wire.arrival(now);
-        let piece = CARRIED.min(size - received);
-        received += piece;
+        let piece = CARRIED.min(size - position);
+        (received, position) = (received + piece, position + piece);
         player.deliver(now, Bytes::new(piece));
         delivery.see(now, Bytes::new(received));
         while player.poll_event().is_some() {}
     }
     let ended = now.min(leaves);
-    if received == size {
+    if position == size {
         player.finish(ended);
         player.run_out();
     } else {
@@ -87,39 +120,61 @@ pub(crate) fn ideal(
 }
 
 /// Times at which full packets arrive over a link that is never idle.
-enum Wire {
+struct Wire {
+    medium: Medium,
+    /// Arrival of the last packet, and of the one before it.
+    last: Duration,
+    before_last: Duration,
+}
+
+enum Medium {
     /// A packet after each of these times.
     Even(Duration),
-    /// The link itself, without delay or a limit of its queue.
+    /// The link itself, without delay.
     Link(Box<Link>),
 }
 
 impl Wire {
-    fn new(rate: &Rate) -> Result<Self, SimError> {
+    /// A link of this rate whose first packet is sent at `begins`; the path's delay is in that time.
+    fn new(rate: &Rate, begins: Duration) -> Result<Self, SimError> {
         let wrong = |error: &dyn ToString| SimError::setup("the ideal link", &error.to_string());
-        if rate.is_steady() {
+        let medium = if rate.is_steady() {
             let spacing = rate.mean().and_then(|rate| rate.time_for(PACKET));
-            return spacing
-                .map(Self::Even)
-                .ok_or_else(|| wrong(&"its rate must be above zero"));
-        }
-        let link = LinkConfig::new(rate.clone(), Duration::ZERO).with_queue(QueueLimit::Bytes(PACKET * 2));
-        let link = link.build(Duration::ZERO, Seed::new(0));
-        link.map(|link| Self::Link(Box::new(link)))
-            .map_err(|error| wrong(&error))
+            spacing
+                .map(Medium::Even)
+                .ok_or_else(|| wrong(&"its rate must be above zero"))?
+        } else {
+            let link =
+                LinkConfig::new(rate.clone(), Duration::ZERO).with_queue(QueueLimit::Bytes(PACKET * 4));
+            let link = link
+                .build(Duration::ZERO, Seed::new(0))
+                .map_err(|error| wrong(&error))?;
+            Medium::Link(Box::new(link))
+        };
+        Ok(Self {
+            medium,
+            last: begins,
+            before_last: begins,
+        })
     }
 
-    /// Arrival of the packet that follows one that arrived at `before`.
-    fn arrival(&mut self, before: Duration) -> Duration {
-        match self {
-            Self::Even(spacing) => before.saturating_add(*spacing),
-            Self::Link(link) => {
-                // The path's delay is in the time of the first packet.
+    /// Sends nothing until `at`.
+    fn restart(&mut self, at: Duration) {
+        (self.last, self.before_last) = (at, at);
+    }
+
+    fn next_arrival(&mut self) -> Duration {
+        let arrival = match &mut self.medium {
+            Medium::Even(spacing) => self.last.saturating_add(*spacing),
+            Medium::Link(link) => {
+                // Offered while the last packet is under way: a queue that is empty wastes what a trace offers.
                 let payload = usize::try_from(PACKET.as_u64()).unwrap_or(usize::MAX);
-                let verdict = link.offer(Time::from(before), Packet::new(payload - OVERHEAD));
+                let verdict = link.offer(Time::from(self.before_last), Packet::new(payload - OVERHEAD));
                 verdict.arrival().map_or(Duration::MAX, Time::elapsed)
             }
-        }
+        };
+        self.before_last = std::mem::replace(&mut self.last, arrival);
+        arrival
     }
 }
 
@@ -127,7 +182,12 @@ impl Wire {
 mod tests {
     use super::*;
     use playrate_media::{FrameTrace, MediaSource as _, TraceSource};
+    use playrate_netsim::{Loss, PathConfig};
     use playrate_units::Bitrate;
+    use proptest::prelude::*;
+    use video_client::playout::{Clock, Fill, Rebuffer};
+
+    use crate::sim::{self, ServedTitle, Setup, Viewer};
 
     /// 25 equal frames a second at 1 Mbit/s.
     fn title(seconds: u64) -> TraceSource {
@@ -138,13 +198,22 @@ mod tests {
         TraceSource::new(&trace.repeat_to(Duration::from_secs(seconds)).unwrap())
     }
 
+    fn watching(title: &Title, playout: PlayoutConfig) -> Watching<'_> {
+        Watching {
+            title,
+            playout,
+            leaves_after: None,
+            seeks: &[],
+        }
+    }
+
     fn play(rate: impl Into<Rate>) -> Ideal {
         let rtt = Duration::from_millis(100);
         let player = PlayoutConfig {
             receive_buffer: Bytes::from_mib(256),
             ..PlayoutConfig::default()
         };
-        ideal(title(60).title(), &rate.into(), rtt, player, None).unwrap()
+        ideal(watching(title(60).title(), player), &rate.into(), rtt).unwrap()
     }
 
     #[test]
@@ -194,6 +263,99 @@ mod tests {
             "{later:?}"
         );
         assert!(seen.playback.stalled_time > Duration::from_secs(3));
+    }
+
+    #[test]
+    fn packets_go_on_arriving_while_the_player_pauses() {
+        // 20 Mbit/s fill 1 MB at once; 40 s later the player of 1 Mbit/s has seen 5 MB and the link is gone for 20 s.
+        let rate: Rate = "20Mbit/s,0bit/s@40s,20Mbit/s@60s".parse().unwrap();
+        let player = PlayoutConfig {
+            receive_buffer: Bytes::from_kb(1_000),
+            ..PlayoutConfig::default()
+        };
+        let rtt = Duration::from_millis(100);
+        let seen = ideal(watching(title(90).title(), player), &rate, rtt).unwrap();
+        assert_eq!(
+            (seen.playback.underflow_events, seen.playback.stalled_time),
+            (0, Duration::ZERO)
+        );
+    }
+
+    #[test]
+    fn after_a_jump_the_new_position_arrives_a_round_trip_later() {
+        let seen = |seeks: &[Seek]| {
+            let title = title(60);
+            let watching = Watching {
+                seeks,
+                ..watching(title.title(), PlayoutConfig::default())
+            };
+            ideal(
+                watching,
+                &Bitrate::from_mbps(20).into(),
+                Duration::from_millis(100),
+            )
+            .unwrap()
+        };
+        let seconds = Duration::from_secs;
+        let jumped = seen(&[Seek {
+            at: seconds(20),
+            to: seconds(50),
+        }]);
+        // 656 kB have to be there first, at 20 Mbit/s.
+        let still = jumped.playback.stalled_time;
+        assert!(
+            still.abs_diff(Duration::from_millis(374)) < Duration::from_millis(20),
+            "{still:?}"
+        );
+        assert!(
+            jumped.playback.ended.unwrap() < seconds(31),
+            "{:?}",
+            jumped.playback
+        );
+        assert_eq!(jumped.delivery.unwrap().mean(), 0.0);
+        assert!(jumped.received > seen(&[]).received);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        /// Compared by what is monotone in the arrival of bytes: the score of the delivery, and the end of playback of a
+        /// player that waits for every frame.
+        #[test]
+        fn no_controller_is_better_by_more_than_a_frame(
+            rates in prop::collection::vec(prop_oneof![Just(0_u64), 300_u64..4_000], 3),
+            full_kb in prop_oneof![Just(100_u64), Just(500), Just(100_000)],
+            rtt in 5_u64..200,
+            speed_percent in prop_oneof![Just(100_u32), Just(177)],
+            controller in prop_oneof![Just("cubic"), Just("vegas"), Just("stream")],
+            autotuned: bool,
+        ) {
+            let steps = format!("4Mbit/s,{}kbit/s@3s,{}kbit/s@7s,{}kbit/s@11s,2Mbit/s@15s", rates[0], rates[1], rates[2]);
+            let rate: Rate = steps.parse().unwrap();
+            let rtt = Duration::from_millis(rtt);
+            let served = ServedTitle::trace("film", title(20));
+            let mut viewer = Viewer::new(controller.parse().unwrap(), served.clone());
+            let little = Bytes::new(5_000);
+            viewer.playout = PlayoutConfig::new(little, Clock::Rebuffer(Rebuffer { resume: Fill::Bytes(little) }));
+            viewer.playout.receive_buffer = Bytes::from_kb(full_kb);
+            viewer.playout.speed_percent = speed_percent;
+            viewer.receive_autotuning = autotuned;
+            let ideal = ideal(watching(served.source().title(), viewer.playout.clone()), &rate, rtt).unwrap();
+            let queue = QueueLimit::Bytes(Bytes::from_kb(60));
+            let path = PathConfig::bottleneck(Bitrate::from_mbps(4), rtt, queue, Loss::None);
+            let forward = LinkConfig::new(rate, path.forward.delay).with_queue(queue);
+            let setup = Setup::new(PathConfig::new(forward, path.backward), Seed::new(1)).with_viewer(viewer);
+            let seen = sim::run(&setup.without_taps()).unwrap().viewers.remove(0);
+            let frame = Duration::from_millis(40);
+            let score = |delivery: Option<DeliveryScore>| delivery.unwrap().mean();
+            prop_assert!(score(ideal.delivery) <= score(seen.delivery) + 1.0 / 500.0, "{ideal:?} {seen:?}");
+            let ended = |playback: &PlaybackReport| playback.ended.unwrap();
+            prop_assert!(
+                ended(&ideal.playback) <= ended(&seen.report.playback) + frame,
+                "{ideal:?} {:?}",
+                seen.report.playback
+            );
+        }
     }
 
     #[test]

@@ -52,14 +52,14 @@ use video_client::report::QualityReport;
 pub use bulk::SimulatedBulk;
 pub use delivery::DeliveryScore;
 pub use error::SimError;
-pub(crate) use ideal::{Ideal, WIRE_PER_MEDIA, ideal};
+pub(crate) use ideal::{Ideal, WIRE_PER_MEDIA, Watching, ideal};
 pub use live::{LiveOptions, LiveRun, run_live};
 pub(crate) use live::{join_all, virtual_only};
 pub use meter::ControlStatistics;
 pub(crate) use restarts::PAUSE;
 pub use restarts::RestartStatistics;
 pub(crate) use session::{SERVER_NAME, identity};
-pub use setup::{Access, Bulk, ServedTitle, Setup, Viewer};
+pub use setup::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer};
 pub use viewing::{LiveStatus, Span, StatusCell, ViewerSpans, ViewerState};
 pub use windows::{Window, WindowCounts};
 

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use playrate_media::{MediaSource, Title};
 use playrate_netsim::{LinkSeries, Seed};
 use playrate_transport::{
-    Client, ClientOptions, Identity, LossDetection, Pin, Server, ServerOptions, Target, TransportOptions,
-    Trust, time,
+    Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust, time,
 };
 use playrate_units::Bytes;
 use quinn::rustls::crypto::CryptoProvider;
@@ -22,7 +21,7 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use video_client::cmcd::CmcdMode;
 use video_client::dash::DashSession;
 use video_client::report::QualityReport;
-use video_client::{Discard, PlayOptions, Played};
+use video_client::{Discard, FrameSource, PlayOptions, Played, SharedConnection};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
@@ -35,7 +34,7 @@ use super::{QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
 /// Name in the certificate of a run's server.
 pub(crate) const SERVER_NAME: &str = "server";
 
-/// The MTU of every run: what quinn finds on Ethernet. It is fixed, so that no probes mix with the traffic.
+/// The MTU without discovery: what quinn finds on Ethernet.
 pub(super) const MTU: u16 = 1_452;
 
 /// Receive window with which an autotuned connection begins: three quarters of Linux's 87,380 bytes (`tcp_rmem`).
@@ -133,12 +132,14 @@ impl<'a> FlowEnds<'a> {
         Target::at(SERVER_NAME, self.endpoints.address)
     }
 
-    /// Fixes the MTU and the thresholds of loss detection (to those closest to the papers' TCP), and draws all random
-    /// choices of the end called `name` from the seed.
+    /// Applies the setup's transport parameters, and draws all random choices of the end called `name` from the seed.
     fn fix(&self, options: &mut TransportOptions, name: &str) {
-        options.initial_mtu = MTU;
-        options.mtu_discovery = None;
-        options.loss_detection = LossDetection::RFC_9002;
+        let profile = self.setup.transport;
+        if !profile.mtu_discovery {
+            options.initial_mtu = MTU;
+            options.mtu_discovery = None;
+        }
+        options.loss_detection = profile.loss_detection;
         options.seed = Some(self.seed.derive(name));
     }
 }
@@ -175,10 +176,18 @@ enum Player {
     Dash(DashSession),
 }
 
+/// Name at the server of title `number` of a viewer's connection.
+fn title_name(viewer: &Viewer, number: u32) -> String {
+    match number {
+        0 => viewer.title.name().to_owned(),
+        number => format!("{number}-{}", viewer.title.name()),
+    }
+}
+
 impl Player {
-    /// The player of `viewer`, which keeps its time series if the setup of `ends` keeps any.
-    fn new(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer) -> Self {
-        let path = format!("/{}", viewer.title.name());
+    /// The player of title `number` of `viewer`, which keeps its time series if the setup of `ends` keeps any.
+    fn new(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> Self {
+        let path = format!("/{}", title_name(viewer, number));
         let keeps_series = ends.setup.taps;
         if let Some(presentation) = viewer.title.representations() {
             let mut options = viewer.dash.clone();
@@ -187,6 +196,7 @@ impl Player {
             }
             options.speed_percent = viewer.playout.speed_percent;
             options.session.cmcd.mode = cmcd_mode(viewer);
+            options.session.seeks.clone_from(&viewer.seeks);
             let presentation = Arc::clone(presentation);
             let session = DashSession::new(client, ends.target(), &path, options);
             return Self::Dash(session.with_presentation(presentation));
@@ -197,6 +207,11 @@ impl Player {
             options.playout.receive_buffer = options.playout.playout_buffer;
         }
         options.frames = viewer.title.frames();
+        if !viewer.seeks.is_empty() {
+            // A jump needs the index of a title in boxes, too.
+            options.frames = FrameSource::Index(Arc::clone(viewer.title.source()));
+            options.session.seeks.clone_from(&viewer.seeks);
+        }
         options.session.cmcd.mode = cmcd_mode(viewer);
         if !keeps_series {
             options.playout.series_interval = Duration::ZERO;
@@ -234,6 +249,9 @@ pub(super) struct Session {
     server: VideoServer,
     client: Client,
     player: Player,
+    /// Players of the other titles on the connection.
+    others: Vec<video_client::Session>,
+    connection: SharedConnection,
     recording: Arc<Recording>,
     viewing: Viewing,
     leaves_after: Option<Duration>,
@@ -278,12 +296,28 @@ impl Session {
         let in_one_piece = viewer.title.representations().is_none();
         let delivery = in_one_piece.then(|| Delivery::new(title, &viewer.playout));
         let frame_time = viewer.playout.viewing_time(title.duration() / frames);
+        let connection = SharedConnection::default();
+        let is_shared = viewer.titles_per_connection > 1;
+        let players = (0..viewer.titles_per_connection.max(1)).map(|number| {
+            match Player::new(&ends, client.clone(), viewer, number) {
+                Player::Progressive(session) if is_shared => Player::Progressive(session.over(&connection)),
+                player => player,
+            }
+        });
+        let mut players: Vec<Player> = players.collect();
+        let player = players.remove(0);
+        let others = players.into_iter().filter_map(|player| match player {
+            Player::Progressive(session) => Some(session),
+            Player::Dash(_) => None,
+        });
         Ok(Self {
-            player: Player::new(&ends, client.clone(), viewer),
+            player,
+            others: others.collect(),
             viewing: Viewing::new(frame_time, Arc::clone(&recording)).with_delivery(delivery),
             runtime,
             server,
             client,
+            connection,
             recording,
             leaves_after: viewer.leaves_after,
             shutdown_timeout: endpoints.shutdown_timeout,
@@ -304,12 +338,19 @@ impl Session {
     pub(super) async fn play(mut self, handle: &Arc<RunHandle>) -> Result<FinishedSession, SimError> {
         let joined = self.recording.since_start(self.runtime.now());
         self.viewing.begin(joined, Arc::clone(handle));
+        for other in std::mem::take(&mut self.others) {
+            self.runtime.spawn(Box::pin(async move {
+                // Its results are not kept, and its player could be set up if that of the viewer can.
+                let _ = other.play(&mut Discard, &mut (), std::future::pending()).await;
+            }));
+        }
         let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(handle));
         let report = Box::pin(self.player.play(&mut self.viewing, leaving))
             .await?
             .report;
         let network = &report.network;
         self.viewing.download_ended(network.ended, network.received);
+        self.connection.close();
         self.client.wait_idle().await;
         self.server.shutdown(self.shutdown_timeout).await;
         Ok(FinishedSession {
@@ -329,6 +370,9 @@ impl Session {
 fn library(viewer: &Viewer) -> Result<Library, SimError> {
     let factor = viewer.declared_rate_factor;
     let mut resources = viewer.title.resources();
+    for number in 1..viewer.titles_per_connection {
+        resources.push((title_name(viewer, number), Arc::clone(viewer.title.source())));
+    }
     #[expect(clippy::float_cmp, reason = "the default, as it is written")]
     if factor != 1.0 {
         for (_, source) in &mut resources {

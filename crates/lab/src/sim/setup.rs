@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use playrate_media::{FrameTrace, Ladder, MediaSource, TraceSource};
 use playrate_netsim::{PathConfig, Seed};
-use playrate_transport::{AckRequest, ControllerChoice, TransportOptions};
+use playrate_transport::{AckRequest, ControllerChoice, LossDetection, TransportOptions};
 use playrate_units::Bytes;
-use video_client::FrameSource;
 use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationError, Representation};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
+use video_client::{FrameSource, Seek};
 
 use super::session::ReceiveWindow;
 use super::windows::Window;
@@ -33,6 +33,8 @@ pub struct Setup {
     pub windows: Vec<Window>,
     /// Seed of all random choices.
     pub seed: Seed,
+    /// Transport parameters of all endpoints.
+    pub transport: TransportProfile,
     /// Keeps time series of the link, of each connection and of each player.
     pub taps: bool,
     /// Encrypts packets in virtual time too. It changes no packet's time or size, and takes about a quarter more time;
@@ -50,6 +52,7 @@ impl Setup {
             least_length: Duration::ZERO,
             windows: Vec::new(),
             seed,
+            transport: TransportProfile::default(),
             taps: true,
             encrypts: false,
         }
@@ -145,6 +148,32 @@ impl Setup {
     }
 }
 
+/// Transport parameters for which the papers' TCP had other values than the product has. The default is the product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TransportProfile {
+    /// Thresholds beyond which a packet that was overtaken counts as lost.
+    pub loss_detection: LossDetection,
+    /// Discovers the path's MTU with probes. Otherwise it is 1,452 bytes, what quinn finds on Ethernet.
+    pub mtu_discovery: bool,
+}
+
+impl TransportProfile {
+    /// The values closest to the papers' TCP: RFC 9002's thresholds, and no probes among the traffic.
+    pub const PAPERS: Self = Self {
+        loss_detection: LossDetection::RFC_9002,
+        mtu_discovery: false,
+    };
+}
+
+impl Default for TransportProfile {
+    fn default() -> Self {
+        Self {
+            loss_detection: LossDetection::default(),
+            mtu_discovery: true,
+        }
+    }
+}
+
 /// One viewer of a run.
 #[derive(Clone, Debug)]
 pub struct Viewer {
@@ -163,6 +192,11 @@ pub struct Viewer {
     /// Player that reads no more than its playout buffer holds. The rest waits in a receive window that is sized as
     /// Linux sizes TCP's, up to the size of the receive buffer.
     pub receive_autotuning: bool,
+    /// Number of copies of the title, each with a player of its own, that the viewer's connection carries at once. The
+    /// results are those of the first. Only of titles in one piece.
+    pub titles_per_connection: u32,
+    /// Jumps of the viewer, in the order of their times since the request.
+    pub seeks: Vec<Seek>,
     /// Sends CMCD, with the playback speed (`pr`) unless that is normal.
     pub reports_speed: bool,
     /// Factor by which the rate that the server's library knows exceeds the title's own.
@@ -232,6 +266,8 @@ impl Viewer {
             server_knows_buffer: true,
             ack_request: None,
             receive_autotuning: false,
+            titles_per_connection: 1,
+            seeks: Vec::new(),
             reports_speed: false,
             declared_rate_factor: 1.0,
             joins: Duration::ZERO,

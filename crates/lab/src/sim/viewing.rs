@@ -200,6 +200,11 @@ impl Observer for Viewing {
         match event.kind {
             PlayoutEventKind::Shown { .. } => self.shown(event.at),
             PlayoutEventKind::Discarded { .. } => self.discarded(event.at),
+            PlayoutEventKind::Seek { pts } => {
+                if let Some(delivery) = &mut self.delivery {
+                    delivery.seek(event.at, pts);
+                }
+            }
             PlayoutEventKind::UnderflowBegan => self.underflows += 1,
             PlayoutEventKind::Ended => {
                 if let Some(status) = &self.status {

@@ -11,7 +11,7 @@ mod wifi;
 
 use std::time::Duration;
 
-use lab::sim::{self, ServedTitle, Setup, Simulated, Viewer};
+use lab::sim::{self, ServedTitle, Setup, Simulated, TransportProfile, Viewer};
 use playrate_media::{FrameTrace, Ladder, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use playrate_units::{Bitrate, Bytes, Probability};
@@ -38,7 +38,9 @@ fn viewer(controller: &str, title: &ServedTitle) -> Viewer {
 
 /// One viewer at a link of `mbps`.
 fn alone(viewer: Viewer, mbps: u64, loss: &str, seed: u64) -> Setup {
-    Setup::new(path(Bitrate::from_mbps(mbps), loss), Seed::new(seed)).with_viewer(viewer)
+    let mut setup = Setup::new(path(Bitrate::from_mbps(mbps), loss), Seed::new(seed)).with_viewer(viewer);
+    setup.transport = TransportProfile::PAPERS;
+    setup
 }
 
 /// `seconds` of video at `mbps`.
@@ -75,6 +77,24 @@ fn debug_and_release_builds_on_any_machine_send_the_same_packets() {
     let setup = alone(viewer("quinn-cubic", &short_film(4, 5)), 20, "0.1%", 7);
     let hash = sim::run(&setup).unwrap().wire_hash;
     assert_eq!(hash, Some(0x1f37_03ff_42ea_b4f9), "{hash:x?}");
+}
+
+#[test]
+fn the_product_s_transport_is_the_default_and_probes_the_mtu() {
+    let product = Setup::new(path(Bitrate::from_mbps(20), "none"), Seed::new(7));
+    assert_eq!(product.transport, TransportProfile::default());
+    let sent = |transport| {
+        let mut setup = alone(viewer("cubic", &short_film(4, 5)), 20, "none", 7);
+        setup.transport = transport;
+        let run = sim::run(&setup).unwrap();
+        run.viewers[0].totals.unwrap().sent_packets
+    };
+    // 2.5 MB: the first packets have 1,200 bytes, and larger ones are sent once a probe was acknowledged.
+    let (fixed, discovering) = (sent(TransportProfile::PAPERS), sent(product.transport));
+    assert!(
+        discovering > fixed && discovering < fixed * 11 / 10,
+        "{fixed}, {discovering}"
+    );
 }
 
 #[test]

@@ -97,6 +97,7 @@ pub(super) fn story(player: &mut Playout) -> String {
             PlayoutEventKind::UnderflowEnded => "recovered".to_owned(),
             PlayoutEventKind::Rebased => "rebased".to_owned(),
             PlayoutEventKind::Resumed => "resumed".to_owned(),
+            PlayoutEventKind::Seek { pts } => format!("seek {}", pts.as_millis()),
             PlayoutEventKind::Ended => "ended".to_owned(),
         };
         format!("{} {what}", event.at.as_secs_f64() * 1e3)

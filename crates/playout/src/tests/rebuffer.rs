@@ -106,22 +106,40 @@ fn the_playback_speed_divides_times_and_leaves_bytes() {
         speed_percent,
         ..rebuffer(2, 2)
     };
-    let mut player = play(
-        config(200),
-        &title(4),
-        &[(100, Do::Get(4 * FRAME)), (100, Do::Finish)],
-    );
+    let mut player = play(config(200), &title(4), &[(100, Get(4 * FRAME)), (100, Finish)]);
     assert_eq!(player.known_time(), ms(80));
     assert_eq!(
         story(&mut player),
         "100 started, 100 shown 0, 120 shown 20, 140 shown 40, 160 shown 60, 180 ended"
     );
-    let slow = play(
-        config(50),
-        &title(4),
-        &[(100, Do::Get(4 * FRAME)), (100, Do::Finish)],
-    );
+    let slow = play(config(50), &title(4), &[(100, Get(4 * FRAME)), (100, Finish)]);
     assert_eq!(slow.report().ended, Some(ms(420)));
     assert_eq!(config(177).media_time(ms(100)), ms(177));
     assert_eq!(Playout::new(config(0)).unwrap_err(), ConfigError::Speed);
+}
+
+#[test]
+fn a_seek_discards_the_buffer_and_waits_for_the_frame_at_its_target() {
+    let mut frames = title(10);
+    frames[5].key = true;
+    let mut player = Playout::new(rebuffer(2, 2)).unwrap();
+    player.add_frames(Duration::ZERO, &frames);
+    player.deliver(ms(100), Bytes::new(4 * FRAME));
+    // Frames 0 and 1 have been shown by then; the target is in the display time of frame 6.
+    assert_eq!(player.seek(ms(150), &frames, ms(250)), 5 * FRAME);
+    assert_eq!(player.held(), Bytes::ZERO);
+    player.deliver(ms(250), Bytes::new(5 * FRAME));
+    player.finish(ms(250));
+    player.run_out();
+    let report = player.report();
+    assert_eq!(
+        (report.frames_shown, report.frames, report.frames_missing),
+        (7, 10, 0)
+    );
+    assert_eq!((report.underflow_events, report.stalled_time), (0, ms(100)));
+    assert_eq!(
+        (report.startup_delay, report.ended),
+        (Some(ms(100)), Some(ms(450)))
+    );
+    assert!(story(&mut player).contains("150 seek 200, 250 started, 250 shown 200, 290 shown 240"));
 }

@@ -271,6 +271,18 @@ impl DashPlayer {
         Decision::WaitUntil(self.look_at)
     }
 
+    /// Jumps to the segment at `to` in the title, or to the last one. The buffer is discarded.
+    pub fn seek(&mut self, now: Duration, to: Duration) {
+        let last = self.presentation.segment_count().saturating_sub(1);
+        let (first, begins) = self.presentation.segment_at(to).unwrap_or((last, to));
+        self.order = FetchOrder::from(first);
+        let shown = self.playout.config().media_time(self.playout.shown_time());
+        self.begins = begins.saturating_sub(shown);
+        self.skipped = Duration::ZERO;
+        self.playout.restart(now, Bytes::new(self.received), &[]);
+        self.look_at = now;
+    }
+
     /// Returns true if every segment has been fetched.
     fn has_all(&self) -> bool {
         self.order.end() >= self.presentation.segment_count()

@@ -1,6 +1,6 @@
 //! [`DashSource`]: the requests of a [`DashPlayer`], with the manifest and the initialisation segments they need.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::error::{PlayError, SetupError};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig, Rebuffer};
 use crate::report::QualityReport;
-use crate::session::{Link, NextStep, Request, TitleSource};
+use crate::session::{Link, NextStep, Request, Seek, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
@@ -43,6 +43,8 @@ pub(super) struct DashSource<'a> {
     reported_underflows: u64,
     /// The segment being fetched, if it has boxes to count frames by.
     boxes: Option<SegmentBoxes>,
+    /// Jumps to come.
+    seeks: VecDeque<Seek>,
 }
 
 /// The boxes of a segment and the frames found in them.
@@ -73,6 +75,7 @@ impl<'a> DashSource<'a> {
             notes: Vec::new(),
             reported_underflows: 0,
             boxes: None,
+            seeks: options.session.seeks.iter().copied().collect(),
         })
     }
 
@@ -214,6 +217,17 @@ impl TitleSource for DashSource<'_> {
         }
     }
 
+    fn next_seek(&self) -> Duration {
+        let next = self.player.as_ref().and_then(|_| self.seeks.front());
+        next.map_or(Duration::MAX, |seek| seek.at)
+    }
+
+    fn seek(&mut self, now: Duration) {
+        if let (Some(player), Some(seek)) = (&mut self.player, self.seeks.pop_front()) {
+            player.seek(now, seek.to);
+        }
+    }
+
     async fn next<O: Observer, S: Sink>(
         &mut self,
         link: &mut Link<'_, '_, O>,
@@ -232,7 +246,10 @@ impl TitleSource for DashSource<'_> {
                 segment,
             }) => self.fetch((representation, segment), link, sink).await,
             Some(Decision::WaitUntil(until)) => Ok(NextStep::WaitUntil(until)),
-            Some(Decision::Done) | None => Ok(NextStep::Done),
+            Some(Decision::Done) | None => {
+                let seek = self.seeks.front().map(|seek| NextStep::WaitUntil(seek.at));
+                Ok(seek.unwrap_or(NextStep::Done))
+            }
         }
     }
 

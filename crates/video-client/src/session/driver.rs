@@ -15,7 +15,7 @@ use playrate_units::Bytes;
 use quinn::{AsyncTimer, Runtime};
 
 use super::link::Link;
-use super::{Played, SessionOptions, TitleSource};
+use super::{Played, SessionOptions, SharedConnection, TitleSource};
 use crate::cmsd::CmsdReport;
 use crate::error::PlayError;
 use crate::observer::{Observer, Progress};
@@ -32,6 +32,8 @@ pub(crate) struct Route {
     target: Target,
     /// Path and query of the title or its manifest.
     pub(crate) path: String,
+    /// Connection in place of one of its own.
+    pub(super) shared: Option<SharedConnection>,
 }
 
 impl Route {
@@ -40,6 +42,7 @@ impl Route {
             client,
             target,
             path: path.to_owned(),
+            shared: None,
         }
     }
 
@@ -48,7 +51,11 @@ impl Route {
     }
 
     pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
-        self.client.connect(&self.target).await
+        let connect = || self.client.connect(&self.target);
+        match &self.shared {
+            Some(shared) => shared.0.get_or_try_init(connect).await.cloned(),
+            None => connect().await,
+        }
     }
 
     /// The error of an attempt to connect that was given up after `waited`.
@@ -94,7 +101,7 @@ pub(crate) struct Driver<'a, O> {
     pub(super) cmsd: CmsdReport,
     pub(super) interruptions: InterruptionLog,
     events: Vec<PlayoutEvent>,
-    next_progress: Duration,
+    pub(super) next_progress: Duration,
 }
 
 /// Reason for the end of a wait.

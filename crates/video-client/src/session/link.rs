@@ -43,9 +43,10 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
     }
 
-    /// Closes the connection, if there is one.
+    /// Closes the connection, if there is one of its own.
     pub(super) fn close(&mut self) {
-        if let Some(connection) = self.connection.take() {
+        let own = self.driver.route.shared.is_none();
+        if let Some(connection) = self.connection.take().filter(|_| own) {
             connection.close();
         }
     }
@@ -61,9 +62,11 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         sink: &mut S,
     ) -> Result<(), PlayError> {
         loop {
+            self.seek_if_due(source);
             match source.next(self, sink).await? {
                 NextStep::Fetch(request) => self.fetch(request, source, sink).await?,
                 NextStep::WaitUntil(until) => {
+                    let until = until.min(source.next_seek());
                     self.driver
                         .play_on(source, until, std::future::pending::<()>())
                         .await;
@@ -73,6 +76,18 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
         sink.finish().await?;
         Ok(())
+    }
+
+    /// Makes the viewer's next jump if its time has come, after the observer has the progress up to it.
+    fn seek_if_due<P: TitleSource>(&mut self, source: &mut P) -> bool {
+        let now = self.now();
+        if now < source.next_seek() {
+            return false;
+        }
+        self.driver.next_progress = now;
+        self.driver.attend(source);
+        source.seek(now);
+        true
     }
 
     /// Passes the body of a response to the source and the sink, at the pace that both allow.
@@ -91,6 +106,9 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             bytes += Bytes::from(piece.len());
             source.on_bytes(now, &piece)?;
             sink.write(piece).await?;
+        }
+        if self.seek_if_due(source) {
+            return Ok(());
         }
         source.on_end(Transfer {
             requested,
@@ -352,7 +370,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(result.ok_or(PlayError::Silent(timeout))??)
     }
 
-    /// The next bytes of a body; `None` at its end. Waits while the source has paused reading, and resumes the body if
+    /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused reading, and resumes the body if
     /// it breaks off.
     async fn piece<P: TitleSource>(
         &mut self,
@@ -395,6 +413,10 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             driver.attend(source);
             // An observer may block, and that is no silence of the server.
             silent_since = silent_since.saturating_add(driver.now().saturating_sub(now));
+            let seek = source.next_seek();
+            if now >= seek {
+                return Ok(None);
+            }
             let paused = source.reading_paused();
             if !paused && let Some(piece) = reader.take() {
                 driver.count(now, Bytes::from(piece.len()));
@@ -409,7 +431,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             if !paused && now >= until {
                 return Err(PlayError::Silent(limit));
             }
-            match driver.wait(&mut reader.body, paused, until).await {
+            match driver.wait(&mut reader.body, paused, until.min(seek)).await {
                 WakeUp::Timer => driver.advance(source),
                 WakeUp::Chunk(chunk) => {
                     if !reader.accept(chunk?)? {

@@ -11,10 +11,12 @@ mod reconnect;
 mod resume;
 mod source;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::Limits;
-use playrate_transport::{Client, Target};
+use playrate_transport::{Client, Connection, Target};
+use tokio::sync::OnceCell;
 
 use crate::cmcd::CmcdOptions;
 use crate::error::PlayError;
@@ -29,6 +31,30 @@ pub(crate) use link::Link;
 pub use reconnect::ReconnectOptions;
 pub(crate) use source::{NextStep, TitleSource};
 
+/// A jump of the viewer to another position. What is buffered is discarded, and what is on its way is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "settings are written as literals")]
+pub struct Seek {
+    /// Time since the session began.
+    pub at: Duration,
+    /// Position in the title, in media time.
+    pub to: Duration,
+}
+
+/// A connection that several sessions share. The first of them makes it, and none of them closes it or replaces it when
+/// it is lost.
+#[derive(Clone, Debug, Default)]
+pub struct SharedConnection(Arc<OnceCell<Connection>>);
+
+impl SharedConnection {
+    /// Closes the connection, if there is one.
+    pub fn close(&self) {
+        if let Some(connection) = self.0.get() {
+            connection.clone().close();
+        }
+    }
+}
+
 /// Options of a session with any kind of title.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -39,6 +65,8 @@ pub struct SessionOptions {
     pub cmcd: CmcdOptions,
     /// Time between calls of [`Observer::progress`].
     pub progress_interval: Duration,
+    /// Jumps of the viewer, in the order of their times. Of a title in one piece only with [`FrameSource::Index`].
+    pub seeks: Vec<Seek>,
     /// Behaviour when the connection is lost. `None`: the session fails then. The first connection is not repeated.
     pub reconnect: Option<ReconnectOptions>,
 }
@@ -49,6 +77,7 @@ impl Default for SessionOptions {
             timeout: Duration::from_secs(30),
             cmcd: CmcdOptions::default(),
             progress_interval: Duration::from_millis(100),
+            seeks: Vec::new(),
             reconnect: None,
         }
     }
@@ -96,6 +125,13 @@ impl Session {
     pub fn new(client: Client, target: Target, path: &str, options: PlayOptions) -> Self {
         let route = Route::new(client, target, path);
         Self { route, options }
+    }
+
+    /// Plays over `connection`, which other sessions may use at the same time.
+    #[must_use]
+    pub fn over(mut self, connection: &SharedConnection) -> Self {
+        self.route.shared = Some(connection.clone());
+        self
     }
 
     /// Plays the title until it has arrived, something fails or `stop` resolves. The session's time begins now.

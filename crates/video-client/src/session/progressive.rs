@@ -1,14 +1,17 @@
 //! [`ProgressiveSource`]: a title of one file, in one response.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
+use playrate_media::MediaSource;
 use playrate_media::cmcd::Cmcd;
 use playrate_units::Bytes;
 
-use super::{Link, NextStep, PlayOptions, Request, TitleSource};
+use super::{Link, NextStep, PlayOptions, Request, Seek, TitleSource};
 use crate::cmcd::playback_rate;
 use crate::error::PlayError;
-use crate::frames::FrameParser;
+use crate::frames::{FrameParser, FrameSource};
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Playout};
 use crate::report::QualityReport;
@@ -22,6 +25,11 @@ pub(super) struct ProgressiveSource {
     request: Option<Request>,
     /// Length of the title as the server declared it.
     declared: Option<Bytes>,
+    path: String,
+    /// Jumps to come, and the index of the title that they need.
+    seeks: VecDeque<Seek>,
+    index: Option<Arc<dyn MediaSource>>,
+    cmcd: Cmcd,
 }
 
 impl ProgressiveSource {
@@ -30,15 +38,27 @@ impl ProgressiveSource {
         cmcd.content = Some(path.to_owned());
         cmcd.streaming_format = Some('o');
         cmcd.playback_rate = playback_rate(options.playout.speed_percent);
+        let index = match &options.frames {
+            FrameSource::Index(source) => Some(Arc::clone(source)),
+            FrameSource::Boxes => None,
+        };
         Ok(Self {
             player: Playout::new(options.playout.clone())?,
             parser: FrameParser::new(&options.frames, options.limits),
             request: Some(Request {
                 path: path.to_owned(),
                 bytes: None,
-                cmcd,
+                cmcd: cmcd.clone(),
             }),
             declared: None,
+            path: path.to_owned(),
+            seeks: index
+                .iter()
+                .flat_map(|_| &options.session.seeks)
+                .copied()
+                .collect(),
+            index,
+            cmcd,
         })
     }
 }
@@ -56,13 +76,33 @@ impl TitleSource for ProgressiveSource {
         self.player.reading_paused()
     }
 
+    fn next_seek(&self) -> Duration {
+        self.seeks.front().map_or(Duration::MAX, |seek| seek.at)
+    }
+
+    fn seek(&mut self, now: Duration) {
+        let (Some(seek), Some(index)) = (self.seeks.pop_front(), &self.index) else {
+            return;
+        };
+        let offset = self.player.seek(now, index.title().frames(), seek.to);
+        self.request = Some(Request {
+            path: self.path.clone(),
+            bytes: Some(offset..index.len()),
+            cmcd: self.cmcd.clone(),
+        });
+    }
+
     async fn next<O: Observer, S: Sink>(
         &mut self,
         _link: &mut Link<'_, '_, O>,
         _sink: &mut S,
     ) -> Result<NextStep, PlayError> {
-        let request = self.request.take().map(Box::new);
-        Ok(request.map_or(NextStep::Done, NextStep::Fetch))
+        let next = self
+            .request
+            .take()
+            .map(|request| NextStep::Fetch(Box::new(request)));
+        let seek = self.seeks.front().map(|seek| NextStep::WaitUntil(seek.at));
+        Ok(next.or(seek).unwrap_or(NextStep::Done))
     }
 
     fn on_response(&mut self, length: Option<Bytes>) {

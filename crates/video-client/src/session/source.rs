@@ -38,6 +38,14 @@ pub(crate) trait TitleSource: Send {
         false
     }
 
+    /// Time of the viewer's next jump.
+    fn next_seek(&self) -> Duration {
+        Duration::MAX
+    }
+
+    /// Makes the viewer's next jump. The response in progress is abandoned.
+    fn seek(&mut self, _now: Duration) {}
+
     /// Decides on the next step. May fetch what describes the title over `link`, and write it to `sink`.
     fn next<O: Observer, S: Sink>(
         &mut self,

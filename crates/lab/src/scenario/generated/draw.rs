@@ -45,6 +45,14 @@ pub(super) struct Drawn {
     pub(super) viewers: u32,
     /// True for a player that pauses when it is 30 s ahead; others fetch the whole title as fast as they can.
     pub(super) pauses: bool,
+    /// Playback speed.
+    pub(super) speed: f64,
+    /// Factor by which the rate in the server's library is wrong.
+    pub(super) declared: f64,
+    /// Time and target of the viewer's only seek, seconds.
+    pub(super) seek: Option<(f64, f64)>,
+    /// True for the loss thresholds of RFC 9002 and no MTU discovery, with which the first sets were made.
+    pub(super) has_former_transport: bool,
 }
 
 /// A route that applies from a time on.
@@ -182,6 +190,10 @@ impl Drawn {
             ladder: point.at("ladder") < 0.2,
             viewers,
             pauses: point.at("pauses") < 8.0 / 24.0,
+            speed: 1.0,
+            declared: 1.0,
+            seek: None,
+            has_former_transport: true,
         }
     }
 }

@@ -35,6 +35,17 @@ pub(super) fn drawn(point: Point) -> Drawn {
         drawn.uplink = Some(uplink.max(drawn.rate / MOST_ASYMMETRY));
     }
     drawn.batches = (point.at("batches") < 6.0 / 24.0).then(|| log(point.free("batches"), 2.0, 25.0));
+    drawn.has_former_transport = false;
+    // A player of a ladder has no such settings.
+    if !drawn.ladder {
+        if point.at("speed") < 4.0 / 24.0 {
+            drawn.speed = log(point.free("speed"), 0.5, 3.0);
+        }
+        if point.at("declared") < 4.0 / 24.0 {
+            drawn.declared = log(point.free("declared"), 1e-5, 1e5);
+        }
+        drawn.seek = (point.at("seek") < 3.0 / 24.0).then_some((20.0, 60.0));
+    }
     drawn
 }
 

@@ -44,6 +44,9 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     } else {
         writeln!(text, "trace = \"film-1080p\"\nrate = \"{title}\"")
     };
+    if drawn.declared.to_bits() != 1.0_f64.to_bits() {
+        let _ = writeln!(text, "declared_rate_factor = {:.6}", drawn.declared);
+    }
     let _ = write!(
         text,
         "duration = \"{TITLE_S}s\"\n\n[path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{:.0}B\"\n",
@@ -73,7 +76,16 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
     if let Some(batches) = drawn.batches {
         let _ = writeln!(text, "ack_batches = \"{:.0}us\"", batches * 1e3);
     }
+    if drawn.has_former_transport {
+        text.push_str("\n[transport]\nloss_thresholds = \"rfc9002\"\nmtu_discovery = false\n");
+    }
     let _ = writeln!(text, "\n[viewer]\nleaves_after = \"{PATIENCE_S}s\"");
+    if drawn.speed.to_bits() != 1.0_f64.to_bits() {
+        let _ = writeln!(text, "speed = {:.2}", drawn.speed);
+    }
+    if let Some((at, to)) = drawn.seek {
+        let _ = writeln!(text, "seeks = [\"{at}s->{to}s\"]");
+    }
     if !drawn.ladder {
         let bytes = |seconds: f64| drawn.title * 1e6 / 8.0 * seconds;
         let _ = writeln!(text, "playout_buffer = \"{:.0}B\"", bytes(PLAYOUT_S));
