@@ -12,7 +12,7 @@ from playrate_lab import scores
 
 
 def row(controller: str, share: float, **others: object) -> dict[str, Any]:
-    """Return a viewer's row of 1,000 packets, of which 20 were lost, and the path lost 10."""
+    """Return a viewer's row of 1,000 packets: 20 declared lost, 10 of them lost by the path."""
     return {
         "scenario": "path",
         "scenario_hash": "0",
@@ -74,7 +74,7 @@ def test_regret_is_over_places_that_fit_and_where_all_have_results() -> None:
     assert cubic.mean_rank == pytest.approx((2 + 2 + 1) / 3)
 
 
-def test_downloads_are_compared_with_those_beside_cubic_and_queueing_is_the_senders() -> None:
+def test_downloads_are_compared_with_those_of_cubic_and_queueing_is_the_senders() -> None:
     rows = [row("cubic", 0), download("cubic", 4e6), row("video", 0), download("video", 3e6)]
     by_name = {one.controller: one for one in scores.regrets(scores.cells(rows))}
     assert by_name["video"].others_of_cubic == pytest.approx(0.75)

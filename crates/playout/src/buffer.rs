@@ -124,8 +124,8 @@ impl Buffer {
         self.incoming.push(Reverse((frame.end(), id)));
     }
 
-    /// Discards everything and holds `frames` to come, the next byte of which is at `offset` of the stream. What is known
-    /// of the title stays known.
+    /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. What is known of the title
+    /// stays known.
     pub(super) fn restart(&mut self, offset: Bytes, frames: impl IntoIterator<Item = Frame>) {
         let known = self.known;
         *self = Self {

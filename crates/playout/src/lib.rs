@@ -131,9 +131,9 @@ impl Playout {
         &self.config
     }
 
-    /// Adds `frames`, in the order of their bytes in the stream. From here on all times are those of the viewer's clock:
-    /// presentation times are divided by the playback speed. A frame whose bytes have been delivered already is
-    /// complete at once.
+    /// Adds `frames`, in the order of their bytes in the stream. Their presentation times are divided by the playback
+    /// speed, so all times of the player are those of the viewer's clock. A frame whose bytes have been delivered
+    /// already is complete at once.
     pub fn add_frames<'a>(&mut self, now: Duration, frames: impl IntoIterator<Item = &'a Frame>) {
         self.run_before(now);
         for frame in frames {

@@ -36,7 +36,7 @@ Place = tuple[str, str]  #: Scenario and case.
 class Cell:
     """One controller in one scenario, or one case of it: over all its trials and viewers."""
 
-    score: float  #: Impaired share of the title, 0 to 1, by which controllers are ranked.
+    score: float  #: Impaired share of the title, 0 to 1; controllers are ranked by it.
     bitrate_bps: float | None  #: Mean bitrate, if the players choose among representations.
     loss: float  #: Share of packets declared lost.
     own_loss: float  #: Share of packets that the path loses at random.
@@ -133,7 +133,7 @@ def _measure(rows: Sequence[Row], place: Place) -> Cell | None:
         bitrate_bps=_mean(bitrates) if adaptive and None not in bitrates else None,
         loss=sum(row["lost_packets"] for row in viewers) / sent if sent and complete else 0.0,
         own_loss=_mean(_own_loss(row) for row in viewers) or 0.0,
-        queueing_s=_mean(_queueing(row, beside=bool(downloads)) for row in viewers),
+        queueing_s=_mean(_queueing(row, shared=bool(downloads)) for row in viewers),
         others_bps=sum(row["compared_bytes"] for row in downloads) * 8 / compared_s if compared_s else None,
         fits=viewers[0]["fits"],
     )
@@ -147,9 +147,9 @@ def _own_loss(row: Row) -> float | None:
     return lost / left if left else None
 
 
-def _queueing(row: Row, *, beside: bool) -> float | None:
-    measured = row.get("rtt_mean_s" if beside else "mean_queue_delay_s")
-    return max(measured - row["path_rtt_s"], 0.0) if beside and measured is not None else measured
+def _queueing(row: Row, *, shared: bool) -> float | None:
+    measured = row.get("rtt_mean_s" if shared else "mean_queue_delay_s")
+    return max(measured - row["path_rtt_s"], 0.0) if shared and measured is not None else measured
 
 
 def _rank(cells: Sequence[Cell]) -> None:
@@ -182,8 +182,8 @@ def _regret(controller: str, cells: Cells, places: Sequence[Place], left_out: in
     waits = [(cell.queueing_s, cells[place].get(SHORT_QUEUES, none).queueing_s) for place, cell in own]
     both = [(our, their) for our, their in waits if our is not None and their is not None]
     theirs = sum(their for _, their in both)
-    beside = [(cell.others_bps, cells[place].get(USUAL, none).others_bps, _name(place)) for place, cell in own]
-    others = [(our / their, name) for our, their, name in beside if our is not None and their]
+    paired = [(cell.others_bps, cells[place].get(USUAL, none).others_bps, _name(place)) for place, cell in own]
+    others = [(our / their, name) for our, their, name in paired if our is not None and their]
     return Regret(
         controller=controller,
         mean_rank=_mean_rank(controller, cells),

@@ -84,7 +84,7 @@ pub struct Row {
     /// Propagation RTT of the trial; absent where the title's duration is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) path_rtt_s: Option<f64>,
-    /// Bytes by which a bulk flow is compared with others, and the time in which they came; absent in a viewer's row.
+    /// Bytes and time that compare a bulk flow with others; absent in a viewer's row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compared_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -296,8 +296,8 @@ fn bps(rate: Option<Bitrate>) -> Option<u64> {
     rate.map(Bitrate::as_bits_per_second)
 }
 
-/// Bytes and seconds by which downloads are compared: of the window in which the run lasts for them, if the scenario
-/// has one, to the end of the download's stay even if it failed earlier; else of the whole download.
+/// Bytes and seconds that compare downloads: those of `bulk.stays`, to the end of the download's stay even if it failed
+/// earlier. Without that key they are those of the whole download.
 fn compared(scenario: &Scenario, bulk: &SimulatedBulk) -> (u64, f64) {
     let flows = scenario.bulk.as_ref();
     let window = flows.and_then(BulkFlows::window).map(|window| window.to_string());

@@ -58,7 +58,7 @@ pub(super) struct TitleTable {
     pub(super) duration: Option<Spanned<Text<Time>>>,
     /// Factor of the deviation of a trace's rate from its mean.
     pub(super) variability: Option<Spanned<f64>>,
-    /// Factor by which the rate that the server's library knows exceeds the title's own.
+    /// The server's library knows this multiple of the title's rate.
     pub(super) declared_rate_factor: Option<Spanned<f64>>,
 }
 

@@ -19,7 +19,6 @@ mod variation;
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,9 +54,6 @@ use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
 const QUICK_TRIALS: u32 = 2;
 /// Most flows of one kind in a run: each has a socket of its own.
 const MOST_FLOWS: u32 = 1_000;
-
-/// Most titles on one connection: the server adds up the rates of so many.
-const MOST_TITLES: u32 = 16;
 
 /// An experiment, or one case of it.
 #[derive(Clone, Debug)]
@@ -111,7 +107,7 @@ pub struct Scenario {
     pub(crate) seeks: Vec<Seek>,
     /// True if the requests have CMCD, with the playback speed.
     pub(crate) reports_speed: bool,
-    /// Factor by which the rate that the server's library knows exceeds the title's own.
+    /// The server's library knows this multiple of the title's rate.
     pub(crate) declared_rate_factor: f64,
     /// True if a run begins with the slow start threshold that a connection before it left behind.
     pub(crate) remembers_ssthresh: bool,
@@ -196,7 +192,7 @@ impl Scenario {
             .viewer
             .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
         let declared = file.title.get_ref().declared_rate_factor.as_ref();
-        let declared_rate_factor = within(map, declared, "title.declared_rate_factor", 1e-6..=1e6)?;
+        let declared_rate_factor = titles::within(map, declared, "title.declared_rate_factor", 1e-6..=1e6)?;
         let playout = playout(map, &viewer)?;
         let viewer = viewer.into_inner();
         let dash = titles::player(map, &viewer, &title)?;
@@ -209,7 +205,7 @@ impl Scenario {
                            between segments";
             return Err(map.at(file.title.span(), problem));
         }
-        let titles_per_connection = titles_per_connection(map, &viewer, &title)?;
+        let titles_per_connection = titles::per_connection(map, &viewer, &title)?;
         let mut seeks: Vec<Seek> = viewer.seeks.iter().map(|seek| seek.0.0).collect();
         seeks.sort_by_key(|seek| seek.at);
         let viewers = Flows::viewers(map, &viewer)?;
@@ -381,7 +377,7 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
         .receive_buffer
         .as_ref()
         .map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);
-    let speed = within(map, table.speed.as_ref(), "viewer.speed", 0.25..=4.0)?;
+    let speed = titles::within(map, table.speed.as_ref(), "viewer.speed", 0.25..=4.0)?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -398,47 +394,9 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
     }
 }
 
-fn titles_per_connection(
-    map: SourceMap<'_>,
-    table: &ViewerTable,
-    title: &ServedTitle,
-) -> Result<u32, ScenarioError> {
-    let Some(number) = &table.titles_per_connection else {
-        return Ok(1);
-    };
-    match *number.get_ref() {
-        2.. if title.representations().is_some() => {
-            let problem = "`viewer.titles_per_connection` must be left out: only titles in one piece share a connection";
-            Err(map.at(number.span(), problem))
-        }
-        number @ 1..=MOST_TITLES => Ok(number),
-        wrong => {
-            let problem = format!("`viewer.titles_per_connection` must be 1 to {MOST_TITLES} (got {wrong})");
-            Err(map.at(number.span(), problem))
-        }
-    }
-}
-
-/// The factor of the optional key `name`, 1 if it is left out.
-fn within(
-    map: SourceMap<'_>,
-    value: Option<&Spanned<f64>>,
-    name: &str,
-    allowed: RangeInclusive<f64>,
-) -> Result<f64, ScenarioError> {
-    let Some(value) = value else { return Ok(1.0) };
-    let number = *value.get_ref();
-    if allowed.contains(&number) {
-        return Ok(number);
-    }
-    let (least, most) = (allowed.start(), allowed.end());
-    let problem = format!("`{name}` must be {least} to {most} (got {number})");
-    Err(map.at(value.span(), problem))
-}
-
 /// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
-/// Trials that do not vary have the hash of programs in which none did, and the papers' transport that of programs
-/// without another.
+/// Trials that do not vary have the hash of programs whose trials never did. The papers' transport has the hash of
+/// programs without another.
 fn hash(
     mut table: Table,
     title: &ServedTitle,

@@ -1,6 +1,6 @@
 //! Titles of scenarios: frame traces, MP4 files, and ladders of representations with their adaptive player.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -28,6 +28,9 @@ const LADDER_TEXT: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../assets/ladders/bbb.csv"
 ));
+
+/// Most titles on one connection: the server adds up the rates of so many.
+const MOST_TITLES: u32 = 16;
 
 /// Name of the embedded MP4.
 const EMBEDDED: &str = "embedded";
@@ -186,6 +189,46 @@ fn ladder(
     let frames = trace(TRACE, base).map_err(|error| wrong(&error))?;
     let ladder = Ladder::generate(&sizes, &frames, &list, duration).map_err(|error| wrong(&error))?;
     ServedTitle::ladder(stem(name.get_ref()), ladder).map_err(|error| wrong(&error))
+}
+
+/// Number of copies of `title` on each viewer's connection.
+pub(super) fn per_connection(
+    map: SourceMap<'_>,
+    table: &ViewerTable,
+    title: &ServedTitle,
+) -> Result<u32, ScenarioError> {
+    let Some(number) = &table.titles_per_connection else {
+        return Ok(1);
+    };
+    match *number.get_ref() {
+        2.. if title.representations().is_some() => {
+            let problem =
+                "`viewer.titles_per_connection` must be left out: only titles in one piece share one";
+            Err(map.at(number.span(), problem))
+        }
+        number @ 1..=MOST_TITLES => Ok(number),
+        wrong => {
+            let problem = format!("`viewer.titles_per_connection` must be 1 to {MOST_TITLES} (got {wrong})");
+            Err(map.at(number.span(), problem))
+        }
+    }
+}
+
+/// The factor of the optional key `name`, 1 if it is left out.
+pub(super) fn within(
+    map: SourceMap<'_>,
+    value: Option<&Spanned<f64>>,
+    name: &str,
+    allowed: RangeInclusive<f64>,
+) -> Result<f64, ScenarioError> {
+    let Some(value) = value else { return Ok(1.0) };
+    let number = *value.get_ref();
+    if allowed.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = (allowed.start(), allowed.end());
+    let problem = format!("`{name}` must be {least} to {most} (got {number})");
+    Err(map.at(value.span(), problem))
 }
 
 /// The settings of a ladder's adaptive player.

@@ -312,15 +312,15 @@ mod tests {
             "{:?}",
             jumped.playback
         );
-        assert_eq!(jumped.delivery.unwrap().mean(), 0.0);
+        assert!(jumped.delivery.unwrap().mean() < 1e-9);
         assert!(jumped.received > seen(&[]).received);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Compared by what is monotone in the arrival of bytes: the score of the delivery, and the end of playback of a
-        /// player that waits for every frame.
+        /// Compares what earlier bytes can only improve: the score of the delivery, and the end of playback of a player
+        /// that waits for every frame.
         #[test]
         fn no_controller_is_better_by_more_than_a_frame(
             rates in prop::collection::vec(prop_oneof![Just(0_u64), 300_u64..4_000], 3),
@@ -330,7 +330,8 @@ mod tests {
             controller in prop_oneof![Just("cubic"), Just("vegas"), Just("stream")],
             autotuned: bool,
         ) {
-            let steps = format!("4Mbit/s,{}kbit/s@3s,{}kbit/s@7s,{}kbit/s@11s,2Mbit/s@15s", rates[0], rates[1], rates[2]);
+            let [first, second, third] = [rates[0], rates[1], rates[2]];
+            let steps = format!("4Mbit/s,{first}kbit/s@3s,{second}kbit/s@7s,{third}kbit/s@11s,2Mbit/s@15s");
             let rate: Rate = steps.parse().unwrap();
             let rtt = Duration::from_millis(rtt);
             let served = ServedTitle::trace("film", title(20));

@@ -199,7 +199,7 @@ pub struct Viewer {
     pub seeks: Vec<Seek>,
     /// Sends CMCD, with the playback speed (`pr`) unless that is normal.
     pub reports_speed: bool,
-    /// Factor by which the rate that the server's library knows exceeds the title's own.
+    /// The server's library knows this multiple of the title's rate.
     pub declared_rate_factor: f64,
     /// Time of the viewer's request, since the run began.
     pub joins: Duration,

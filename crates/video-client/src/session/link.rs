@@ -370,8 +370,8 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(result.ok_or(PlayError::Silent(timeout))??)
     }
 
-    /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused reading, and resumes the body if
-    /// it breaks off.
+    /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused
+    /// reading, and resumes the body if it breaks off.
     async fn piece<P: TitleSource>(
         &mut self,
         reader: &mut BodyReader,
