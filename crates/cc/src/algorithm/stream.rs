@@ -29,8 +29,8 @@ pub(crate) struct Stream {
     /// Delay window (`dwnd`), segments.
     delay: f64,
     fraction: Fraction,
-    /// Segments at which the loss window stops in this round trip: `N` of the rate on the wire, and the segment that the
-    /// transport holds back ([`Path::strict`](crate::Path::strict)). `None` while the rate is unknown.
+    /// Segments at which the loss window stops in this round trip: `N` of the rate on the wire, and the segment that
+    /// the transport holds back ([`Path::strict`](crate::Path::strict)). `None` while the rate is unknown.
     enough: Option<f64>,
     /// `N` of the paper, which α and β are made of, segments: that of the media's rate.
     media: f64,

@@ -4,8 +4,8 @@ use crate::state::Batch;
 
 use super::Rtt;
 
-/// Round trips with a smaller flight: one that shows the RTT of the larger flight, one in which the queue drains, and
-/// one that is compared.
+/// Round trips with a smaller flight: the first still shows the RTT of the larger flight, the queue drains in the
+/// second, and the third is compared.
 const ROUNDS: u8 = 3;
 /// Differences below this tell nothing: `kGranularity` (RFC 9002 §6.1.2), ns.
 const GRANULARITY_NS: u64 = 1_000_000;
@@ -48,7 +48,7 @@ impl RisenFloor {
             _ => (flight, rtt_ns),
         };
         self.before = Some((larger, before_ns.max(rtt_ns)));
-        if flight > larger / 4 * 3 {
+        if flight > (larger / 4).saturating_mul(3) {
             self.smaller = 0;
             return None;
         }

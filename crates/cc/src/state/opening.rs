@@ -82,8 +82,8 @@ impl Opening {
         mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
     }
 
-    /// K of RFC 3742 §2: slow start grows a window by 1/K of what is acknowledged. K is the number of times that half of
-    /// the bound goes into the window, and 1 up to the bound.
+    /// K of RFC 3742 §2: slow start grows a window by 1/K of what is acknowledged. K is the number of times that half
+    /// of the bound goes into the window, and 1 up to the bound.
     pub(super) fn divisor(self, window: u64, mtu: u64) -> u64 {
         let most = self.max_ssthresh.saturating_mul(mtu);
         if window <= most {

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod ceiling;
+mod conditions;
 mod cubic;
 mod docs;
 mod earlier_tcp;

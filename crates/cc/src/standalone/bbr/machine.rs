@@ -149,7 +149,7 @@ impl Machine {
         self.full_bw_now = false;
     }
 
-    /// `CheckFullBWReached()` at the end of a round trip, in which cwnd may have grown by 1/`divisor` of itself.
+    /// `CheckFullBWReached()` at the end of a round trip. Startup grows cwnd by 1/`divisor` of itself per round trip.
     pub(super) fn check_full_bw(&mut self, sample: &Sample, divisor: u64) {
         if self.full_bw_now || sample.app_limited {
             return;

@@ -177,9 +177,9 @@ fn a_queue_that_is_too_short_to_see_costs_few_packets() {
     };
     let trace = trace_losing(link, &spec("copa"), Demand::Endless, None);
     let rounds: Vec<&Round> = trace.within(3, 30).collect();
-    let (first, last) = (rounds[0], rounds[rounds.len() - 1]);
-    let delivered = (last.delivered.as_u64() - first.delivered.as_u64()) / MTU;
-    let lost = last.lost - first.lost;
+    let (first, end) = (rounds[0], rounds[rounds.len() - 1]);
+    let delivered = (end.delivered.as_u64() - first.delivered.as_u64()) / MTU;
+    let lost = end.lost - first.lost;
     assert!(lost * 100 <= 3 * delivered, "{lost} of {delivered}");
     assert!(
         percent_of_link(&trace, 3, 30) >= 85,

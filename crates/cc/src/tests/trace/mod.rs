@@ -9,7 +9,7 @@ use core::time::Duration;
 use crate::testing::Demand;
 use crate::{Bitrate, Bytes, ControllerSpec, Phase, Timestamp};
 
-pub(crate) use network::Link;
+pub(crate) use network::{Conditions, Link};
 use network::{Habit, Network};
 use sender::Sender;
 
@@ -60,6 +60,10 @@ pub(crate) struct Round {
 pub(crate) struct Trace {
     /// All round trips of the run.
     pub(crate) rounds: Vec<Round>,
+    /// Largest number of bytes that were in flight.
+    pub(crate) largest_flight: u64,
+    /// Most gaps at a time in what the receiver has.
+    pub(crate) most_gaps: usize,
 }
 
 /// Runs `spec` over [`LINK`] for thirty seconds with packets of 1200 B.
@@ -116,6 +120,17 @@ pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to):
     )
 }
 
+/// An endless transfer of so many seconds over `link`, without random loss, under further conditions.
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub(crate) fn trace_under(link: Link, conditions: Conditions, spec: &ControllerSpec, seconds: u64) -> Trace {
+    let mut network = Network::new(link, Habit::STANDARD, None);
+    network.conditions = conditions;
+    network.end = seconds * 1_000_000_000;
+    run(network, spec, Demand::Endless, None)
+}
+
 /// [`trace`] to a receiver that acknowledges as browsers do.
 ///
 /// # Panics
@@ -142,9 +157,12 @@ impl Filler {
 }
 
 fn run(network: Network, spec: &ControllerSpec, demand: Demand, filler: Option<Filler>) -> Trace {
+    let end = network.end;
     let mut sender = Sender::new(spec, network);
-    sender.connection.known.set_average_rate(Some(VIDEO_RATE));
-    sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
+    if !sender.network.conditions.uninformed {
+        sender.connection.known.set_average_rate(Some(VIDEO_RATE));
+        sender.connection.known.set_playout_buffer(Some(PLAYOUT_BUFFER));
+    }
     let mut next_segment = match demand {
         Demand::Endless => None,
         Demand::Segments => {
@@ -157,7 +175,7 @@ fn run(network: Network, spec: &ControllerSpec, demand: Demand, filler: Option<F
     let mut round_start = Timestamp::ZERO;
     let mut range = None;
     let mut now = 0;
-    while now < LENGTH_NS {
+    while now < end {
         if next_segment.is_some_and(|at| at <= now) {
             let packets = segment.div_ceil(sender.connection.mtu());
             sender.wanted = sender.wanted.map(|wanted| wanted + packets);
@@ -189,9 +207,13 @@ fn run(network: Network, spec: &ControllerSpec, demand: Demand, filler: Option<F
         }
         let next = sender.next_event().into_iter().chain(next_segment);
         let next = next.chain(filler.and_then(|filler| filler.next(now))).min();
-        now = next.unwrap_or(LENGTH_NS).max(now);
+        now = next.unwrap_or(end).max(now);
     }
-    Trace { rounds }
+    Trace {
+        rounds,
+        largest_flight: sender.largest_flight,
+        most_gaps: sender.network.most_gaps,
+    }
 }
 
 impl Trace {

@@ -48,6 +48,31 @@ impl Link {
     }
 }
 
+/// Conditions of a path beyond its narrow link; by default there are none. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Conditions {
+    /// From the first moment on the path is longer by the second time.
+    pub(crate) longer: Option<(u64, u64)>,
+    /// Each packet takes longer by up to this time; none overtakes another.
+    pub(crate) jitter: u64,
+    /// ACK frames arrive at multiples of this time.
+    pub(crate) ack_slot: Option<u64>,
+    /// Bytes per second that the way back carries.
+    pub(crate) uplink: Option<u64>,
+    /// Bytes per second and bucket of a policer in front of the link.
+    pub(crate) policer: Option<(u64, u64)>,
+    /// Every so many packets one is lost.
+    pub(crate) lose_one_in: Option<u64>,
+    /// Time that the sender's processor needs for a packet; the application always has more to send.
+    pub(crate) processor: Option<u64>,
+    /// Nothing is known of the video.
+    pub(crate) uninformed: bool,
+}
+
+/// Size of an ACK frame's packet with all headers, and the bytes of them that wait for a slow uplink.
+const ACK_BYTES: u64 = 80;
+const UPLINK_QUEUE: u64 = 50 * ACK_BYTES;
+
 /// A link, the way behind it, and the receiver. Times are nanoseconds since the connection began.
 #[derive(Debug)]
 pub(super) struct Network {
@@ -66,6 +91,22 @@ pub(super) struct Network {
     expected: u64,
     /// On their way back, oldest first.
     acks: VecDeque<Ack>,
+    pub(super) conditions: Conditions,
+    /// End of the run.
+    pub(super) end: u64,
+    /// Bytes that the policer lets pass, and since when.
+    tokens: (u64, u64),
+    /// Arrival of the last packet.
+    arrived: u64,
+    /// Time at which the uplink will have sent what it holds.
+    uplink_until: u64,
+    /// State of the generator of jitter.
+    random: u64,
+    /// The last packet was dropped; times at which gaps in what the receiver has began.
+    dropped: bool,
+    gaps: VecDeque<u64>,
+    /// Most gaps that began within one and a half round trips.
+    pub(super) most_gaps: usize,
 }
 
 /// An ACK frame on its way.
@@ -93,6 +134,15 @@ impl Network {
             waiting_since: 0,
             expected: 0,
             acks: VecDeque::new(),
+            conditions: Conditions::default(),
+            end: super::LENGTH_NS,
+            tokens: (u64::MAX, 0),
+            arrived: 0,
+            uplink_until: 0,
+            random: 0,
+            dropped: false,
+            gaps: VecDeque::new(),
+            most_gaps: 0,
         }
     }
 
@@ -109,13 +159,54 @@ impl Network {
 
     /// Packet `number` reaches the link.
     pub(super) fn take(&mut self, now: u64, number: u64, bytes: u64) {
-        if self.queued(now) > self.queue {
+        let every = self.conditions.lose_one_in;
+        let lost = every.is_some_and(|every| number % every == every - 1);
+        if lost || !self.passes_policer(now, bytes) || self.queued(now) > self.queue {
+            self.note_gap(now);
             return;
         }
+        self.dropped = false;
         self.busy_until = self.busy_until.max(now) + bytes * NANOS_PER_SECOND / self.bytes_per_second;
         if self.lose_after.take_if(|moment| *moment < now).is_none() {
-            self.receive(self.busy_until + self.one_way_ns, number);
+            let arrival = self.busy_until + self.one_way_ns + self.further(now);
+            self.arrived = self.arrived.max(arrival);
+            self.receive(self.arrived, number);
         }
+    }
+
+    fn note_gap(&mut self, now: u64) {
+        let repaired = 3 * self.one_way_ns + (self.busy_until.saturating_sub(now));
+        while self.gaps.front().is_some_and(|&began| began + repaired < now) {
+            self.gaps.pop_front();
+        }
+        if !std::mem::replace(&mut self.dropped, true) {
+            self.gaps.push_back(now);
+        }
+        self.most_gaps = self.most_gaps.max(self.gaps.len());
+    }
+
+    /// Returns true if a policer, if there is one, lets a packet pass.
+    fn passes_policer(&mut self, now: u64, bytes: u64) -> bool {
+        let Some((rate, bucket)) = self.conditions.policer else {
+            return true;
+        };
+        let (tokens, since) = self.tokens;
+        let earned = rate * (now - since) / NANOS_PER_SECOND;
+        let tokens = tokens.saturating_add(earned).min(bucket);
+        let passes = tokens >= bytes;
+        self.tokens = (if passes { tokens - bytes } else { tokens }, now);
+        passes
+    }
+
+    /// Time by which a packet that leaves now takes longer.
+    fn further(&mut self, now: u64) -> u64 {
+        let conditions = self.conditions;
+        let longer = conditions.longer.filter(|&(from, _)| now >= from);
+        self.random = (self.random ^ now)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(23);
+        let jitter = self.random.checked_rem(conditions.jitter).unwrap_or(0);
+        longer.map_or(0, |(_, by)| by) + jitter
     }
 
     fn receive(&mut self, now: u64, number: u64) {
@@ -148,9 +239,25 @@ impl Network {
         }
     }
 
-    fn acknowledge(&mut self, now: u64, numbers: Vec<u64>, delay_ns: u64) {
+    fn acknowledge(&mut self, now: u64, mut numbers: Vec<u64>, delay_ns: u64) {
+        let mut at = now;
+        if let Some(rate) = self.conditions.uplink {
+            let backlog = self.uplink_until.saturating_sub(now);
+            if backlog * rate / NANOS_PER_SECOND > UPLINK_QUEUE {
+                // Dropped: the next frame acknowledges its packets as well.
+                numbers.append(&mut self.waiting);
+                self.waiting = numbers;
+                return;
+            }
+            self.uplink_until = self.uplink_until.max(now) + ACK_BYTES * NANOS_PER_SECOND / rate;
+            at = self.uplink_until;
+        }
+        at += self.one_way_ns;
+        if let Some(slot) = self.conditions.ack_slot {
+            at = at.next_multiple_of(slot);
+        }
         self.acks.push_back(Ack {
-            at: now + self.one_way_ns,
+            at,
             numbers,
             delay_ns,
         });

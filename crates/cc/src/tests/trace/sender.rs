@@ -79,6 +79,10 @@ pub(super) struct Sender {
     filled: u64,
     /// Time at which the pacer lets the next burst go, ns.
     paced_until: Option<u64>,
+    /// Time at which the processor is done with the last burst, ns.
+    processed: u64,
+    /// Largest number of bytes that were in flight.
+    pub(super) largest_flight: u64,
 }
 
 impl Sender {
@@ -98,6 +102,8 @@ impl Sender {
             tokens: BUCKET_PACKETS.start() * path.mtu.as_u64(),
             filled: 0,
             paced_until: None,
+            processed: 0,
+            largest_flight: 0,
         }
     }
 
@@ -194,6 +200,9 @@ impl Sender {
         self.tokens = self.tokens.saturating_sub(packets * mtu);
         self.wanted = self.wanted.map(|wanted| wanted.saturating_sub(packets));
         self.last_event = now;
+        self.largest_flight = self.largest_flight.max(self.connection.in_flight());
+        let needed = self.network.conditions.processor.unwrap_or(0);
+        self.processed = now + needed * packets;
     }
 
     fn send_what_may_go(&mut self) {
@@ -204,6 +213,10 @@ impl Sender {
             if wanted == 0 {
                 self.connection.set_app_limited(true);
                 return;
+            }
+            if self.processed > self.now() {
+                self.paced_until = Some(self.processed);
+                break;
             }
             let room = self
                 .connection

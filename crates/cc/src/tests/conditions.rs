@@ -1,0 +1,279 @@
+//! Invariants of every controller of the registry on paths that change, jitter, police or hold acknowledgements back.
+//!
+//! | invariant | bound |
+//! |---|---|
+//! | no collapse outlasts its cause by 10 s | half of what the controller carries without the cause |
+//! | no window grows beyond what is used | 2.25 times the largest flight |
+//! | no path is flooded | 5 % of the packets lost after 5 s |
+//! | no receiver is flooded with gaps | 1,000 gaps at a time, of quinn's 1,024 |
+//!
+//! [`EXCEPTIONS`] has what does not keep them, with the reasons. An exception that is no longer needed fails.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex};
+
+use rstest::rstest;
+
+use super::MS_IN_NS as MS;
+use super::trace::{Conditions, Link, Trace, trace_under};
+use crate::testing::{Demand, Example, examples};
+use crate::{Bitrate, Bytes};
+
+/// Length of a run and beginning of its last five seconds, s. What changes does so at 10 s.
+const END: u64 = 25;
+const LAST: u64 = 20;
+const CHANGE: u64 = 10_000 * MS;
+/// 10 Mbit/s, 60 ms and a queue of one bandwidth-delay product.
+const LINK: Link = Link {
+    rate: Bitrate::from_mbps(10),
+    rtt: Duration::from_millis(60),
+    queue: Bytes::new(75_000),
+};
+const NONE: Conditions = Conditions {
+    longer: None,
+    jitter: 0,
+    ack_slot: None,
+    uplink: None,
+    policer: None,
+    lose_one_in: None,
+    processor: None,
+    uninformed: false,
+};
+
+/// Test, names of the specs, reason.
+type Exception = (&'static str, &'static [&'static str], &'static str);
+
+const EXCEPTIONS: &[Exception] = &[
+    (
+        "longer by 200 ms",
+        &["vegas", "vegas(arithmetic=original)"],
+        "from four segments it grows by one per round trip of 260 ms",
+    ),
+    (
+        "longer by 80 ms",
+        &["ccp+loss=ignore"],
+        "the papers' form keeps its smallest RTT",
+    ),
+    (
+        "longer by 200 ms",
+        &["ccp+loss=ignore"],
+        "the papers' form keeps its smallest RTT",
+    ),
+    (
+        "jitter",
+        &[
+            "vegas",
+            "vegas(arithmetic=original)",
+            "ccp",
+            "ccpd",
+            "ccp-sss",
+            "ccp-lss",
+            "ccp+loss=ignore",
+            "ccp(kp=1.5)",
+            "ccpd(kd=4ms)",
+        ],
+        "any RTT above the smallest is a queue to it, as in its paper",
+    ),
+    (
+        "uplink",
+        &[
+            "vegas",
+            "vegas(arithmetic=original)",
+            "ccp",
+            "ccpd",
+            "ccp-sss",
+            "ccp-lss",
+            "ccp+loss=ignore",
+            "ccp(kp=1.5)",
+            "ccpd(kd=4ms)",
+            "ccp-lb(pob_rate=4)",
+            "ccpd+shape=playout-buffer(pob_rate=4)",
+        ],
+        "a queue of acknowledgements is a queue to it, as in its paper",
+    ),
+    (
+        "uplink",
+        &["bbr"],
+        "the draft holds the flight to twice the smallest RTT, which the uplink's queue exceeds",
+    ),
+    (
+        "policer",
+        &["ccp+loss=ignore", "ccp-lb+loss=ignore"],
+        "the papers' form answers no loss",
+    ),
+    (
+        "short queue",
+        &["ccp-lb+loss=ignore"],
+        "the papers' form answers no loss",
+    ),
+    (
+        "processor",
+        &["ccp-sss"],
+        "its window is half of what the path holds, whatever is used, as in its paper",
+    ),
+    ("longer by 5 ms", &["video"], "being rewritten"),
+    ("longer by 30 ms, losses", &["video"], "being rewritten"),
+    ("uplink", &["video"], "being rewritten"),
+];
+
+/// Examples that send without an end; the others differ from these in what a pause does.
+fn all() -> impl Iterator<Item = Example> {
+    let endless = |example: &Example| example.demand == Demand::Endless;
+    examples().expect("all parse").into_iter().filter(endless)
+}
+
+fn is_excepted(test: &str, name: &str) -> bool {
+    EXCEPTIONS
+        .iter()
+        .any(|(of, specs, _)| *of == test && specs.contains(&name))
+}
+
+/// Fails for specs that break the invariant `test` and are no exception, and for exceptions that keep it.
+#[track_caller]
+fn check(test: &str, is_kept: impl Fn(&Example) -> Result<(), String>) {
+    let mut wrong = Vec::new();
+    for example in all() {
+        match (is_kept(&example), is_excepted(test, &example.name)) {
+            (Err(what), false) => wrong.push(format!("{}: {what}", example.name)),
+            (Ok(()), true) => wrong.push(format!("{}: is no exception any more", example.name)),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{test}\n{}", wrong.join("\n"));
+}
+
+/// Rate in the last five seconds, bit/s.
+fn last_rate(example: &Example, link: Link, conditions: Conditions) -> u64 {
+    trace_under(link, conditions, &example.spec, END)
+        .rate(LAST, END)
+        .as_bits_per_second()
+}
+
+/// The same without what is under test; each run is made once.
+fn undisturbed_rate(example: &Example, conditions: Conditions) -> u64 {
+    static KNOWN: LazyLock<Mutex<BTreeMap<(String, Conditions), u64>>> = LazyLock::new(Mutex::default);
+    let key = (example.name.clone(), conditions);
+    if let Some(&rate) = KNOWN.lock().expect("no test panics with it").get(&key) {
+        return rate;
+    }
+    let rate = last_rate(example, LINK, conditions);
+    KNOWN.lock().expect("no test panics with it").insert(key, rate);
+    rate
+}
+
+fn lost_percent(trace: &Trace) -> f64 {
+    let rounds: Vec<_> = trace.within(5, END).collect();
+    let (Some(first), Some(end)) = (rounds.first(), rounds.last()) else {
+        return 100.0;
+    };
+    let lost = end.lost - first.lost;
+    let delivered = (end.delivered.as_u64() - first.delivered.as_u64()) / super::MTU;
+    lost as f64 * 100.0 / (lost + delivered).max(1) as f64
+}
+
+#[rstest]
+#[case::by_5_ms(5, None)]
+#[case::by_30_ms(30, None)]
+#[case::by_30_ms_with_loss(30, Some(1_000))]
+#[case::by_80_ms(80, None)]
+#[case::by_200_ms(200, None)]
+fn a_path_that_becomes_longer_is_filled_again(#[case] by: u64, #[case] lose_one_in: Option<u64>) {
+    let before = Conditions { lose_one_in, ..NONE };
+    let after = Conditions {
+        longer: Some((CHANGE, by * MS)),
+        ..before
+    };
+    let test = format!(
+        "longer by {by} ms{}",
+        if lose_one_in.is_some() { ", losses" } else { "" }
+    );
+    check(&test, |example| {
+        half(last_rate(example, LINK, after), undisturbed_rate(example, before))
+    });
+}
+
+#[rstest]
+#[case("jitter", Conditions { jitter: 30 * MS, ..NONE })]
+#[case("ACK batches", Conditions { ack_slot: Some(25 * MS), ..NONE })]
+#[case("uplink", Conditions { uplink: Some(12_500), ..NONE })]
+fn a_path_with_noise_is_filled(#[case] test: &str, #[case] conditions: Conditions) {
+    check(test, |example| {
+        half(
+            last_rate(example, LINK, conditions),
+            undisturbed_rate(example, NONE),
+        )
+    });
+}
+
+#[rstest]
+#[case("policer", LINK, Conditions { policer: Some((625_000, 25_000)), ..NONE })]
+#[case("short queue", Link { queue: Bytes::new(12_000), ..LINK }, NONE)]
+fn a_path_that_drops_without_queueing_is_not_flooded(
+    #[case] test: &str,
+    #[case] link: Link,
+    #[case] conditions: Conditions,
+) {
+    check(test, |example| {
+        let trace = trace_under(link, conditions, &example.spec, END);
+        let lost = lost_percent(&trace);
+        if lost > 5.0 {
+            return Err(format!("{lost:.1} % lost"));
+        }
+        let half_of_what_passes = undisturbed_rate(example, NONE).min(5_000_000);
+        half(trace.rate(LAST, END).as_bits_per_second(), half_of_what_passes)
+    });
+}
+
+// 250 packets/s with 60 ms in flight: 15 packets.
+#[test]
+fn a_window_that_the_senders_processor_does_not_use_stays_small() {
+    let conditions = Conditions {
+        processor: Some(4 * MS),
+        ..NONE
+    };
+    check("processor", |example| {
+        let trace = trace_under(LINK, conditions, &example.spec, 10);
+        let widest = trace.rounds.iter().map(|round| round.window.as_u64()).max();
+        let widest = widest.unwrap_or(0) as f64 / trace.largest_flight as f64;
+        if widest <= 2.25 {
+            Ok(())
+        } else {
+            Err(format!("{widest:.1} times the flight"))
+        }
+    });
+}
+
+// The pipe holds 3,125 packets. Doubling to 6,250 would cost 2,200.
+#[test]
+fn slow_start_on_a_fast_path_leaves_the_receiver_few_gaps() {
+    let link = Link {
+        rate: Bitrate::from_mbps(300),
+        rtt: Duration::from_millis(100),
+        queue: Bytes::new(1_125_000),
+    };
+    let conditions = Conditions {
+        uninformed: true,
+        ..NONE
+    };
+    check("fast path", |example| {
+        let gaps = trace_under(link, conditions, &example.spec, 4).most_gaps;
+        if gaps <= 1_000 {
+            Ok(())
+        } else {
+            Err(format!("{gaps} gaps"))
+        }
+    });
+}
+
+fn half(rate: u64, of: u64) -> Result<(), String> {
+    if rate * 2 >= of {
+        Ok(())
+    } else {
+        Err(format!(
+            "{:.1} of {:.1} Mbit/s",
+            rate as f64 / 1e6,
+            of as f64 / 1e6
+        ))
+    }
+}
