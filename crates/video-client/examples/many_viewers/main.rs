@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Each viewer has a connection and fetches a segment's worth of bytes (the title's rate times 3 s, from the
-//! beginning of the title) every 3 s. The lateness of a segment is the time from when it was due until it is whole; one that is
-//! not whole when the next is due leaves the player without media. Viewers who are turned away (503) are counted;
-//! patient ones return after the time in `Retry-After`. Viewers arrive evenly over the first part of a stage, and
-//! counting begins once all have arrived. Everything runs on one thread: check its own share of a processor before
-//! blaming the server.
+//! beginning of the title) every 3 s. The lateness of a segment is the time from when it was due until it is whole;
+//! one that is not whole when the next is due leaves the player without media. Viewers who are turned away (503) are
+//! counted; patient ones return after the time in `Retry-After`. Viewers arrive evenly over the first part of a
+//! stage, and counting begins once all have arrived. Everything runs on one thread: check its own share of a
+//! processor before blaming the server.
 #![expect(
     clippy::unwrap_used,
     reason = "a measurement ends when it lacks something it needs"
