@@ -363,6 +363,30 @@ mod tests {
     }
 
     #[test]
+    fn a_faster_player_reports_its_speed_and_its_buffer_in_media_time() {
+        let options = DashOptions {
+            speed_percent: 200,
+            ..DashOptions::default()
+        };
+        let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();
+        let resource = Resource {
+            path: "/720p/2.m4s".to_owned(),
+            bytes: None,
+        };
+        fetch(&mut source, 0);
+        fetch(&mut source, 1_000);
+        // Six seconds of media from 1.5 s on, shown in three.
+        source.playout_mut().unwrap().advance(ms(2_500));
+        let cmcd = source
+            .segment_request(&resource, Bitrate::from_kbps(2_640), ms(3_000))
+            .cmcd;
+        assert_eq!(cmcd.playback_rate, Some(2.0));
+        let (level, deadline) = (cmcd.buffer_length.unwrap(), cmcd.deadline.unwrap());
+        assert_eq!(level, deadline * 2);
+        assert!(deadline.abs_diff(ms(2_000)) <= ms(20), "{deadline:?}");
+    }
+
+    #[test]
     fn a_repeated_request_for_what_precedes_segments_says_no_more_than_before() {
         let options = DashOptions::default();
         let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();

@@ -269,3 +269,29 @@ fn playback_begins_in_the_middle_of_a_segment() {
     let error = DashPlayer::new(film, &options).unwrap_err().to_string();
     assert!(error.contains("less than the title's duration (12s)"), "{error}");
 }
+
+#[test]
+fn a_jump_discards_the_buffer_and_goes_on_with_the_segment_there() {
+    let mut player = DashPlayer::new(presentation(20), &DashOptions::default()).unwrap();
+    for at in [0, 1_000, 2_000] {
+        let Decision::Fetch { representation, .. } = player.decide(ms(at)) else {
+            panic!("there is room for a segment");
+        };
+        player.fetched(transfer([at, at + 40, at + 500], size(representation)), None);
+    }
+    player.seek(ms(5_000), ms(31_000));
+    assert_eq!(player.playout().held_time(), ms(0));
+    let mut now = 5_000;
+    while let Decision::Fetch {
+        representation,
+        segment,
+    } = player.decide(ms(now))
+    {
+        assert_eq!(segment, 10 + usize::try_from((now - 5_000) / 600).unwrap());
+        player.fetched(transfer([now, now + 40, now + 500], size(representation)), None);
+        now += 600;
+    }
+    // Two segments are needed to play on, as at the start.
+    let report = player.playout().report();
+    assert_eq!((report.stalled_time, report.underflow_events), (ms(1_100), 0));
+}
