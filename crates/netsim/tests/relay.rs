@@ -9,7 +9,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use playrate_netsim::{
-    LinkConfig, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig, RelayHandle, RelayReport, Seed,
+    DelaySchedule, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig, RelayHandle,
+    RelayReport, Seed,
 };
 use playrate_units::{Bitrate, Bytes};
 
@@ -63,6 +64,29 @@ fn an_echo_takes_at_least_the_round_trip() {
     );
     assert!(report.totals.lateness.mean <= report.totals.lateness.max);
     assert_eq!(report.is_valid(), report.flaws().is_empty());
+}
+
+#[test]
+fn an_echo_takes_the_new_route_once_it_applies_and_waits_for_its_batch() {
+    let (server, client) = (socket(), socket());
+    let forward = free(Duration::ZERO).with_delay("5ms,60ms@300ms".parse::<DelaySchedule>().unwrap());
+    let path = PathConfig::new(
+        forward,
+        free(Duration::ZERO).with_batches(Duration::from_millis(100)),
+    );
+    let started = Instant::now();
+    let relay = relay(server.local_addr().unwrap(), path);
+    let mut buffer = [0; 2_048];
+    for least in [Duration::from_millis(105), Duration::from_millis(460)] {
+        client.send_to(&[1; 100], relay.local_addr()).unwrap();
+        let (_, from) = server.recv_from(&mut buffer).unwrap();
+        server.send_to(&[2; 200], from).unwrap();
+        client.recv_from(&mut buffer).unwrap();
+        assert!(started.elapsed() >= least, "{:?}", started.elapsed());
+        let next = started + Duration::from_millis(310);
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    stop(relay);
 }
 
 #[test]

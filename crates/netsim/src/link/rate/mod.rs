@@ -48,7 +48,8 @@ pub enum Rate {
 impl Rate {
     /// Text forms of all models, for help texts and errors.
     pub const FORMS: &str = "`unlimited`, a rate such as 20Mbit/s, `wifi(15Mbit/s)` or \
-        `wifi(15Mbit/s,queue=500kB)`, `cellular(20Mbit/s,SEED)`, `lte(20Mbit/s,SEED)`, `umts(2Mbit/s,SEED)`, or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
+        `wifi(15Mbit/s,queue=500kB)`, `cellular(20Mbit/s,SEED)`, `lte(20Mbit/s,SEED)`, `umts(2Mbit/s,SEED)`, \
+        or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
 
     /// Mean rate; `None` if it is unlimited.
     pub fn mean(&self) -> Option<Bitrate> {
