@@ -36,7 +36,7 @@ pub(crate) struct MatrixArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) settings: Vec<Setting>,
 
-    /// Rank candidates for the parameters of a controller, such as `video(fastest=2..6,queue=2ms..10ms)`: drawn
+    /// Rank candidates for the parameters of a controller, such as `video(pace=1..4,queue=2ms..10ms)`: drawn
     /// log-uniformly from the ranges, beside the controller itself and the list of --controllers
     #[arg(long, value_name = "SPEC", value_parser = SearchSpace::parse)]
     pub(super) search: Option<SearchSpace>,
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn candidates_stand_alone_or_beside_a_list_of_controllers() {
         let mut args = args(None);
-        args.search = Some(SearchSpace::parse("video(fastest=2..6)").unwrap());
+        args.search = Some(SearchSpace::parse("video(pace=2..6)").unwrap());
         args.candidates = 4;
         let names = |args: &MatrixArgs| -> Vec<String> {
             let controllers = args.controllers().unwrap();

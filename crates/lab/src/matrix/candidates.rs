@@ -18,7 +18,7 @@ use super::score::Matrix;
 use crate::scenario::generated::Point;
 use crate::words;
 
-/// A controller and ranges of its arguments: `video(fastest=2..6,queue=2ms..10ms)`.
+/// A controller and ranges of its arguments: `video(pace=2..6,queue=2ms..10ms)`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchSpace {
     /// The controller without the ranges.
@@ -75,7 +75,7 @@ impl Quantity {
 impl ArgumentRange {
     fn read(text: &str) -> Result<Self, String> {
         let wrong = |expected: &str| format!("invalid range `{}`: {expected}", text.trim());
-        let form = || wrong("expected NAME=LOW..HIGH, such as fastest=2..6 or queue=2ms..10ms");
+        let form = || wrong("expected NAME=LOW..HIGH, such as pace=2..6 or queue=2ms..10ms");
         let (name, ends) = text.split_once('=').ok_or_else(form)?;
         let (low, high) = ends.split_once("..").ok_or_else(form)?;
         let ends = Quantity::read(low).zip(Quantity::read(high));
@@ -128,7 +128,7 @@ impl SearchSpace {
         }
         if ranges.is_empty() {
             return Err(format!(
-                "`{text}` has no range: write one as in video(fastest=2..6,queue=2ms..10ms)"
+                "`{text}` has no range: write one as in video(pace=2..6,queue=2ms..10ms)"
             ));
         }
         let base = rest.parse().map_err(|error: SpecError| error.to_string())?;
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::scenario::generated::BLOCK;
 
-    const VIDEO: &str = "video(fastest=2..6,slowest=1.1..2,queue=2ms..10ms,full=5s..40s,loss=0.5%..5%)";
+    const VIDEO: &str = "video(pace=2..6,queue=2ms..10ms,patience=5s..40s,loss=0.5%..5%)";
 
     fn specs(text: &str, seed: u64, count: u32) -> Vec<String> {
         let candidates = SearchSpace::parse(text).unwrap().candidates(seed, count).unwrap();
@@ -253,11 +253,11 @@ mod tests {
         for text in specs(VIDEO, 3, BLOCK).iter().skip(1) {
             let spec: ControllerSpec = text.parse().unwrap();
             assert!(
-                text.len() <= "video(fastest=2.2,slowest=1.1,full=5.5s,queue=2.2ms,loss=0.0056)".len(),
+                text.len() <= "video(pace=2.2,patience=5.5s,queue=2.2ms,loss=0.0056)".len(),
                 "{text}"
             );
             let arguments = spec.algorithm_arguments();
-            assert!((2.0..=6.0).contains(&arguments.number("fastest")), "{text}");
+            assert!((2.0..=6.0).contains(&arguments.number("pace")), "{text}");
             assert!((0.005..=0.05).contains(&arguments.number("loss")), "{text}");
             let queue = arguments.time("queue");
             assert!(
@@ -293,14 +293,14 @@ mod tests {
         for (text, correction) in [
             ("video", "has no range"),
             ("video(2..6)", "NAME=LOW..HIGH"),
-            ("video(fastest=2..)", "NAME=LOW..HIGH"),
-            ("video(fastest=6..2)", "LOW must be above 0 and below HIGH"),
+            ("video(pace=2..)", "NAME=LOW..HIGH"),
+            ("video(pace=6..2)", "LOW must be above 0 and below HIGH"),
             ("video(queue=0ms..2ms)", "LOW must be above 0 and below HIGH"),
             ("video(queue=2..10ms)", "units of one kind"),
-            ("video(fastest=2..6,fastest=3..4)", "duplicate range of `fastest`"),
-            ("video(fast=2..6)", "fastest"),
+            ("video(pace=2..6,pace=3..4)", "duplicate range of `pace`"),
+            ("video(fast=2..6)", "pace"),
             ("video(loss=1%..80%)", "from 0 to 0.5"),
-            ("vidio(fastest=2..6)", "video"),
+            ("vidio(pace=2..6)", "video"),
             ("quinn-cubic(x=1..2)", "quinn-cubic"),
         ] {
             let error = SearchSpace::parse(text).unwrap_err();

@@ -225,7 +225,7 @@ mod tests {
     fn arguments_select_the_same_runs() {
         for line in [
             "papers",
-            "generated2:5:24 --controllers cubic,video(queue=5ms,full=40s) --half judge",
+            "generated2:5:24 --controllers cubic,video(queue=5ms,patience=4s) --half judge",
             "p13-4 ./mine.toml --case n10 --case n20 --trials 3 --seed 7 --quick",
             "p13-4 --set path.queue=0.5bdp --set title.variability=2 --set path.loss=gilbert(0.1%,20%) --series",
             "p13-4 --over queue=0.5bdp,250kB --over loss=none,gilbert(0.1%,20%) --series=all",

@@ -612,3 +612,10 @@ fn the_hashes_of_built_in_scenarios_stay() {
     }
     assert_eq!(text, include_str!("hashes.txt"));
 }
+
+#[test]
+fn the_example_of_hard_paths_is_valid() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hard-paths.toml");
+    let cases = open(path, &Changes::default()).unwrap();
+    assert_eq!(cases.len(), 13);
+}

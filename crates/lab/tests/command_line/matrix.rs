@@ -82,10 +82,10 @@ fn a_search_ranks_its_candidates_and_grows_without_running_them_again() {
 fn a_search_outside_of_a_parameters_range_exits_2_and_names_both() {
     let lab = Lab::new();
     for (search, words) in [
-        ("video(fastest=0.5..6)", "fastest"),
-        ("video(fastest=6..2)", "LOW must be above 0 and below HIGH"),
+        ("video(pace=0.5..6)", "pace"),
+        ("video(pace=6..2)", "LOW must be above 0 and below HIGH"),
         ("video", "has no range"),
-        ("video(fastest=2..6) --candidates 0", "1..=999"),
+        ("video(pace=2..6) --candidates 0", "1..=999"),
     ] {
         let said = lab.is_refused(&format!("matrix --search {search}"));
         assert!(said.contains(words), "{said}");

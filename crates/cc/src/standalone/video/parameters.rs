@@ -9,22 +9,16 @@ use super::Video;
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::number(
-        "fastest",
-        4.0,
+        "pace",
+        2.0,
         1.0..=1_000.0,
-        "times the video's rate while the player has no supply",
-    ),
-    Parameter::number(
-        "slowest",
-        1.5,
-        1.0..=1_000.0,
-        "times the video's rate while the player has a full supply; at most `fastest`",
+        "times the video's rate after a pause of the player",
     ),
     Parameter::time(
-        "full",
-        Duration::from_secs(20),
-        Duration::from_secs(1)..=Duration::from_secs(100),
-        "playing time ahead of the player that is a full supply",
+        "patience",
+        Duration::from_secs(3),
+        Duration::ZERO..=Duration::from_secs(100),
+        "time without a pause after which the player may have all that the path gives",
     ),
     Parameter::time(
         "queue",

@@ -1,15 +1,13 @@
 use super::parameters::PARAMETERS;
+use super::policy::AFTER_LOSS;
 use super::*;
-use crate::Playback;
-use crate::parameter::Value;
-use crate::testing::Demand;
-use crate::tests::trace::{
-    LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_losing, trace_to_browser,
-};
+use crate::Phase;
+use crate::testing::Demand as Application;
+use crate::tests::trace::{LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_to_browser};
 use crate::tests::{MTU, at, spec};
 
-/// Without a ceiling: the player can use all there is.
-const GREEDY: &str = "video(fastest=1000,slowest=1000)";
+/// A sender that has no ceiling in any state of its player.
+const GREEDY: &str = "video(rate=off)";
 
 /// Mean over the round trips that ended between `from` and `to` (seconds).
 fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&TraceRound) -> u64) -> u64 {
@@ -21,18 +19,9 @@ fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
     trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
 }
 
-/// A controller of a player whose rate is unknown, after nothing.
+/// A controller of a player whose rate is unknown.
 fn video() -> Video {
-    without("")
-}
-
-/// The same without this one of the things that it knows.
-fn without(fact: &str) -> Video {
-    let mut arguments = Arguments::defaults(PARAMETERS);
-    if !fact.is_empty() {
-        arguments.set(fact, Value::Word("off"));
-    }
-    Video::new(&Path::default(), &arguments, Arc::default())
+    Video::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
 }
 
 /// A round trip that uses the whole window. Returns its end.
@@ -61,14 +50,14 @@ fn lose(video: &mut Video, now: Timestamp, bytes: u64, persistent: bool) {
 /// A controller that has left slow start for a queue of 20 ms, and waits for nothing.
 fn alone() -> (Video, Timestamp) {
     let mut video = video();
-    let now = rounds(&mut video, at(0), &[100, 100, 100, 120, 100, 100, 100]);
-    assert_eq!((video.mode, video.settling), (Mode::Alone, 0));
+    let now = rounds(&mut video, at(0), &[100, 100, 100, 150, 100, 100, 100]);
+    assert_eq!((video.policy.mode, video.policy.settling), (Mode::Alone, 0));
     (video, now)
 }
 
 #[test]
 fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() {
-    let trace = trace(&spec(GREEDY), Demand::Endless);
+    let trace = trace(&spec(GREEDY), Application::Endless);
     assert!(
         percent_of_link(&trace, 5, 30) >= 98,
         "{}",
@@ -86,73 +75,8 @@ fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() 
 }
 
 #[test]
-fn it_sends_no_faster_than_a_player_with_plenty_needs() {
-    let trace = trace(&spec("video"), Demand::Endless);
-    // 1.5 times the 5.24 Mbit/s of the title.
-    let rate = trace.rate(15, 30).as_bits_per_second();
-    assert!((7_700_000..8_400_000).contains(&rate), "{rate}");
-    assert!(
-        trace.rate(0, 2).as_bits_per_second() > 15_000_000,
-        "a player without supply"
-    );
-    assert_eq!(mean(&trace, 15, 30, |round| round.queued.as_u64() / 30_000), 0);
-}
-
-#[test]
-fn a_path_of_less_than_a_millisecond_has_no_ceiling() {
-    let after = |rtt| {
-        let mut video = video();
-        video.core.known.set_average_rate(Some(Bitrate::from_kbps(500)));
-        let mut now = at(0);
-        for _ in 0..20 {
-            now = round(&mut video, now, rtt);
-        }
-        (video, now)
-    };
-    let (far, _) = after(Duration::from_millis(1));
-    assert_eq!(far.window().as_u64(), LEAST_PACKETS * MTU);
-    let (mut near, mut now) = after(Duration::from_micros(999));
-    assert!(near.window().as_u64() > 100 * MTU);
-    // A machine that becomes slow, for longer than the smallest RTT is remembered.
-    for _ in 0..10_000 {
-        now = round(&mut near, now, Duration::from_millis(5));
-    }
-    assert!(near.window().as_u64() > 100 * MTU, "{:?}", near.window());
-}
-
-#[test]
-fn a_player_that_has_run_empty_lifts_the_ceiling() {
-    let mut video = video();
-    let known = Arc::clone(&video.core.known);
-    known.set_average_rate(Some(Bitrate::from_kbps(500)));
-    let now = rounds(&mut video, at(0), &[100; 40]);
-    let plenty = video.window();
-    known.set_playback(Some(Playback::Starved));
-    rounds(&mut video, now, &[100; 20]);
-    assert!(
-        4 * video.window().as_u64() >= 5 * plenty.as_u64(),
-        "{plenty} and {}",
-        video.window()
-    );
-}
-
-#[test]
-fn the_best_representation_counts_for_the_ceiling() {
-    let mut video = video();
-    video.core.known.set_average_rate(Some(Bitrate::from_mbps(1)));
-    let useful = |video: &Video| video.ceiling.window(&video.core, 100_000_000).unwrap();
-    assert_eq!(useful(&video), 4 * 12_500);
-    video.core.known.set_highest_rate(Some(Bitrate::from_mbps(3)));
-    assert_eq!(useful(&video), 4 * 37_500);
-    video.core.known.set_average_rate(None);
-    video.core.known.set_highest_rate(None);
-    assert_eq!(video.ceiling.window(&video.core, 100_000_000), None);
-    rounds(&mut video, at(0), &[100; 3]);
-}
-
-#[test]
 fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
-    let trace = trace_to_browser(&spec(GREEDY), Demand::Endless);
+    let trace = trace_to_browser(&spec(GREEDY), Application::Endless);
     assert!(
         percent_of_link(&trace, 5, 30) >= 98,
         "{}",
@@ -161,50 +85,9 @@ fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
     let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
     assert!(queue <= 40_000, "{queue}");
     // Of segments that need 5.24 Mbit/s.
-    let trace = trace_to_browser(&spec("video"), Demand::Segments);
+    let trace = trace_to_browser(&spec("video"), Application::Segments);
     let rate = trace.rate(5, 30);
     assert!(rate >= Bitrate::from_kbps(5_000), "{rate}");
-}
-
-#[test]
-fn each_fact_can_be_left_out_of_the_ceiling() {
-    let useful = |fact: &str| {
-        let video = without(fact);
-        let known = &video.core.known;
-        known.set_average_rate(Some(Bitrate::from_mbps(1)));
-        known.set_highest_rate(Some(Bitrate::from_mbps(3)));
-        video.ceiling.window(&video.core, 100_000_000)
-    };
-    assert_eq!(useful(""), Some(4 * 37_500));
-    assert_eq!(useful("ladder"), Some(4 * 12_500));
-    assert_eq!(useful("rate"), None);
-
-    let factor = |fact: &str| {
-        let mut video = without(fact);
-        let known = Arc::clone(&video.core.known);
-        known.set_average_rate(Some(Bitrate::from_mbps(1)));
-        // Twenty seconds, which are a full supply.
-        video.ceiling.on_acked(&known, 2_500_000, at(0));
-        known.set_playback(Some(Playback::Starved));
-        video
-            .ceiling
-            .window(&video.core, 80_000_000)
-            .map(|window| window / 10_000)
-    };
-    assert_eq!(factor(""), Some(4));
-    assert_eq!(factor("player"), Some(1), "1.5 times");
-}
-
-#[test]
-fn a_player_that_seeks_is_short_again_after_two_full_supplies() {
-    let mut video = video();
-    let known = Arc::clone(&video.core.known);
-    known.set_average_rate(Some(Bitrate::from_mbps(1)));
-    video.ceiling.on_acked(&known, u64::MAX, at(0));
-    video.ceiling.on_acked(&known, 0, at(20_000));
-    assert_eq!(video.ceiling.window(&video.core, 80_000_000), Some(15_000));
-    video.ceiling.on_acked(&known, 0, at(40_000));
-    assert_eq!(video.ceiling.window(&video.core, 80_000_000), Some(40_000));
 }
 
 // The filler keeps half of the queue, 125 kB or 50 ms, occupied from 12 to 17 s.
@@ -222,14 +105,15 @@ fn it_keeps_a_share_beside_a_buffer_filler_and_a_short_queue_when_that_has_gone(
 fn a_standing_queue_is_taken_back_to_the_target_in_one_step() {
     let (mut video, now) = alone();
     let now = rounds(&mut video, now, &[100; 6]);
-    let now = rounds(&mut video, now, &[200]);
+    let now = rounds(&mut video, now, &[200, 200]);
     let before = video.core.window();
     rounds(&mut video, now, &[200]);
-    // A round delivers the window in 200 ms, of which 96 are more than the target.
-    let expected = before - floor_bytes(float(before) * 0.096 / 0.2);
+    // A round delivers the window in 200 ms, 100 ms more than without a queue.
+    let excess_ms = 100 - video.path.queue.target(MTU) / 1_000_000;
+    let expected = before - before * excess_ms / 200;
     let window = video.core.window();
     assert!(window.abs_diff(expected) * 20 <= before, "{before} -> {window}");
-    assert_eq!(video.mode, Mode::Alone);
+    assert_eq!(video.policy.mode, Mode::Alone);
 }
 
 #[test]
@@ -237,8 +121,9 @@ fn a_queue_that_stays_although_the_window_gave_way_twice_is_met_with_cubics_wind
     let (mut video, now) = alone();
     let now = rounds(&mut video, now, &[100; 6]);
     let before = video.core.window();
-    rounds(&mut video, now, &[200; 7]);
-    assert_eq!(video.mode, Mode::Crowded);
+    // It becomes shorter, but by far less than a queue of this sender alone would.
+    rounds(&mut video, now, &[200, 200, 200, 185, 185, 185, 170, 170, 170]);
+    assert_eq!(video.policy.mode, Mode::Crowded);
     assert!(video.core.window() >= before);
 }
 
@@ -248,9 +133,12 @@ fn in_a_crowd_a_loss_counts_if_the_queue_is_long_and_once_per_round_trip() {
     let mut now = rounds(
         &mut video,
         now,
-        &[100, 100, 200, 200, 200, 200, 200, 200, 200, 200],
+        &[100, 100, 200, 200, 200, 185, 185, 185, 170, 170, 170],
     );
-    assert_eq!((video.mode, video.core.phase), (Mode::Crowded, Phase::Avoidance));
+    assert_eq!(
+        (video.policy.mode, video.core.phase),
+        (Mode::Crowded, Phase::Avoidance)
+    );
     let before = video.core.window();
     lose(&mut video, now, MTU, false);
     let reduced = video.core.window();
@@ -280,23 +168,19 @@ fn persistent_congestion_leaves_the_smallest_window_and_slow_start() {
     lose(&mut video, now, 100 * MTU, true);
     assert_eq!(video.window().as_u64(), LEAST_PACKETS * MTU);
     assert_eq!(
-        (video.mode, video.core.phase),
+        (video.policy.mode, video.core.phase),
         (Mode::Start, Phase::AfterPersistentCongestion)
     );
     rounds(&mut video, now + Duration::from_millis(1), &[100, 100, 100]);
-    assert_eq!(
-        video.core.window(),
-        8 * LEAST_PACKETS * MTU,
-        "its losses are explained"
-    );
-    assert_eq!(video.mode, Mode::Start);
+    assert_eq!(video.core.window(), 24 * MTU, "its losses are explained");
+    assert_eq!(video.policy.mode, Mode::Start);
 }
 
 #[test]
 fn a_ce_mark_while_the_queue_is_drained_is_not_undone() {
     let (mut video, now) = alone();
     let now = rounds(&mut video, now, &[100; 3]);
-    video.drained_from = Some(2 * video.core.window());
+    video.policy.drained_from = Some(2 * video.core.window());
     video.on_congestion(&Congestion::new(now, now, Signal::EcnCe));
     let reduced = video.core.window();
     rounds(&mut video, now, &[100; 3]);
@@ -322,6 +206,35 @@ fn after_a_pause_a_part_of_the_window_is_used_for_one_round_trip() {
 fn what_is_unknown_is_said() {
     let waiting = video().snapshot().waiting_for;
     assert!(waiting.contains(Facts::AVERAGE_RATE));
-    let trace = trace_losing(LINK, &spec("video(loss=0)"), Demand::Segments, None);
-    assert_eq!(trace.rounds.last().unwrap().lost, 0);
+}
+
+#[test]
+fn an_rtt_that_rises_while_rate_and_window_fall_is_a_longer_route_and_the_window_returns() {
+    let (mut video, now) = alone();
+    let now = rounds(&mut video, now, &[100; 6]);
+    let before = video.core.window();
+    rounds(&mut video, now, &[200; 8]);
+    assert_eq!(video.policy.mode, Mode::Alone);
+    assert_eq!(video.path.queue.min_rtt(), Some(200_000_000));
+    assert!(video.core.window() > before);
+}
+
+#[test]
+fn a_ceiling_bounds_what_is_sent_and_not_what_is_known_of_the_path() {
+    let (mut video, now) = alone();
+    video.core.known.set_average_rate(Some(Bitrate::from_kbps(500)));
+    let window = video.core.window();
+    video.core.in_flight = 0;
+    let asked = now + Duration::from_secs(3);
+    video.on_sent(&Sent::new(asked, Bytes::new(MTU)));
+    assert!(video.window().as_u64() > window / 2, "the path is not shared");
+    video.on_congestion(&Congestion::new(asked, asked, Signal::EcnCe));
+    let window = video.core.window();
+    let bounded = video.window().as_u64();
+    assert!(bounded < window / 4, "{bounded} of {window}");
+    let mut now = asked;
+    while now < asked + Duration::from_secs(4) {
+        now = round(&mut video, now, Duration::from_millis(100));
+    }
+    assert!(video.window().as_u64() >= window, "the player kept asking");
 }

@@ -8,7 +8,7 @@ use super::ack_delay::Sample;
 
 /// Sums over the round trip that goes on. Sizes are bytes, times nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OpenRound {
+pub(in crate::standalone::video) struct OpenRound {
     began: Option<Timestamp>,
     acked: u64,
     /// Acknowledged bytes that left while the window was what limited the sender.
@@ -21,30 +21,30 @@ pub(super) struct OpenRound {
 
 /// A round trip that is over. Sizes are bytes, times nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Round {
-    pub(super) acked: u64,
-    pub(super) lost: u64,
+pub(in crate::standalone::video) struct Round {
+    pub(in crate::standalone::video) acked: u64,
+    pub(in crate::standalone::video) lost: u64,
     /// The window was what limited the sender for most of it.
-    pub(super) window_limited: bool,
+    pub(in crate::standalone::video) window_limited: bool,
     /// Smallest and mean RTT.
-    pub(super) rtt_min: u64,
-    pub(super) rtt_mean: u64,
+    pub(in crate::standalone::video) rtt_min: u64,
+    pub(in crate::standalone::video) rtt_mean: u64,
     /// Delivery rate, bytes per second.
-    pub(super) rate: f64,
+    pub(in crate::standalone::video) rate: f64,
 }
 
 impl OpenRound {
-    pub(super) const fn on_lost(&mut self, bytes: u64) {
+    pub(in crate::standalone::video) const fn on_lost(&mut self, bytes: u64) {
         self.lost = self.lost.saturating_add(bytes);
     }
 
     /// Bytes lost so far.
-    pub(super) const fn lost(&self) -> u64 {
+    pub(in crate::standalone::video) const fn lost(&self) -> u64 {
         self.lost
     }
 
     /// Delivery rate so far, bytes per second; zero in its first millisecond, which says nothing yet.
-    pub(super) fn rate(&self, now: Timestamp) -> f64 {
+    pub(in crate::standalone::video) fn rate(&self, now: Timestamp) -> f64 {
         const SHORTEST_NS: u64 = 1_000_000;
         let lasted = self.began.map_or(0, |began| now.nanos_since(began));
         if lasted < SHORTEST_NS {
@@ -55,7 +55,11 @@ impl OpenRound {
 
     /// Takes an ACK frame and the RTT sample that is known with it; returns the round that the frame ends, if that had
     /// a sample. A late one is of the frame before, so it belongs to the round that ends.
-    pub(super) fn on_batch(&mut self, batch: &Batch, sample: Option<Sample>) -> Option<Round> {
+    pub(in crate::standalone::video) fn on_batch(
+        &mut self,
+        batch: &Batch,
+        sample: Option<Sample>,
+    ) -> Option<Round> {
         if let Some(sample) = sample.filter(|sample| sample.is_late) {
             self.take(sample.rtt_ns);
         }
@@ -87,15 +91,23 @@ impl OpenRound {
         self.samples = self.samples.saturating_add(1);
     }
 
-    fn end(&self, now: Timestamp) -> Option<Round> {
-        let length = now.nanos_since(self.began?).max(1);
-        Some(Round {
+    /// The round trip as if it ended at `now`, after at least one sample.
+    pub(in crate::standalone::video) fn so_far(&self, now: Timestamp) -> Round {
+        Round {
             acked: self.acked,
             lost: self.lost,
             window_limited: self.window_limited >= self.acked / 2,
             rtt_min: self.rtt_min,
-            rtt_mean: self.rtt_sum.checked_div(self.samples)?,
+            rtt_mean: self.rtt_sum.checked_div(self.samples).unwrap_or(0),
+            rate: self.rate(now),
+        }
+    }
+
+    fn end(&self, now: Timestamp) -> Option<Round> {
+        let length = now.nanos_since(self.began?).max(1);
+        (self.samples > 0).then(|| Round {
             rate: float(self.acked) / seconds(length),
+            ..self.so_far(now)
         })
     }
 }

@@ -24,6 +24,9 @@ const PACKETS: f64 = 2.0;
 /// It never takes longer than this to transmit them, or the link is not worth having.
 const LONGEST_TRANSMISSION_NS: u64 = 100_000_000;
 
+/// Consecutive RTT samples that have to be as small for the smallest RTT: a single one may be early by jitter.
+const LASTING: usize = 4;
+
 /// Bytes acknowledged and lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
@@ -44,7 +47,7 @@ impl Fate {
 
 /// Queueing delay of the path, its noise, and the fate of packets by the queue that they found.
 #[derive(Clone, Debug)]
-pub(super) struct Queue {
+pub(in crate::standalone::video) struct Queue {
     /// Queueing delay that is aimed at on a fast path without noise, ns.
     least_target_ns: u64,
     rtt: Extreme,
@@ -55,6 +58,13 @@ pub(super) struct Queue {
     longest: Extreme,
     latest_rtt: u64,
     noise: [u64; ROUNDS],
+    /// Mean difference between one RTT sample and the next (RFC 3550 §6.4.1), ns.
+    jitter: u64,
+    /// The last samples, ns.
+    samples: [u64; LASTING],
+    oldest: usize,
+    /// Samples in it, up to sixteen.
+    steps: u64,
     next: usize,
     in_long: Fate,
     in_short: Fate,
@@ -62,7 +72,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(least_target_ns: u64) -> Self {
+    pub(in crate::standalone::video) fn new(least_target_ns: u64) -> Self {
         Self {
             least_target_ns,
             rtt: Extreme::smallest(),
@@ -71,6 +81,10 @@ impl Queue {
             longest: Extreme::largest(),
             latest_rtt: 0,
             noise: [0; ROUNDS],
+            jitter: 0,
+            samples: [0; LASTING],
+            oldest: 0,
+            steps: 0,
             next: 0,
             in_long: Fate::default(),
             in_short: Fate::default(),
@@ -79,54 +93,72 @@ impl Queue {
     }
 
     /// Smallest RTT of the last 40 s, ns.
-    pub(super) fn min_rtt(&self) -> Option<u64> {
+    pub(in crate::standalone::video) fn min_rtt(&self) -> Option<u64> {
         self.rtt.get()
     }
 
     /// Largest delivery rate of a round in the last 15 s, bytes per second.
-    pub(super) fn largest_rate(&self) -> f64 {
+    pub(in crate::standalone::video) fn largest_rate(&self) -> f64 {
         float(self.rate.get().unwrap_or(0))
     }
 
     /// Bytes that the path has carried in `ns` nanoseconds, at the largest delivery rate.
-    pub(super) fn carried_in(&self, ns: u64) -> u64 {
+    pub(in crate::standalone::video) fn carried_in(&self, ns: u64) -> u64 {
         floor_bytes(self.largest_rate() * seconds(ns))
     }
 
     /// Queueing delay in an RTT, ns.
-    pub(super) fn within(&self, rtt: u64) -> u64 {
+    pub(in crate::standalone::video) fn within(&self, rtt: u64) -> u64 {
         rtt.saturating_sub(self.min_rtt().unwrap_or(rtt))
     }
 
     /// Queueing delay in the latest RTT, ns.
-    pub(super) fn latest(&self) -> u64 {
+    pub(in crate::standalone::video) fn latest(&self) -> u64 {
         self.within(self.latest_rtt)
     }
 
     /// Queueing delay that is aimed at, ns: what a few packets take, and what cannot be told from noise.
-    pub(super) fn target(&self, mtu: u64) -> u64 {
+    pub(in crate::standalone::video) fn target(&self, mtu: u64) -> u64 {
         let rate = self.largest_rate();
         let packets = if rate > 0.0 {
             floor_bytes(PACKETS * float(mtu) / rate * 1e9).min(LONGEST_TRANSMISSION_NS)
         } else {
             0
         };
-        let noise = self.noise.iter().copied().min().unwrap_or(0);
-        let noise = noise.min(self.min_rtt().unwrap_or(0));
+        let noise = self.noise().min(self.min_rtt().unwrap_or(0));
         self.least_target_ns.max(packets).saturating_add(noise)
     }
 
+    /// The route has become longer: without a queue the RTT is `rtt` from now on, ns.
+    pub(in crate::standalone::video) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
+        self.rtt = Extreme::smallest();
+        self.rtt.insert(now, rtt, RTT_WINDOW_NS);
+        self.longest = Extreme::largest();
+        self.empty_at = now;
+    }
+
+    /// Noise of the RTT, ns: in the least noisy of the last rounds, or from one sample to the next.
+    pub(in crate::standalone::video) fn noise(&self) -> u64 {
+        let least = self.noise.iter().copied().min().unwrap_or(0);
+        least.max(self.jitter())
+    }
+
+    /// Noise of the RTT from one sample to the next, ns.
+    pub(in crate::standalone::video) const fn jitter(&self) -> u64 {
+        self.jitter.saturating_mul(3) / 2
+    }
+
     /// Time since the queue was last seen empty, ns.
-    pub(super) const fn since_empty(&self, now: Timestamp) -> u64 {
+    pub(in crate::standalone::video) const fn since_empty(&self, now: Timestamp) -> u64 {
         now.nanos_since(self.empty_at)
     }
 
     /// Takes note that everything was done to empty the queue.
-    pub(super) const fn drained(&mut self, now: Timestamp) {
+    pub(in crate::standalone::video) const fn drained(&mut self, now: Timestamp) {
         self.empty_at = now;
     }
 
-    pub(super) fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
+    pub(in crate::standalone::video) fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
         let Some(Sample {
             rtt_ns: rtt, packets, ..
         }) = sample
@@ -139,7 +171,19 @@ impl Queue {
         if close.is_none_or(|close| rtt <= close) {
             self.empty_at = batch.now;
         }
-        self.rtt.insert(batch.now, rtt, RTT_WINDOW_NS);
+        self.samples[self.oldest] = rtt;
+        self.oldest = self.oldest.wrapping_add(1) % LASTING;
+        let lasting = self.samples.iter().copied().max().unwrap_or(rtt);
+        self.rtt.insert(batch.now, lasting, RTT_WINDOW_NS);
+        if self.latest_rtt > 0 {
+            let step = rtt.abs_diff(self.latest_rtt);
+            self.steps = self.steps.saturating_add(1).min(16);
+            let part = |time: u64| time.checked_div(self.steps).unwrap_or(0);
+            self.jitter = self
+                .jitter
+                .saturating_sub(part(self.jitter))
+                .saturating_add(part(step));
+        }
         self.latest_rtt = rtt;
         // The acknowledgement of a lone packet may have been held back.
         if packets >= 2 {
@@ -154,18 +198,24 @@ impl Queue {
         }
     }
 
-    pub(super) fn on_round(&mut self, round: &Round, now: Timestamp) {
+    pub(in crate::standalone::video) fn on_round(&mut self, round: &Round, now: Timestamp) {
         self.rate.insert(now, floor_bytes(round.rate), RATE_WINDOW_NS);
         self.noise[self.next] = round.rtt_mean.saturating_sub(round.rtt_min);
         self.next = self.next.wrapping_add(1) % ROUNDS;
     }
 
-    pub(super) fn on_lost(&mut self, bytes: u64) {
+    /// Losses show that the path does not carry what it seemed to: `rate` is what it carries, bytes per second.
+    pub(in crate::standalone::video) fn forget_rate(&mut self, rate: f64, now: Timestamp) {
+        self.rate = Extreme::largest();
+        self.rate.insert(now, floor_bytes(rate), RATE_WINDOW_NS);
+    }
+
+    pub(in crate::standalone::video) fn on_lost(&mut self, bytes: u64) {
         self.fate().lost += float(bytes);
     }
 
     /// Returns true if packets now find at least half of the longest queue of the last seconds.
-    pub(super) fn is_long(&self) -> bool {
+    pub(in crate::standalone::video) fn is_long(&self) -> bool {
         let longest = self.longest.get().unwrap_or(0);
         self.latest() >= longest / 2
     }
@@ -179,7 +229,7 @@ impl Queue {
     }
 
     /// Returns true if packets that find a long queue are lost much more often than others: the queue overflows.
-    pub(super) fn overflows(&self, mtu: u64) -> bool {
+    pub(in crate::standalone::video) fn overflows(&self, mtu: u64) -> bool {
         /// Packets that have to be lost, and acknowledged from a short queue, for the shares to mean something.
         const LOST: f64 = 6.0;
         const ACKED: f64 = 100.0;
@@ -193,7 +243,7 @@ impl Queue {
     }
 
     /// Forgets the fate of packets so far: their losses are explained.
-    pub(super) fn forget_losses(&mut self) {
+    pub(in crate::standalone::video) fn forget_losses(&mut self) {
         self.in_long = Fate::default();
         self.in_short = Fate::default();
     }

@@ -1,6 +1,6 @@
 //! [`Start`]: when slow start has found what the path carries.
 
-use super::round::Round;
+use crate::standalone::video::model::Round;
 
 /// RTT samples in a row that have risen. HyStart++ looks at the first eight of a round, and so sees a queue that grows
 /// within one only in the next, when twice as much is in flight.
@@ -11,7 +11,7 @@ const ROUNDS: u8 = 3;
 
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Start {
+pub(in crate::standalone::video) struct Start {
     /// Largest delivery rate of a round, bytes per second, and rounds since without more.
     rate: f64,
     rounds: u8,
@@ -21,7 +21,7 @@ pub(super) struct Start {
 
 impl Start {
     /// Takes an RTT sample that `has_risen` or not; returns true if enough in a row have.
-    pub(super) const fn has_stayed_risen(&mut self, has_risen: bool) -> bool {
+    pub(in crate::standalone::video) const fn has_stayed_risen(&mut self, has_risen: bool) -> bool {
         self.risen = if has_risen {
             self.risen.saturating_add(1)
         } else {
@@ -31,7 +31,7 @@ impl Start {
     }
 
     /// Takes a round in which the window was the limit; returns true if a larger one has brought no more for three.
-    pub(super) fn brings_no_more(&mut self, round: &Round) -> bool {
+    pub(in crate::standalone::video) fn brings_no_more(&mut self, round: &Round) -> bool {
         if round.rate > MORE * self.rate {
             self.rate = round.rate;
             self.rounds = 0;
@@ -39,6 +39,17 @@ impl Start {
             self.rounds = self.rounds.saturating_add(1);
         }
         self.rounds >= ROUNDS
+    }
+
+    /// Returns true if the last round brought more than the ones before.
+    pub(in crate::standalone::video) const fn brought_more(self) -> bool {
+        self.rounds == 0
+    }
+
+    /// Slow start goes on: what ended it was no queue.
+    pub(in crate::standalone::video) const fn resume(&mut self) {
+        self.rounds = 0;
+        self.risen = 0;
     }
 }
 

@@ -16,7 +16,7 @@ const LATEST_RTTS: u64 = 2;
 /// two of them give the sample between. It is therefore known one ACK frame late. Without it a browser, which
 /// acknowledges ten packets at once or waits for a quarter of the RTT, makes every small window look like a queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct AckDelay {
+pub(in crate::standalone::video) struct AckDelay {
     /// The transport's smoothed RTT as of the last frame, ns.
     smoothed: Option<u64>,
     /// That frame's sample, and its arrival.
@@ -26,17 +26,17 @@ pub(super) struct AckDelay {
 
 /// An RTT sample, with and without the delay, and the ACK frame that it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
-    pub(super) rtt_ns: u64,
+pub(in crate::standalone::video) struct Sample {
+    pub(in crate::standalone::video) rtt_ns: u64,
     /// Packets that its ACK frame acknowledged.
-    pub(super) packets: u32,
+    pub(in crate::standalone::video) packets: u32,
     /// It is of the ACK frame before.
-    pub(super) is_late: bool,
+    pub(in crate::standalone::video) is_late: bool,
 }
 
 impl Sample {
     /// The sample of an ACK frame, as the controller sees it.
-    pub(super) fn of(batch: &Batch) -> Option<Self> {
+    pub(in crate::standalone::video) fn of(batch: &Batch) -> Option<Self> {
         let packets = batch.packets;
         batch.rtt_ns.map(|rtt_ns| Self {
             rtt_ns,
@@ -49,7 +49,11 @@ impl Sample {
 impl AckDelay {
     /// Takes an ACK frame and the transport's smoothed RTT, which does not contain its sample yet, ns. Returns the
     /// sample of the frame before without its delay; this frame's as it is if the transport has measured none.
-    pub(super) fn without(&mut self, batch: &Batch, smoothed: Option<u64>) -> Option<Sample> {
+    pub(in crate::standalone::video) fn without(
+        &mut self,
+        batch: &Batch,
+        smoothed: Option<u64>,
+    ) -> Option<Sample> {
         let sample = Sample::of(batch);
         let before = core::mem::replace(&mut self.smoothed, smoothed);
         let pending = core::mem::replace(&mut self.pending, sample.map(|sample| (sample, batch.now)));
@@ -76,13 +80,13 @@ impl AckDelay {
     }
 
     /// The transport may take samples of which nothing is seen here: the next two smoothed RTTs are not of one frame.
-    pub(super) const fn lose_track(&mut self) {
+    pub(in crate::standalone::video) const fn lose_track(&mut self) {
         self.smoothed = None;
         self.pending = None;
     }
 
     /// Mean of the last delays, ns: bytes that wait for their acknowledgement this long are in flight as well.
-    pub(super) const fn mean_ns(&self) -> u64 {
+    pub(in crate::standalone::video) const fn mean_ns(&self) -> u64 {
         self.mean_ns
     }
 }

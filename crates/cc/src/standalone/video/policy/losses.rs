@@ -3,7 +3,7 @@
 use crate::Timestamp;
 use crate::state::{Core, float};
 
-use super::round::Round;
+use crate::standalone::video::model::Round;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Packets, acknowledged or lost, of which a share of losses is taken, and losses that it needs.
@@ -11,8 +11,12 @@ const SAMPLE: u64 = 64;
 const LEAST_LOST: u64 = 3;
 /// A share this many times the tolerated one needs no second sample.
 const AT_ONCE: f64 = 10.0;
-/// Time for which a cut bounds the window: BBR's between two probes for more (draft-ietf-ccwg-bbr §5.3.3).
+/// Time for which a cut bounds the window: BBR's between two probes for more (draft-ietf-ccwg-bbr §5.3.3). Each further
+/// cut at a bound that is remembered doubles it.
 const BOUND_NS: u64 = 2 * SECOND_NS;
+const MOST_DOUBLINGS: u32 = 3;
+/// A bound is remembered until the window exceeds it by this factor without losses that count.
+const PASSED: f64 = 2.0;
 /// A path that loses this many times what it lost is no longer the same; nor is one that loses this share.
 const MARGIN: f64 = 1.5;
 const MOST_TOLERATED: f64 = 0.2;
@@ -23,7 +27,7 @@ const TRUST_NS: u64 = 20 * SECOND_NS;
 
 /// Judges the share of packets lost. Sizes are bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Losses {
+pub(in crate::standalone::video) struct Losses {
     /// Share of packets whose loss costs nothing, as configured and as learnt.
     configured: f64,
     tolerated: f64,
@@ -36,10 +40,12 @@ pub(super) struct Losses {
     cut_at: f64,
     /// Window after the last cut, and the time until which it bounds growth.
     bound: Option<(u64, Timestamp)>,
+    /// Cuts at the remembered bound.
+    doublings: u32,
 }
 
 impl Losses {
-    pub(super) const fn new(tolerated: f64) -> Self {
+    pub(in crate::standalone::video) const fn new(tolerated: f64) -> Self {
         Self {
             configured: tolerated,
             tolerated,
@@ -49,19 +55,25 @@ impl Losses {
             exceeded: false,
             cut_at: 0.0,
             bound: None,
+            doublings: 0,
         }
     }
 
-    /// Takes a round that is over at `now`; returns true if its losses ask for a smaller window: more than is tolerated
-    /// in two samples in a row, or ten times that in one. If a cut did not help, they are the path's own, and are
-    /// tolerated.
-    pub(super) fn ask_for_less(&mut self, round: &Round, core: &Core, now: Timestamp) -> bool {
+    /// Takes a round that is over at `now`; returns the share of packets lost if it asks for a smaller window: if more
+    /// than is tolerated was lost in two samples in a row, or in one beyond a remembered bound, or ten times that. If a
+    /// cut did not help, the losses are the path's own, and are tolerated.
+    pub(in crate::standalone::video) fn ask_for_less(
+        &mut self,
+        round: &Round,
+        core: &Core,
+        now: Timestamp,
+    ) -> Option<f64> {
         let (window, mtu) = (core.window(), core.mtu());
         if self
             .bound
-            .is_some_and(|(bound, until)| now >= until && window > bound)
+            .is_some_and(|(bound, _)| float(window) > PASSED * float(bound))
         {
-            self.bound = None;
+            self.forget_bound();
         }
         if now > self.learnt_until {
             self.tolerated = self.configured;
@@ -70,48 +82,56 @@ impl Losses {
         self.lost = self.lost.saturating_add(round.lost);
         let all = self.acked.saturating_add(self.lost);
         if all < SAMPLE.saturating_mul(mtu) {
-            return false;
+            return None;
         }
         let (lost, share) = (self.lost, float(self.lost) / float(all));
         (self.acked, self.lost) = (0, 0);
         let exceeds = lost >= LEAST_LOST.saturating_mul(mtu) && share > self.tolerated;
         let exceeded = core::mem::replace(&mut self.exceeded, exceeds);
-        if !exceeds || !(exceeded || share > AT_ONCE * self.tolerated) {
-            return false;
+        let is_probing = self.bound.is_some_and(|(bound, _)| window > bound);
+        if !exceeds || !(exceeded || is_probing || share > AT_ONCE * self.tolerated) {
+            return None;
         }
         self.exceeded = false;
-        if self.bound.is_some_and(|(bound, _)| window <= bound) && share >= HELPED * self.cut_at {
+        if self.bound.is_some() && !is_probing && share >= HELPED * self.cut_at {
             self.tolerated = (MARGIN * share).min(MOST_TOLERATED);
             self.learnt_until = now.plus_nanos(TRUST_NS);
-            self.bound = None;
-            return false;
+            self.forget_bound();
+            return None;
         }
         self.cut_at = share;
-        true
+        Some(share)
     }
 
-    /// The window was cut to `window`: it does not grow beyond for two seconds.
-    pub(super) const fn note_cut(&mut self, window: u64, now: Timestamp) {
-        self.bound = Some((window, now.plus_nanos(BOUND_NS)));
+    /// The window was cut to `window`: it does not grow beyond for some seconds, and then slowly.
+    pub(in crate::standalone::video) const fn note_cut(&mut self, window: u64, now: Timestamp) {
+        if self.bound.is_some() && self.doublings < MOST_DOUBLINGS {
+            self.doublings = self.doublings.saturating_add(1);
+        }
+        let bound_ns = BOUND_NS.saturating_mul(1 << self.doublings);
+        self.bound = Some((window, now.plus_nanos(bound_ns)));
     }
 
-    /// Bound of growth, bytes.
-    pub(super) fn bound(&self, now: Timestamp) -> Option<u64> {
-        self.bound
-            .filter(|(_, until)| now < *until)
-            .map(|(bound, _)| bound)
+    /// Window at which packets were lost lately, and true if the window must not exceed it yet.
+    pub(in crate::standalone::video) fn bound(&self, now: Timestamp) -> Option<(u64, bool)> {
+        self.bound.map(|(bound, until)| (bound, now < until))
+    }
+
+    const fn forget_bound(&mut self) {
+        self.bound = None;
+        self.doublings = 0;
     }
 
     /// Returns true if `lost` bytes are more than the tolerated share of the window.
-    pub(super) fn are_heavy(&self, lost: u64, core: &Core) -> bool {
+    pub(in crate::standalone::video) fn are_heavy(&self, lost: u64, core: &Core) -> bool {
         lost > LEAST_LOST.saturating_mul(core.mtu()) && float(lost) > self.configured * float(core.window())
     }
 
     /// Forgets the sample that is being taken and the bound.
-    pub(super) const fn begin_anew(&mut self) {
+    pub(in crate::standalone::video) const fn begin_anew(&mut self) {
         (self.acked, self.lost) = (0, 0);
         self.exceeded = false;
-        self.bound = None;
+        self.forget_bound();
     }
 }
 
@@ -136,7 +156,8 @@ mod tests {
     }
 
     fn asks(losses: &mut Losses, lost: u64, window: u64, ms: u64) -> bool {
-        losses.ask_for_less(&round(lost), &Core::sample(window, 100, 100), at(ms))
+        let core = Core::sample(window, 100, 100);
+        losses.ask_for_less(&round(lost), &core, at(ms)).is_some()
     }
 
     #[test]
@@ -160,7 +181,7 @@ mod tests {
         losses.note_cut(85_000, at(100));
         assert_eq!(
             (losses.bound(at(2_099)), losses.bound(at(2_100))),
-            (Some(85_000), None)
+            (Some((85_000, true)), Some((85_000, false)))
         );
         for ms in [200, 300, 400, 500] {
             assert!(!asks(&mut losses, 4, 85_000, ms));
@@ -191,8 +212,24 @@ mod tests {
             ..round(0)
         };
         for ms in 0..6 {
-            assert!(!losses.ask_for_less(&few, &core, at(ms)));
+            assert_eq!(losses.ask_for_less(&few, &core, at(ms)), None);
         }
-        assert!(losses.ask_for_less(&few, &core, at(6)), "64 packets");
+        assert_eq!(losses.ask_for_less(&few, &core, at(6)), Some(1.0), "64 packets");
+    }
+
+    #[test]
+    fn a_bound_is_remembered_held_longer_at_each_cut_and_forgotten_far_beyond() {
+        let mut losses = Losses::new(0.02);
+        assert!(asks(&mut losses, 40, 100_000, 0));
+        losses.note_cut(50_000, at(0));
+        assert_eq!(losses.bound(at(2_000)), Some((50_000, false)));
+        for (ms, held) in [(3_000, 4_000), (8_000, 8_000), (20_000, 16_000), (60_000, 16_000)] {
+            assert!(asks(&mut losses, 5, 60_000, ms), "one sample beyond the bound");
+            losses.note_cut(50_000, at(ms));
+            assert_eq!(losses.bound(at(ms + held - 1)), Some((50_000, true)), "{held}");
+            assert_eq!(losses.bound(at(ms + held)), Some((50_000, false)), "{held}");
+        }
+        asks(&mut losses, 0, 100_001, 90_000);
+        assert_eq!(losses.bound(at(90_000)), None);
     }
 }

@@ -1,0 +1,175 @@
+//! [`Demand`]: needs that a player shows by its requests, and the ceiling that follows.
+
+use crate::parameter::Arguments;
+use crate::state::{Core, float, floor_bytes};
+use crate::timestamp::{nanos, seconds};
+use crate::{Bitrate, Playback, Timestamp, VideoKnowledge};
+
+/// Shortest silence that is a pause: this long, and so many smoothed RTTs. Shorter ones are the time between a segment
+/// and the request for the next, which a player has whose buffer is empty, too.
+const PAUSE_NS: u64 = 500_000_000;
+const PAUSE_RTTS: u64 = 2;
+/// The library's rate is believed while the player consumes no more than this many times that.
+const BELIEVED: f64 = 1.25;
+
+/// Pauses of the player, and what it received between them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    /// Multiple of the video's rate after a pause.
+    pace: f64,
+    /// Time without a pause after which the player asks for more than that, ns.
+    patience_ns: u64,
+    uses_rate: bool,
+    uses_ladder: bool,
+    believes_player: bool,
+    /// End of the last pause; `None` before the first.
+    asked: Option<Timestamp>,
+    /// Bytes acknowledged since the end of that pause.
+    received: u64,
+    /// Rate at which the player consumed between the last two pauses, bytes per second.
+    consumed: f64,
+}
+
+impl Demand {
+    pub(super) fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            pace: arguments.number("pace"),
+            patience_ns: nanos(arguments.time("patience")),
+            uses_rate: arguments.is_on("rate"),
+            uses_ladder: arguments.is_on("ladder"),
+            believes_player: arguments.is_on("player"),
+            asked: None,
+            received: 0,
+            consumed: 0.0,
+        }
+    }
+
+    /// A burst leaves at `now` after a silence of `quiet_ns`, in which nothing was in flight.
+    pub(super) fn on_sent(&mut self, now: Timestamp, quiet_ns: u64, smoothed_rtt: u64) {
+        if quiet_ns <= PAUSE_NS.max(PAUSE_RTTS.saturating_mul(smoothed_rtt)) {
+            return;
+        }
+        if let Some(asked) = self.asked {
+            self.consumed = float(self.received) / seconds(now.nanos_since(asked));
+        }
+        self.asked = Some(now);
+        self.received = 0;
+    }
+
+    /// `acked` more bytes have arrived.
+    pub(super) const fn on_acked(&mut self, acked: u64) {
+        self.received = self.received.saturating_add(acked);
+    }
+
+    /// Rate that the ceiling is a multiple of: that of the best representation that the player may choose, so that a
+    /// player that measures throughput finds it.
+    fn rate(&self, known: &VideoKnowledge) -> Option<Bitrate> {
+        let rate = if self.uses_ladder {
+            known.highest_rate()
+        } else {
+            known.average_rate()
+        };
+        let rate = rate.filter(|_| self.uses_rate)?;
+        Some(known.on_the_wire(rate))
+    }
+
+    /// Window that is enough over an RTT of `rtt` ns, bytes. `None` unless the player's demand agrees with what is
+    /// known: it has paused within the time that it may ask without a pause, it consumes what the library says, and it
+    /// has not run empty.
+    pub(super) fn ceiling(&self, core: &Core, now: Timestamp, rtt: u64) -> Option<u64> {
+        let asked = self.asked?;
+        let rate = float(self.rate(&core.known)?.as_bytes_per_second());
+        let playback = core.known.playback().filter(|_| self.believes_player);
+        let is_short = matches!(playback, Some(Playback::Starting | Playback::Starved));
+        if is_short || now.nanos_since(asked) > self.patience_ns || self.consumed > BELIEVED * rate {
+            return None;
+        }
+        Some(floor_bytes(self.pace * rate * seconds(rtt)).saturating_add(core.headroom()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parameters::PARAMETERS;
+    use super::*;
+    use crate::parameter::Value;
+    use crate::tests::at;
+
+    const RTT: u64 = 100_000_000;
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A player of a title of 1 MB/s that received `bytes` in the 10 s between its last two pauses, without this fact.
+    fn after(bytes: u64, fact: &str) -> (Demand, Core) {
+        let mut arguments = Arguments::defaults(PARAMETERS);
+        if !fact.is_empty() {
+            arguments.set(fact, Value::Word("off"));
+        }
+        let core = Core::sample(100_000, 100, 100);
+        core.known.set_average_rate(Some(Bitrate::from_mbps(8)));
+        core.known.set_highest_rate(Some(Bitrate::from_mbps(16)));
+        let mut demand = Demand::from_arguments(&arguments);
+        demand.on_sent(at(1_000), SECOND, RTT);
+        demand.on_acked(bytes);
+        demand.on_sent(at(11_000), SECOND, RTT);
+        (demand, core)
+    }
+
+    #[test]
+    fn a_player_that_never_paused_has_no_ceiling() {
+        let (_, core) = after(0, "");
+        let demand = Demand::from_arguments(&Arguments::defaults(PARAMETERS));
+        assert_eq!(demand.ceiling(&core, at(60_000), RTT), None);
+    }
+
+    #[test]
+    fn the_time_between_a_segment_and_the_next_request_is_no_pause() {
+        let (_, core) = after(0, "");
+        for (quiet, rtt, is_pause) in [
+            (PAUSE_NS, RTT, false),
+            (PAUSE_NS + 1, RTT, true),
+            (3 * SECOND, 2 * SECOND, false),
+        ] {
+            let mut demand = Demand::from_arguments(&Arguments::defaults(PARAMETERS));
+            demand.on_sent(at(20_000), quiet, rtt);
+            assert_eq!(
+                demand.ceiling(&core, at(20_000), RTT).is_some(),
+                is_pause,
+                "{quiet}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_ceiling_is_twice_the_best_rate_for_three_seconds_after_a_pause() {
+        let (demand, core) = after(10_000_000, "");
+        let expected = Some(2 * 200_000 + core.headroom());
+        assert_eq!(demand.ceiling(&core, at(11_000), RTT), expected);
+        assert_eq!(demand.ceiling(&core, at(14_000), RTT), expected);
+        assert_eq!(demand.ceiling(&core, at(14_001), RTT), None, "it keeps asking");
+    }
+
+    #[test]
+    fn a_player_that_consumes_more_than_the_library_says_has_no_ceiling() {
+        for (bytes, has) in [(10_000_000, true), (25_000_000, true), (26_000_000, false)] {
+            let (demand, core) = after(bytes, "");
+            assert_eq!(demand.ceiling(&core, at(11_000), RTT).is_some(), has, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn each_fact_can_be_left_out() {
+        let now = at(11_000);
+        let ladder = after(1_000_000, "ladder");
+        assert_eq!(
+            ladder.0.ceiling(&ladder.1, now, RTT),
+            Some(200_000 + ladder.1.headroom())
+        );
+        let rate = after(1_000_000, "rate");
+        assert_eq!(rate.0.ceiling(&rate.1, now, RTT), None);
+        for (fact, has) in [("", false), ("player", true)] {
+            let (demand, core) = after(1_000_000, fact);
+            core.known.set_playback(Some(Playback::Starved));
+            assert_eq!(demand.ceiling(&core, now, RTT).is_some(), has, "{fact}");
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! [`Policy`]: the window that follows from what the [`Model`] shows.
+
+mod giving_way;
+mod losses;
+mod start;
+
+use crate::algorithm::{Algorithm, Cubic};
+use crate::events::{Congestion, Signal};
+use crate::state::{Core, float, floor_bytes};
+use crate::{Phase, Reason, Timestamp};
+
+use super::model::{Frame, Model, Round, bytes_in};
+use giving_way::{Finding, GivingWay};
+use losses::Losses;
+use start::Start;
+
+/// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
+const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
+/// Rounds after a change in which it does not show yet.
+const SETTLING: u8 = 1;
+/// The same after a loss, which shows a round later.
+const SETTLING_AFTER_LOSS: u8 = 2;
+/// A queue this many times the target is answered at once, a shorter one if it stands for two rounds.
+const LONG: u64 = 4;
+/// Share of the window that is left after losses.
+pub(super) const AFTER_LOSS: f64 = 0.85;
+/// Share of packets lost that ends slow start although a larger window still brings more.
+const HEAVY: f64 = 0.1;
+/// The window grows by at least this part of it, and beyond what the path has carried lately by at most that one.
+const LEAST_STEP: f64 = 1.0 / 64.0;
+const MOST_STEP_BEYOND: u64 = 8;
+/// Time without an empty queue after which it is emptied, so that the smallest RTT is seen.
+const DRAIN_AFTER_NS: u64 = 5_000_000_000;
+
+/// Time after which a longer route is checked by half a window for a round trip; each check doubles it, four times.
+/// The queue that another sender held constant looked alike, and stays this sender's own when that has left.
+const CHECK_ROUTE_NS: u64 = 5_000_000_000;
+const LONGEST_CHECK_NS: u64 = 16 * CHECK_ROUTE_NS;
+
+/// Time for which others are believed to share the path after the last sign of them.
+const CONTENDED_NS: u64 = 30_000_000_000;
+
+/// The rule that the window follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Start,
+    Alone,
+    Crowded,
+}
+
+/// A queue that stood on the path throughout a round trip, and the one that is aimed at, ns.
+#[derive(Clone, Copy, Debug)]
+struct Stood<'a> {
+    queue: u64,
+    target: u64,
+    round: &'a Round,
+}
+
+/// State of the rules. Sizes are bytes, times nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Policy {
+    pub(super) mode: Mode,
+    start: Start,
+    losses: Losses,
+    giving_way: GivingWay,
+    cubic: Cubic,
+    /// The path has not been seen without a queue of others since slow start: in a crowd it goes on.
+    may_double: bool,
+    /// Window with which slow start was left because the RTT rose, until the cause is known.
+    start_left_at: Option<u64>,
+    /// Growth in the next round.
+    step: u64,
+    /// Rounds to come before the last change shows.
+    pub(super) settling: u8,
+    /// Losses while it settles are those of before.
+    explains_losses: bool,
+    /// Queue of the last round, if the window has not been reduced since.
+    queue_before: Option<u64>,
+    /// Time of the next check of a longer route, and the wait before it, ns; zero if the route has not become longer.
+    check_route_at: Timestamp,
+    check_route_after: u64,
+    /// End of the time in which others are believed to share the path.
+    contended_until: Timestamp,
+    /// Window to return to after the queue has been emptied.
+    pub(super) drained_from: Option<u64>,
+}
+
+impl Policy {
+    /// The policy of a new connection; `tolerated` is the share of packets whose loss costs nothing.
+    pub(super) fn new(tolerated: f64) -> Self {
+        Self {
+            mode: Mode::Start,
+            start: Start::default(),
+            losses: Losses::new(tolerated),
+            giving_way: GivingWay::default(),
+            cubic: Cubic::new(true),
+            may_double: true,
+            start_left_at: None,
+            step: 0,
+            settling: 0,
+            explains_losses: false,
+            queue_before: None,
+            check_route_at: Timestamp::ZERO,
+            check_route_after: 0,
+            contended_until: Timestamp::ZERO,
+            drained_from: None,
+        }
+    }
+
+    pub(super) fn on_frame(&mut self, core: &mut Core, path: &mut Model, frame: &Frame) {
+        let batch = &frame.batch;
+        if core.phase == Phase::Recovery && batch.after_recovery {
+            core.enter(Phase::Avoidance, Reason::RecoveryEnded);
+            self.cubic.begin(core, Reason::RecoveryEnded, batch.now);
+        }
+        match self.mode {
+            Mode::Start => self.double(core, path, frame),
+            Mode::Crowded if self.may_double => core.grow(batch.allowance / 2),
+            Mode::Crowded if core.phase == Phase::Avoidance => self.cubic.on_batch(core, batch),
+            Mode::Alone | Mode::Crowded => {}
+        }
+        if let Some(round) = frame.ended {
+            match self.mode {
+                Mode::Start => self.judge_start(core, path, &round),
+                Mode::Alone => self.judge_alone(core, path, &round),
+                Mode::Crowded => self.judge_crowd(core, path, &round),
+            }
+        }
+    }
+
+    /// Returns true if others share the path, or did lately: losses or marks asked for less, or a queue stayed.
+    pub(super) fn is_contended(&self, now: Timestamp) -> bool {
+        now < self.contended_until
+    }
+
+    fn note_contention(&mut self, core: &Core) {
+        self.contended_until = now(core).plus_nanos(CONTENDED_NS);
+    }
+
+    fn least_step(core: &Core) -> u64 {
+        let part = floor_bytes(float(core.window()) * LEAST_STEP);
+        part.max(core.mtu())
+    }
+
+    /// Slow start at one ACK frame.
+    fn double(&mut self, core: &mut Core, path: &Model, frame: &Frame) {
+        core.grow(frame.batch.allowance);
+        let Some(sample) = frame.sample else { return };
+        if self.start.has_stayed_risen(has_risen(path, sample.rtt_ns)) {
+            self.start_left_at = Some(core.window());
+            self.leave_start(core, path, Reason::RttRose);
+        }
+    }
+
+    fn judge_start(&mut self, core: &mut Core, path: &Model, round: &Round) {
+        let brings_no_more = round.window_limited && self.start.brings_no_more(round);
+        let lost = self.losses.ask_for_less(round, core, now(core));
+        if lost.is_some_and(|share| share > HEAVY || !self.start.brought_more()) {
+            self.may_double = false;
+            self.leave_start(core, path, Reason::Loss);
+        } else if !round.window_limited {
+            // Neither its RTT, which may be a delayed acknowledgement's, nor its rate says anything of the path.
+        } else if has_risen(path, round.rtt_min) {
+            self.start_left_at = Some(core.window());
+            self.leave_start(core, path, Reason::RttRose);
+        } else if brings_no_more {
+            self.leave_start(core, path, Reason::CapacityKnown);
+        }
+    }
+
+    /// Slow start is over: the window is what the path carries with the queue that is aimed at.
+    pub(super) fn leave_start(&mut self, core: &mut Core, path: &Model, reason: Reason) {
+        let rate = path.rate(now(core));
+        let target = path.queue.target(core.mtu());
+        let rtt = path.base_rtt().unwrap_or(0).saturating_add(target);
+        let before = core.window();
+        if rate > 0.0 {
+            core.set_window(bytes_in(rate, rtt).min(before));
+        }
+        self.be_alone(core, path, reason);
+        if reason == Reason::RttRose {
+            let round = path.round.so_far(now(core));
+            self.giving_way.backs_off(before, &round, path.queue.latest());
+        }
+        self.settling = SETTLING_AFTER_LOSS;
+        self.explains_losses = true;
+        self.step = Self::least_step(core).max(core.window() / MOST_STEP_BEYOND);
+    }
+
+    fn be_alone(&mut self, core: &mut Core, path: &Model, reason: Reason) {
+        self.mode = Mode::Alone;
+        if core.phase == Phase::Avoidance {
+            core.reason = reason;
+        } else {
+            core.enter(Phase::Avoidance, reason);
+        }
+        self.reset(core, path);
+    }
+
+    /// Forgets what was learnt of others, of losses and of the last steps.
+    fn reset(&mut self, core: &Core, _path: &Model) {
+        self.settling = 0;
+        self.queue_before = None;
+        self.drained_from = None;
+        self.giving_way.reset();
+        self.losses.begin_anew();
+        self.step = Self::least_step(core);
+    }
+
+    /// Alone, at the end of a round trip.
+    fn judge_alone(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
+        if self.settling > 0 {
+            self.settling = self.settling.saturating_sub(1);
+            if self.explains_losses {
+                path.queue.forget_losses();
+                self.explains_losses = self.settling > 0;
+            }
+            return;
+        }
+        if let Some(window) = self.drained_from.take() {
+            let stood = Stood {
+                queue: path.queue.within(round.rtt_min),
+                target: path.queue.target(core.mtu()),
+                round,
+            };
+            if self.judge_back_off(core, path, &stood) {
+                return;
+            }
+            core.set_window(window);
+            self.settling = SETTLING;
+            path.queue.drained(now(core));
+            return;
+        }
+        let (window, target) = (core.window(), path.queue.target(core.mtu()));
+        let latest = path.queue.within(round.rtt_min);
+        let before = self.queue_before.replace(latest);
+        let is_long = latest > LONG.saturating_mul(target);
+        if before.is_none() && latest > target && !is_long {
+            return;
+        }
+        let asked = self.losses.ask_for_less(round, core, now(core)).is_some();
+        let overflows = path.queue.overflows(core.mtu());
+        let bound = self.losses.bound(now(core));
+        if overflows && bound.is_some_and(|(bound, _)| window <= bound) {
+            self.giving_way.note(window);
+            self.be_crowded(core, path);
+        } else if asked || overflows {
+            let delivered = bytes_in(round.rate, round.rtt_mean);
+            let delivered = if round.window_limited { delivered } else { window };
+            path.queue.forget_rate(round.rate, now(core));
+            self.cut(core, delivered, Reason::Loss);
+        } else {
+            let queue = if is_long {
+                latest
+            } else {
+                before.unwrap_or(0).min(latest)
+            };
+            self.answer_queue(core, path, &Stood { queue, target, round });
+        }
+    }
+
+    /// Losses or ECN marks ask for less than the window, which delivered `delivered` in a round trip.
+    pub(super) fn cut(&mut self, core: &mut Core, delivered: u64, reason: Reason) {
+        let window = core.window();
+        self.note_contention(core);
+        self.giving_way.note(window);
+        let part = floor_bytes(AFTER_LOSS * float(window));
+        core.set_window(part.min(delivered));
+        core.reason = reason;
+        if reason == Reason::Loss {
+            self.losses.note_cut(core.window(), now(core));
+        }
+        self.step = Self::least_step(core);
+        self.settling = SETTLING_AFTER_LOSS;
+        self.explains_losses = true;
+        self.queue_before = None;
+        self.drained_from = None;
+    }
+
+    /// Judges the last back-off; returns true if the window follows from that.
+    fn judge_back_off(&mut self, core: &mut Core, path: &mut Model, stood: &Stood<'_>) -> bool {
+        let round = stood.round;
+        let queue = (stood.queue, stood.target, path.queue.noise());
+        match self.giving_way.judge(core.window(), round, queue) {
+            Finding::Crowd => self.be_crowded(core, path),
+            Finding::LongerRoute => self.take_longer_route(core, path, round),
+            Finding::Own => return false,
+        }
+        true
+    }
+
+    /// Answers a queue that stood on the path throughout a round trip.
+    fn answer_queue(&mut self, core: &mut Core, path: &mut Model, standing: &Stood<'_>) {
+        let Stood {
+            queue: stood,
+            target,
+            round,
+        } = *standing;
+        let window = core.window();
+        if self.judge_back_off(core, path, standing) {
+            return;
+        }
+        let has_room = round.window_limited && self.giving_way.has_room(window, round, path.queue.noise());
+        if has_room && stood > target / 2 {
+            self.accept_min_rtt(core, path, round);
+        } else if stood > target {
+            let excess = bytes_in(round.rate, stood.saturating_sub(target));
+            // Less than a step could leave the queue just above its target for ever.
+            let smaller = window.saturating_sub(excess.max(Self::least_step(core)));
+            if round.window_limited && self.giving_way.backs_off(window, round, stood) {
+                self.drained_from = Some(smaller);
+                core.set_window(smaller.min(window / 2));
+            } else {
+                core.set_window(smaller);
+            }
+            self.step = Self::least_step(core);
+            self.settling = SETTLING;
+            self.queue_before = None;
+            return;
+        }
+        self.giving_way.note_no_queue();
+        self.start_left_at = None;
+        self.may_double = false;
+        if self.check_route_after > 0 && now(core) >= self.check_route_at {
+            self.check_route_after = self.check_route_after.saturating_mul(2).min(LONGEST_CHECK_NS);
+            self.check_route_at = now(core).plus_nanos(self.check_route_after);
+            self.drained_from = Some(window);
+            self.queue_before = None;
+            core.set_window(window / 2);
+            self.settling = SETTLING;
+        } else if stood > 0 && path.queue.since_empty(now(core)) > DRAIN_AFTER_NS {
+            let excess = bytes_in(2.0 * round.rate, stood);
+            self.drained_from = Some(window);
+            self.queue_before = None;
+            core.set_window(window.saturating_sub(excess).max(window / 2));
+            self.settling = SETTLING;
+        } else if round.window_limited {
+            self.grow(core, path, standing);
+        }
+    }
+
+    /// The route is longer, and no queue stood. Restores the window of before the first back-off, and
+    /// returns to slow start if the RTT ended it.
+    fn take_longer_route(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
+        self.accept_min_rtt(core, path, round);
+        let before = self.giving_way.window_before();
+        core.set_window(before.max(core.window()));
+        self.reset(core, path);
+        self.settling = SETTLING;
+        self.step = core.window() / 2;
+        if let Some(window) = self.start_left_at.take() {
+            core.set_window(window);
+            self.mode = Mode::Start;
+            self.start.resume();
+        }
+    }
+
+    /// Takes the smallest RTT of a round trip for that of an empty queue.
+    fn accept_min_rtt(&mut self, core: &Core, path: &mut Model, round: &Round) {
+        path.queue.set_min_rtt(round.rtt_min, now(core));
+        self.check_route_after = CHECK_ROUTE_NS;
+        self.check_route_at = now(core).plus_nanos(CHECK_ROUTE_NS);
+    }
+
+    /// Grows by a step, which doubles while the queue stays short. Up to what the path has carried lately that is half
+    /// of the window at most; beyond, where the path is unknown, an eighth.
+    fn grow(&mut self, core: &mut Core, path: &Model, standing: &Stood<'_>) {
+        let window = core.window();
+        let grown = window.saturating_add(self.step);
+        let mut known = path.carried();
+        if let Some((bound, holds)) = self.losses.bound(now(core)) {
+            if window >= bound {
+                let slowly = window.saturating_add(Self::least_step(core));
+                core.set_window(if holds { window } else { slowly });
+                return;
+            }
+            known = known.min(bound);
+        }
+        let longer = if standing.queue <= standing.target / 2 {
+            self.step.saturating_mul(2)
+        } else {
+            self.step
+        };
+        if window < known {
+            self.step = if grown >= known { 0 } else { longer.min(window / 2) };
+            core.set_window(grown.min(known));
+        } else {
+            self.step = longer.min(window / MOST_STEP_BEYOND);
+            core.set_window(grown);
+        }
+        self.step = self.step.max(Self::least_step(core));
+    }
+
+    /// Others fill the queue: from here on the window is CUBIC's, and begins where it was before it gave way.
+    fn be_crowded(&mut self, core: &mut Core, _path: &Model) {
+        let now = now(core);
+        let before = self
+            .giving_way
+            .begin_crowd(now, core.rtt.smoothed_ns().unwrap_or(0));
+        self.mode = Mode::Crowded;
+        core.set_window(before.max(core.window()));
+        self.cubic.begin(core, Reason::Idle, now);
+        self.giving_way.reset();
+    }
+
+    fn judge_crowd(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
+        self.note_contention(core);
+        let stood = path.queue.within(round.rtt_min) > path.queue.target(core.mtu());
+        let min_rtt = path.queue.min_rtt().unwrap_or(0);
+        if self.giving_way.is_over(stood, now(core), min_rtt) {
+            self.be_alone(core, path, Reason::RecoveryEnded);
+            path.queue.forget_losses();
+        }
+    }
+
+    /// Takes the first congestion event of a round trip.
+    pub(super) fn on_congestion(&mut self, core: &mut Core, path: &Model, event: &Congestion) {
+        let is_mark = event.signal == Signal::EcnCe;
+        match self.mode {
+            Mode::Crowded => {
+                let is_heavy = self.losses.are_heavy(path.round.lost(), core);
+                if is_mark || is_heavy || path.queue.is_long() {
+                    self.reduce(core, event, if is_mark { Reason::EcnCe } else { Reason::Loss });
+                }
+            }
+            Mode::Start | Mode::Alone if is_mark => {
+                core.recovery_start = Some(event.now);
+                if self.mode == Mode::Start {
+                    self.leave_start(core, path, Reason::EcnCe);
+                }
+                self.cut(core, core.window(), Reason::EcnCe);
+            }
+            Mode::Start | Mode::Alone => {}
+        }
+    }
+
+    /// Losses that count while others fill the queue.
+    fn reduce(&mut self, core: &mut Core, event: &Congestion, reason: Reason) {
+        self.may_double = false;
+        if let Some(reduction) = self.cubic.on_congestion(core, event) {
+            core.set_window(reduction.window);
+            core.recovery_start = Some(event.now);
+            core.enter(Phase::Recovery, reason);
+        }
+    }
+
+    /// Persistent congestion (RFC 9002 §7.6): slow start from the smallest window.
+    pub(super) fn collapse(&mut self, core: &mut Core, path: &mut Model) {
+        self.reset(core, path);
+        path.restart();
+        self.mode = Mode::Start;
+        self.start = Start::default();
+        self.start_left_at = None;
+        self.may_double = true;
+        core.set_window(core.minimum());
+        core.recovery_start = None;
+        core.enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
+    }
+}
+
+/// Arrival of the last ACK frame.
+fn now(core: &Core) -> Timestamp {
+    core.last_acked.unwrap_or(Timestamp::ZERO)
+}
+
+/// Returns true if the RTT `rtt` has risen enough to end slow start.
+fn has_risen(path: &Model, rtt: u64) -> bool {
+    let rise = path.queue.min_rtt().unwrap_or(rtt) / 8;
+    path.queue.within(rtt)
+        >= rise
+            .clamp(RISE_NS.0, RISE_NS.1)
+            .saturating_add(path.queue.jitter())
+}
