@@ -43,7 +43,7 @@ pub(super) struct DashSource<'a> {
     reported_underflows: u64,
     /// The segment being fetched, if it has boxes to count frames by.
     boxes: Option<SegmentBoxes>,
-    /// Jumps to come.
+    /// Jumps of the viewer that are still to come.
     seeks: VecDeque<Seek>,
 }
 

@@ -12,6 +12,7 @@ const LEAST_TITLE_MBPS: f64 = 0.06;
 
 /// Values of a generated path. Rates are in Mbit/s, times in milliseconds unless said otherwise.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "properties of a path")]
 pub(super) struct Drawn {
     /// Seed of its first trial, so that no two paths share their random losses, or the beginning of their title.
     pub(super) seed: u64,
@@ -45,7 +46,7 @@ pub(super) struct Drawn {
     pub(super) viewers: u32,
     /// True for a player that pauses when it is 30 s ahead; others fetch the whole title as fast as they can.
     pub(super) pauses: bool,
-    /// Playback speed.
+    /// Playback speed of the viewers; 1 is the usual one.
     pub(super) speed: f64,
     /// Factor by which the rate in the server's library is wrong.
     pub(super) declared: f64,
