@@ -14,7 +14,7 @@ const GRANULARITY_NS: u64 = 1_000_000;
 ///
 /// A queue of the sender's own shrinks with its flight. An RTT that does not is that of a longer path, or of a queue
 /// that others keep full: to give way further would not shorten it either. Without this a controller that takes the
-/// rise for its queue stays small for ever. A floor that was raised in vain falls with the next shorter RTT.
+/// rise for its queue stays small for ever. If it was raised by mistake, the next shorter RTT lowers it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RisenFloor {
     /// Smallest RTT (ns) and largest flight (bytes) of the round trip that is going on.

@@ -138,7 +138,10 @@ fn check(test: &str, is_kept: impl Fn(&Example) -> Result<(), String>) {
     for example in all() {
         match (is_kept(&example), is_excepted(test, &example.name)) {
             (Err(what), false) => wrong.push(format!("{}: {what}", example.name)),
-            (Ok(()), true) => wrong.push(format!("{}: is no exception any more", example.name)),
+            (Ok(()), true) => wrong.push(format!(
+                "{}: keeps the invariant; remove its exception",
+                example.name
+            )),
             _ => {}
         }
     }

@@ -334,7 +334,7 @@ impl Scenario {
         self.title.source().title().average_rate()
     }
 
-    /// Time in which the title is seen at the viewer's speed.
+    /// Playing time of the title at the viewer's speed.
     pub(crate) fn viewing_time(&self) -> Duration {
         self.playout.viewing_time(self.title.source().title().duration())
     }

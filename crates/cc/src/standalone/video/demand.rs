@@ -44,7 +44,7 @@ impl Demand {
         }
     }
 
-    /// A burst leaves at `now` after a silence of `quiet_ns`, in which nothing was in flight.
+    /// Takes a burst that leaves at `now` after `quiet_ns` with nothing in flight.
     pub(super) fn on_sent(&mut self, now: Timestamp, quiet_ns: u64, smoothed_rtt: u64) {
         if quiet_ns <= PAUSE_NS.max(PAUSE_RTTS.saturating_mul(smoothed_rtt)) {
             return;

@@ -32,7 +32,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// A path of which nothing is known. `least_target_ns` is the queueing delay that is aimed at on a fast path.
+    /// Creates the model of an unknown path. `least_target_ns` is the queueing delay that is aimed at on a fast path.
     pub(super) fn new(least_target_ns: u64) -> Self {
         Self {
             ack_delay: AckDelay::default(),

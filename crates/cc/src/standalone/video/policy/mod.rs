@@ -16,7 +16,7 @@ use start::Start;
 
 /// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
 const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
-/// Rounds after a change in which it does not show yet.
+/// Rounds until a change of the window shows.
 const SETTLING: u8 = 1;
 /// The same after a loss, which shows a round later.
 const SETTLING_AFTER_LOSS: u8 = 2;
@@ -79,7 +79,7 @@ pub(super) struct Policy {
     /// Time of the next check of a longer route, and the wait before it, ns; zero if the route has not become longer.
     check_route_at: Timestamp,
     check_route_after: u64,
-    /// End of the time in which others are believed to share the path.
+    /// Time until which others are assumed to share the path.
     contended_until: Timestamp,
     /// Window to return to after the queue has been emptied.
     pub(super) drained_from: Option<u64>,
