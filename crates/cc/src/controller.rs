@@ -48,10 +48,10 @@ pub trait CongestionController: Debug + Send + Sync {
         Snapshot::of_window(self.window())
     }
 
-    /// Returns true if the estimators of this controller need an acknowledgement for every packet. It must
-    /// work, if less well, when the peer does not comply.
-    fn wants_every_ack(&self) -> bool {
-        false
+    /// Packets that the peer is asked to acknowledge at once; `None` leaves that to the peer, which takes two
+    /// (RFC 9000 §13.2.2). The controller must work, if less well, when the peer does not comply.
+    fn packets_per_ack(&self) -> Option<u32> {
+        None
     }
 
     /// Returns true if every burst has to be reported, because the controller measures something by them,

@@ -52,9 +52,14 @@ pub struct AckRequest {
 }
 
 impl AckRequest {
-    /// One for so many packets, or what there is after the peer's own `max_ack_delay`.
+    /// One for so many packets. If they are more than one, the peer waits for 10 ms at most: after a longer wait one
+    /// acknowledgement would be for a whole window of a short path, after a shorter one they would fill a slow uplink.
     pub const fn new(packets: u32) -> Self {
-        let longest = None;
+        let longest = if packets > 1 {
+            Some(Duration::from_millis(10))
+        } else {
+            None
+        };
         Self { packets, longest }
     }
 
@@ -69,7 +74,7 @@ impl AckRequest {
 /// Controllers that may replace the first one.
 #[derive(Debug, Default)]
 struct Alternatives {
-    any_wants_every_ack: bool,
+    fewest_packets_per_ack: Option<u32>,
     switched_to: OnceLock<ControllerChoice>,
 }
 
@@ -88,13 +93,13 @@ impl ConnectionController {
         }
     }
 
-    /// Permits [`switch`](Self::switch) to replace the controller by one of `others`. If any of them wants an
-    /// acknowledgement of every packet, the peer is asked for that in any case: it can only be asked as the
-    /// connection begins, and controllers that are compared should receive the same acknowledgements.
+    /// Permits [`switch`](Self::switch) to replace the controller by one of `others`. The peer is asked for as many
+    /// acknowledgements as the most demanding of them wants: it can only be asked when the connection begins, and
+    /// controllers that are compared should receive the same acknowledgements.
     #[must_use]
     pub fn switchable(mut self, others: &[ControllerChoice]) -> Self {
         self.alternatives = Some(Arc::new(Alternatives {
-            any_wants_every_ack: others.iter().any(ControllerChoice::wants_every_ack),
+            fewest_packets_per_ack: others.iter().filter_map(ControllerChoice::packets_per_ack).min(),
             switched_to: OnceLock::new(),
         }));
         self
@@ -178,14 +183,14 @@ impl ConnectionController {
         &self.monitor
     }
 
-    /// Makes connections that use `transport` use this controller, and asks their peer for an acknowledgement of
-    /// every packet if the controller wants that. `transport` must be one connection's own.
+    /// Makes connections that use `transport` use this controller, and asks their peer for as many acknowledgements as
+    /// the controller wants. `transport` must be one connection's own.
     pub fn install(&self, transport: &mut quinn::TransportConfig) {
         let alternatives = self.alternatives.as_ref();
-        let every_ack = self.choice.wants_every_ack()
-            || alternatives.is_some_and(|alternatives| alternatives.any_wants_every_ack);
+        let of_others = alternatives.and_then(|alternatives| alternatives.fewest_packets_per_ack);
+        let packets = self.choice.packets_per_ack().into_iter().chain(of_others).min();
         transport.congestion_controller_factory(Arc::new(self.clone()));
-        let request = self.ack_request.or(every_ack.then_some(AckRequest::new(1)));
+        let request = self.ack_request.or(packets.map(AckRequest::new));
         transport.ack_frequency_config(request.map(|request| {
             let mut frequency = quinn::AckFrequencyConfig::default();
             // Counts the packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).

@@ -56,11 +56,11 @@ impl ControllerChoice {
         split_list(text).map(str::parse).collect()
     }
 
-    /// Returns true if this controller wants an acknowledgement of every packet.
-    pub fn wants_every_ack(&self) -> bool {
+    /// Packets that this controller asks the peer to acknowledge at once; `None` leaves it to the peer.
+    pub fn packets_per_ack(&self) -> Option<u32> {
         match self {
-            Self::Spec(spec) => spec.build(&Path::default(), Arc::default()).wants_every_ack(),
-            Self::Baseline(_) => false,
+            Self::Spec(spec) => spec.build(&Path::default(), Arc::default()).packets_per_ack(),
+            Self::Baseline(_) => None,
         }
     }
 }

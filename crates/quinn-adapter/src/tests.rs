@@ -73,8 +73,8 @@ impl CongestionController for Scripted {
     fn snapshot(&self) -> Snapshot {
         Snapshot::default()
     }
-    fn wants_every_ack(&self) -> bool {
-        true
+    fn packets_per_ack(&self) -> Option<u32> {
+        Some(1)
     }
     fn requires_every_burst(&self) -> bool {
         self.every_burst
@@ -486,11 +486,18 @@ fn knowledge_of_the_video_reaches_the_controller() {
 }
 
 #[test]
-fn every_ack_is_requested_only_if_the_controller_wants_it() {
+fn the_peer_is_asked_for_as_many_acknowledgements_as_the_most_demanding_controller_wants() {
     let (control, ..) = scripted(12_000);
     let mut transport = quinn::TransportConfig::default();
     control.install(&mut transport);
     assert!(format!("{transport:?}").contains("ack_eliciting_threshold: 0"));
+    let video = || ConnectionController::new("video".parse().unwrap());
+    for (others, threshold) in [("cubic", 5), ("cubic,ccp(every_ack=on)", 0)] {
+        let others = ControllerChoice::list(others).unwrap();
+        video().switchable(&others).install(&mut transport);
+        let expected = format!("ack_eliciting_threshold: {threshold}");
+        assert!(format!("{transport:?}").contains(&expected), "{others:?}");
+    }
     ConnectionController::new("quinn-cubic".parse().unwrap()).install(&mut transport);
     assert!(format!("{transport:?}").contains("ack_frequency_config: None"));
     let rarely = AckRequest::new(10).within(Duration::from_millis(20));

@@ -301,8 +301,8 @@ impl CongestionController for Composed {
         snapshot
     }
 
-    fn wants_every_ack(&self) -> bool {
-        self.core.needs.every_ack
+    fn packets_per_ack(&self) -> Option<u32> {
+        self.core.needs.every_ack.then_some(1)
     }
 
     fn requires_every_burst(&self) -> bool {

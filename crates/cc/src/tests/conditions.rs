@@ -94,11 +94,6 @@ const EXCEPTIONS: &[Exception] = &[
     ),
     (
         "uplink",
-        &["video"],
-        "a queue of acknowledgements is a queue to it, unless the peer is asked for fewer of them",
-    ),
-    (
-        "uplink",
         &["bbr"],
         "the draft holds the flight to twice the smallest RTT, which the uplink's queue exceeds",
     ),

@@ -134,7 +134,7 @@ fn backward(
         }
         (None, Some(queue)) => {
             let problem =
-                "there is no queue before an unlimited uplink: write `path.uplink` too, such as 100kbit/s";
+                "`path.uplink_queue` needs `path.uplink`: write a rate for it too, such as 100kbit/s";
             return Err(map.at(queue.span(), problem.to_owned()));
         }
         (None, None) => {}

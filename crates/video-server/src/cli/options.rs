@@ -108,8 +108,9 @@ pub(super) struct ServeOptions {
     #[arg(long, value_name = "SIZE", help_heading = CONTROL)]
     pub(super) playout_buffer: Option<Bytes>,
 
-    /// Ask clients to acknowledge N packets at once, or what there is after 5 ms, whatever the controller asks for.
-    /// Only clients with QUIC's ACK frequency extension do so; others, such as browsers, keep their habit
+    /// Ask clients to acknowledge N packets at once, or what there is after 10 ms, in place of what the controller asks
+    /// for (`video` 6). Only clients with QUIC's ACK frequency extension do so; others, such as browsers, keep their
+    /// habit
     #[arg(
         long,
         value_name = "N",

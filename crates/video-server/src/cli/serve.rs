@@ -32,10 +32,6 @@ use super::{Failure, descriptors, load, logging, print, quic_lb, state};
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
-/// Longest time for which clients wait for the packets of `--ack-packets`: a quarter of a round trip of 20 ms. Much
-/// longer ones make a controller see a whole window acknowledged at once.
-const LONGEST_ACK_DELAY: Duration = Duration::from_millis(5);
-
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.log_format);
     descriptors::raise_limit();
@@ -201,9 +197,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     settings.arms = arms;
     settings.pages = pages;
     settings.playout_buffer = arguments.playout_buffer;
-    settings.ack_request = arguments
-        .ack_packets
-        .map(|packets| AckRequest::new(packets).within(LONGEST_ACK_DELAY));
+    settings.ack_request = arguments.ack_packets.map(AckRequest::new);
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.cors);
     let seen = Arc::new(Metrics::default());

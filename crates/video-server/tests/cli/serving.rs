@@ -54,9 +54,10 @@ fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
 }
 
 #[tokio::test]
-async fn clients_are_asked_for_fewer_acknowledgements_only_with_the_option() {
+async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the_option_says() {
     let media = media();
-    for (arguments, requests) in [(&["--ack-packets", "10"][..], true), (&[], false)] {
+    let cubic = ["--controller", "cubic", "--ack-packets", "10"];
+    for (arguments, requests) in [(&[][..], true), (&cubic[..2], false), (&cubic, true)] {
         let serving = Serving::start(media.path(), arguments);
         let connection = serving.connect().await;
         fetch(&connection, "/long.bin", HeaderMap::new()).await;

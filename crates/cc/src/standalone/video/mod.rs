@@ -36,10 +36,11 @@ use policy::{Mode, Policy};
 
 pub(super) use parameters::entry;
 
-/// With fewer packets the peer would hold back acknowledgements, and quinn keeps one back of a window.
-const LEAST_PACKETS: u64 = 4;
-/// In a crowd it is CUBIC's smallest window (RFC 9002 §7.2).
+/// CUBIC's smallest window (RFC 9002 §7.2).
 const LEAST_IN_A_CROWD: u64 = 2;
+/// Packets per ACK frame that the peer is asked for. ACK frames for every second packet would queue at an uplink of
+/// less than 3 % of the rate, and look like a queue of data.
+const PACKETS_PER_ACK: u32 = 6;
 /// Part of the window that is used in the first round after a pause: quinn's pacer sends 1.25 windows per RTT, and no
 /// acknowledgements slow it down.
 const AFTER_PAUSE: f64 = 0.8;
@@ -77,7 +78,7 @@ impl Video {
 
     /// Works out what the transport may have in flight.
     fn publish(&mut self, now: Timestamp) {
-        let (window, mtu) = (self.core.window(), self.core.mtu());
+        let window = self.core.window();
         let rtt = self
             .core
             .rtt
@@ -89,7 +90,7 @@ impl Video {
         });
         let least = match self.policy.mode {
             Mode::Crowded => 0,
-            Mode::Start | Mode::Alone => LEAST_PACKETS.saturating_mul(mtu),
+            Mode::Start | Mode::Alone => Policy::least(&self.core),
         };
         let useful = ceiling.unwrap_or(u64::MAX);
         self.core.capped = useful < window;
@@ -151,12 +152,13 @@ impl CongestionController for Video {
             Signal::Loss { bytes, persistent } => (bytes.as_u64(), persistent),
             Signal::EcnCe => (0, false),
         };
-        self.path.on_lost(lost);
         if persistent {
             self.policy.collapse(&mut self.core, &mut self.path);
             self.paused_until = None;
         } else if !self.core.in_recovery(event.newest_sent) {
-            self.policy.on_congestion(&mut self.core, &self.path, event);
+            // The last reduction has answered the losses of packets that left before it.
+            self.path.on_lost(lost);
+            self.policy.on_congestion(&mut self.core, &mut self.path, event);
         }
         self.core.note_congestion(event);
         self.publish(event.now);
@@ -192,6 +194,10 @@ impl CongestionController for Video {
             waiting_for: core.known.unknown_of(core.needs.knowledge),
             ..Snapshot::default()
         }
+    }
+
+    fn packets_per_ack(&self) -> Option<u32> {
+        Some(PACKETS_PER_ACK)
     }
 
     fn requires_every_burst(&self) -> bool {

@@ -3,8 +3,11 @@ use super::policy::AFTER_LOSS;
 use super::*;
 use crate::Phase;
 use crate::testing::Demand as Application;
-use crate::tests::trace::{LINK, Round as TraceRound, Trace, trace, trace_beside_filler, trace_to_browser};
-use crate::tests::{MTU, at, spec};
+use crate::tests::trace::{
+    Conditions, LINK, Link, Round as TraceRound, Trace, trace, trace_beside_filler, trace_to_browser,
+    trace_under,
+};
+use crate::tests::{MS_IN_NS, MTU, at, spec};
 
 /// A sender that has no ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
@@ -75,6 +78,44 @@ fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() 
 }
 
 #[test]
+fn losses_of_packets_that_left_in_slow_start_cost_nothing_however_late_they_are_found() {
+    for (left_in_start, expected) in [(true, false), (false, true)] {
+        let (mut video, now) = alone();
+        let before = video.core.window();
+        let sent = if left_in_start { at(300) } else { now };
+        let bytes = Bytes::new(before / 2);
+        let signal = Signal::Loss {
+            bytes,
+            persistent: false,
+        };
+        video.on_congestion(&Congestion::new(now, sent, signal));
+        let mut now = now;
+        let mut is_cut = false;
+        for _ in 0..6 {
+            now = round(&mut video, now, Duration::from_millis(100));
+            is_cut |= video.core.window() < before;
+        }
+        assert_eq!(is_cut, expected);
+    }
+}
+
+#[test]
+fn jitter_does_not_end_slow_start_far_below_what_the_path_carries() {
+    let link = Link {
+        rate: Bitrate::from_mbps(100),
+        rtt: Duration::from_millis(60),
+        queue: Bytes::new(750_000),
+    };
+    let conditions = Conditions {
+        jitter: 30 * MS_IN_NS,
+        ..Conditions::default()
+    };
+    let trace = trace_under(link, conditions, &spec(GREEDY), 4);
+    let rate = trace.rate(1, 4);
+    assert!(rate >= Bitrate::from_mbps(35), "{rate}");
+}
+
+#[test]
 fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
     let trace = trace_to_browser(&spec(GREEDY), Application::Endless);
     assert!(
@@ -142,7 +183,7 @@ fn in_a_crowd_a_loss_counts_if_the_queue_is_long_and_once_per_round_trip() {
     let before = video.core.window();
     lose(&mut video, now, MTU, false);
     let reduced = video.core.window();
-    assert_eq!(reduced, floor_bytes(0.7 * float(before)).max(LEAST_PACKETS * MTU));
+    assert_eq!(reduced, floor_bytes(0.7 * float(before)));
     lose(&mut video, now, MTU, false);
     assert_eq!(video.core.window(), reduced);
     now = rounds(&mut video, now, &[200, 110]);
@@ -166,7 +207,7 @@ fn a_ce_mark_reduces_the_window_once_per_round_trip() {
 fn persistent_congestion_leaves_the_smallest_window_and_slow_start() {
     let (mut video, now) = alone();
     lose(&mut video, now, 100 * MTU, true);
-    assert_eq!(video.window().as_u64(), LEAST_PACKETS * MTU);
+    assert_eq!(video.window().as_u64(), 4 * MTU);
     assert_eq!(
         (video.policy.mode, video.core.phase),
         (Mode::Start, Phase::AfterPersistentCongestion)
@@ -214,7 +255,7 @@ fn an_rtt_that_rises_while_rate_and_window_fall_is_a_longer_route_and_the_window
     let now = rounds(&mut video, now, &[100; 6]);
     let before = video.core.window();
     rounds(&mut video, now, &[200; 8]);
-    assert_eq!(video.policy.mode, Mode::Alone);
+    assert_ne!(video.policy.mode, Mode::Crowded);
     assert_eq!(video.path.queue.min_rtt(), Some(200_000_000));
     assert!(video.core.window() > before);
 }
@@ -237,4 +278,22 @@ fn a_ceiling_bounds_what_is_sent_and_not_what_is_known_of_the_path() {
         now = round(&mut video, now, Duration::from_millis(100));
     }
     assert!(video.window().as_u64() >= window, "the player kept asking");
+}
+
+#[test]
+fn on_a_longer_route_the_smallest_window_grows_until_it_is_known() {
+    let (mut video, now) = alone();
+    video.core.set_window(4 * MTU);
+    rounds(&mut video, now, &[200; 12]);
+    assert_eq!(video.path.queue.min_rtt(), Some(200_000_000));
+    assert!(video.core.window() > 5 * MTU, "{}", video.core.window());
+}
+
+#[test]
+fn after_persistent_congestion_the_path_may_be_a_longer_one() {
+    let (mut video, now) = alone();
+    lose(&mut video, now, 10 * MTU, true);
+    rounds(&mut video, now, &[300; 6]);
+    assert_eq!(video.path.queue.min_rtt(), Some(300_000_000));
+    assert_eq!(video.policy.mode, Mode::Start);
 }

@@ -5,9 +5,10 @@ mod sender;
 
 use core::fmt;
 use core::time::Duration;
+use std::sync::Arc;
 
 use crate::testing::Demand;
-use crate::{Bitrate, Bytes, ControllerSpec, Phase, Timestamp};
+use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp};
 
 pub(crate) use network::{Conditions, Link};
 use network::{Habit, Network};
@@ -120,12 +121,14 @@ pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to):
     )
 }
 
-/// An endless transfer of so many seconds over `link`, without random loss, under further conditions.
+/// An endless transfer of so many seconds over `link`, without random loss, under further conditions, to a receiver
+/// that acknowledges as the controller asks it to.
 ///
 /// # Panics
 /// If the controller breaks a promise.
 pub(crate) fn trace_under(link: Link, conditions: Conditions, spec: &ControllerSpec, seconds: u64) -> Trace {
-    let mut network = Network::new(link, Habit::STANDARD, None);
+    let asked = spec.build(&Path::default(), Arc::default()).packets_per_ack();
+    let mut network = Network::new(link, asked.map_or(Habit::STANDARD, Habit::asked), None);
     network.conditions = conditions;
     network.end = seconds * 1_000_000_000;
     run(network, spec, Demand::Endless, None)

@@ -23,6 +23,14 @@ impl Habit {
         packets: 2,
         longest_ns: ACK_DELAY_NS,
     };
+    /// A peer with the ACK frequency extension that was asked for one per so many packets.
+    pub(super) const fn asked(packets: u32) -> Self {
+        Self {
+            packets: packets as usize,
+            longest_ns: 10_000_000,
+        }
+    }
+
     /// Chromium after its first hundred packets, where the RTT is 100 ms: it waits for a quarter of that.
     pub(crate) const BROWSER: Self = Self {
         packets: 10,

@@ -29,6 +29,8 @@ pub(super) struct Model {
     ack_delay: AckDelay,
     pub(super) queue: Queue,
     pub(super) round: OpenRound,
+    /// The last round trip that is over.
+    ended: Option<Round>,
 }
 
 impl Model {
@@ -38,6 +40,7 @@ impl Model {
             ack_delay: AckDelay::default(),
             queue: Queue::new(least_target_ns),
             round: OpenRound::default(),
+            ended: None,
         }
     }
 
@@ -48,8 +51,15 @@ impl Model {
         let ended = self.round.on_batch(&batch, sample);
         if let Some(round) = &ended {
             self.queue.on_round(round, batch.now);
+            self.ended = ended;
         }
         Frame { batch, sample, ended }
+    }
+
+    /// The open round trip so far, or the last one if it has no sample yet.
+    pub(super) fn latest_round(&self, now: Timestamp) -> Round {
+        let open = self.round.so_far(now);
+        self.ended.filter(|_| open.samples == 0).unwrap_or(open)
     }
 
     /// The transport received acknowledgements that are not seen here.
@@ -62,9 +72,11 @@ impl Model {
         self.queue.on_lost(bytes);
     }
 
-    /// Persistent congestion: the open round trip and the fate of its packets do not count.
+    /// Persistent congestion: the open round trip and the fate of its packets do not count, nor does the smallest RTT
+    /// (RFC 9002 §5.2).
     pub(super) fn restart(&mut self) {
         self.round = OpenRound::default();
+        self.queue.forget_min_rtt();
         self.queue.forget_losses();
     }
 

@@ -129,6 +129,13 @@ impl Queue {
         self.least_target_ns.max(packets).saturating_add(noise)
     }
 
+    /// The path may be another one.
+    pub(in crate::standalone::video) fn forget_min_rtt(&mut self) {
+        self.rtt = Extreme::smallest();
+        self.longest = Extreme::largest();
+        self.samples = [0; LASTING];
+    }
+
     /// The route has become longer: without a queue the RTT is `rtt` from now on, ns.
     pub(in crate::standalone::video) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
         self.rtt = Extreme::smallest();
@@ -281,6 +288,7 @@ mod tests {
             window_limited: true,
             rtt_min: rtt_min * MS,
             rtt_mean: rtt_mean * MS,
+            samples: 20,
             rate,
         }
     }

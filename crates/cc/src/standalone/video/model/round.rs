@@ -29,6 +29,8 @@ pub(in crate::standalone::video) struct Round {
     /// Smallest and mean RTT.
     pub(in crate::standalone::video) rtt_min: u64,
     pub(in crate::standalone::video) rtt_mean: u64,
+    /// Number of RTT samples in the round.
+    pub(in crate::standalone::video) samples: u64,
     /// Delivery rate, bytes per second.
     pub(in crate::standalone::video) rate: f64,
 }
@@ -99,6 +101,7 @@ impl OpenRound {
             window_limited: self.window_limited >= self.acked / 2,
             rtt_min: self.rtt_min,
             rtt_mean: self.rtt_sum.checked_div(self.samples).unwrap_or(0),
+            samples: self.samples,
             rate: self.rate(now),
         }
     }

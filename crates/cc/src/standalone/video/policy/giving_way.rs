@@ -9,7 +9,7 @@ const MS_NS: u64 = 1_000_000;
 /// Consecutive unsuccessful back-offs that prove a crowd.
 const PROOFS: u8 = 2;
 /// A back-off is conclusive if it should have shortened the RTT by this many times what counts as unchanged.
-const CONCLUSIVE: u64 = 4;
+const CONCLUSIVE: u64 = 3;
 /// A fall of the RTT by less than this part of what it should have been is no effect: others have less of the queue.
 const NO_EFFECT: u64 = 8;
 /// Share of the RTT by which it may differ and still count as unchanged, and the least such difference.
@@ -105,25 +105,26 @@ impl GivingWay {
         round: &Round,
         (queue, target, noise): (u64, u64, u64),
     ) -> Finding {
-        let Some(last) = self.last.take() else {
+        let Some(last) = self.last.take().filter(|_| round.window_limited) else {
             return Finding::Own;
         };
         self.is_inconclusive = false;
+        // Behind a queue the RTT falls with the window and the rate stays; on a longer route it is the other way round.
+        let left = float(window) / float(last.window.max(1));
+        let fall = floor_bytes(float(last.rtt) * (1.0 - left)).min(last.queue);
+        let unchanged = unchanged(last.rtt, noise);
+        let is_unchanged = round.rtt_mean.abs_diff(last.rtt) <= unchanged.max(fall / NO_EFFECT);
+        let is_conclusive = fall >= CONCLUSIVE.saturating_mul(unchanged);
+        if is_unchanged && is_conclusive && round.rate < last.rate * f64::midpoint(1.0, left) {
+            return Finding::LongerRoute;
+        }
         let expected = target.saturating_add(last.queue.saturating_sub(target) / 2);
         if queue <= expected {
             self.in_vain = 0;
             return Finding::Own;
         }
         self.in_vain = self.in_vain.saturating_add(1);
-        // Behind a queue the RTT falls with the window and the rate stays; on a longer route it is the other way round.
-        let left = float(window) / float(last.window.max(1));
-        let fall = floor_bytes(float(last.rtt) * (1.0 - left)).min(queue);
-        let unchanged = unchanged(last.rtt, noise);
-        if round.rtt_mean.abs_diff(last.rtt) <= unchanged.max(fall / NO_EFFECT) {
-            let is_conclusive = fall >= CONCLUSIVE.saturating_mul(unchanged);
-            if is_conclusive && round.rate < last.rate * f64::midpoint(1.0, left) {
-                return Finding::LongerRoute;
-            }
+        if is_unchanged {
             self.is_inconclusive = !is_conclusive && self.in_vain >= PROOFS;
         } else if round.rtt_mean > last.rtt {
             // The path has changed since; what was found before the change does not count.
@@ -214,6 +215,7 @@ mod tests {
             window_limited: true,
             rtt_min: rtt_ms * MS,
             rtt_mean: rtt_ms * MS,
+            samples: 20,
             rate,
         }
     }

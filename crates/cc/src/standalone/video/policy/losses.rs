@@ -9,6 +9,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Packets, acknowledged or lost, of which a share of losses is taken, and losses that it needs.
 const SAMPLE: u64 = 64;
 const LEAST_LOST: u64 = 3;
+/// Standard deviations of a Poisson distribution.
+const CHANCE: f64 = 2.0;
 /// A share this many times the tolerated one needs no second sample.
 const AT_ONCE: f64 = 10.0;
 /// Time for which a cut bounds the window: BBR's between two probes for more (draft-ietf-ccwg-bbr §5.3.3). Each further
@@ -86,7 +88,7 @@ impl Losses {
         }
         let (lost, share) = (self.lost, float(self.lost) / float(all));
         (self.acked, self.lost) = (0, 0);
-        let exceeds = lost >= LEAST_LOST.saturating_mul(mtu) && share > self.tolerated;
+        let exceeds = self.exceed(lost, all, mtu);
         let exceeded = core::mem::replace(&mut self.exceeded, exceeds);
         let is_probing = self.bound.is_some_and(|(bound, _)| window > bound);
         if !exceeds || !(exceeded || is_probing || share > AT_ONCE * self.tolerated) {
@@ -101,6 +103,18 @@ impl Losses {
         }
         self.cut_at = share;
         Some(share)
+    }
+
+    /// Returns true if the sample that is being taken has lost enough already to exceed the tolerated share.
+    pub(in crate::standalone::video) fn exceed_so_far(&self, mtu: u64) -> bool {
+        self.exceed(self.lost, SAMPLE.saturating_mul(mtu), mtu)
+    }
+
+    /// Returns true if `lost` of `all` bytes are more than the tolerated share, and more than chance makes of it.
+    fn exceed(&self, lost: u64, all: u64, mtu: u64) -> bool {
+        let tolerated = self.tolerated * float(all) / float(mtu);
+        lost >= LEAST_LOST.saturating_mul(mtu)
+            && float(lost) / float(mtu) > tolerated + CHANCE * libm::sqrt(tolerated)
     }
 
     /// The window was cut to `window`: it does not grow beyond for some seconds, and then slowly.
@@ -151,6 +165,7 @@ mod tests {
             window_limited: true,
             rtt_min: 0,
             rtt_mean: 0,
+            samples: 20,
             rate: 0.0,
         }
     }
@@ -166,7 +181,7 @@ mod tests {
         assert!(!asks(&mut losses, 8, 100_000, 0), "one sample");
         assert!(!asks(&mut losses, 0, 100_000, 100));
         assert!(!asks(&mut losses, 8, 100_000, 200));
-        assert!(asks(&mut losses, 3, 100_000, 300), "two in a row");
+        assert!(asks(&mut losses, 5, 100_000, 300), "two in a row");
         assert!(
             asks(&mut losses, 25, 100_000, 400),
             "more than ten times what is tolerated"
@@ -176,22 +191,32 @@ mod tests {
     #[test]
     fn losses_that_a_smaller_window_does_not_end_are_the_paths_own_for_some_time() {
         let mut losses = Losses::new(0.02);
-        asks(&mut losses, 4, 100_000, 0);
-        assert!(asks(&mut losses, 4, 100_000, 100));
+        asks(&mut losses, 5, 100_000, 0);
+        assert!(asks(&mut losses, 5, 100_000, 100));
         losses.note_cut(85_000, at(100));
         assert_eq!(
             (losses.bound(at(2_099)), losses.bound(at(2_100))),
             (Some((85_000, true)), Some((85_000, false)))
         );
         for ms in [200, 300, 400, 500] {
-            assert!(!asks(&mut losses, 4, 85_000, ms));
+            assert!(!asks(&mut losses, 5, 85_000, ms));
         }
         assert_eq!(losses.bound(at(500)), None);
-        assert!(!asks(&mut losses, 4, 85_000, 21_000));
+        assert!(!asks(&mut losses, 5, 85_000, 21_000));
         assert!(
-            asks(&mut losses, 4, 85_000, 21_100),
+            asks(&mut losses, 5, 85_000, 21_100),
             "twenty seconds later it is asked again"
         );
+    }
+
+    #[test]
+    fn more_than_the_tolerated_share_has_to_be_more_than_chance() {
+        // Two of a hundred are tolerated, with a standard deviation of 1.4.
+        for (lost, expected) in [(4, false), (5, true)] {
+            let mut losses = Losses::new(0.02);
+            asks(&mut losses, lost, 100_000, 0);
+            assert_eq!(asks(&mut losses, lost, 100_000, 100), expected, "{lost}");
+        }
     }
 
     #[test]

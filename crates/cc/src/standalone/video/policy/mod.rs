@@ -14,8 +14,9 @@ use giving_way::{Finding, GivingWay};
 use losses::Losses;
 use start::Start;
 
-/// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
-const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
+/// Smallest window outside a crowd, packets. A peer that acknowledges every second packet still sends two ACK frames
+/// per window, although quinn keeps one packet back; one that was asked for six at once waits for 10 ms.
+const LEAST_PACKETS: u64 = 4;
 /// Rounds until a change of the window shows.
 const SETTLING: u8 = 1;
 /// The same after a loss, which shows a round later.
@@ -24,15 +25,13 @@ const SETTLING_AFTER_LOSS: u8 = 2;
 const LONG: u64 = 4;
 /// Share of the window that is left after losses.
 pub(super) const AFTER_LOSS: f64 = 0.85;
-/// Share of packets lost that ends slow start although a larger window still brings more.
-const HEAVY: f64 = 0.1;
 /// The window grows by at least this part of it, and beyond what the path has carried lately by at most that one.
 const LEAST_STEP: f64 = 1.0 / 64.0;
 const MOST_STEP_BEYOND: u64 = 8;
 /// Time without an empty queue after which it is emptied, so that the smallest RTT is seen.
 const DRAIN_AFTER_NS: u64 = 5_000_000_000;
 
-/// Time after which a longer route is checked by half a window for a round trip; each check doubles it, four times.
+/// Time after which a longer route is checked by half a window for a round trip; each check doubles it.
 /// The queue that another sender held constant looked alike, and stays this sender's own when that has left.
 const CHECK_ROUTE_NS: u64 = 5_000_000_000;
 const LONGEST_CHECK_NS: u64 = 16 * CHECK_ROUTE_NS;
@@ -72,13 +71,14 @@ pub(super) struct Policy {
     step: u64,
     /// Rounds to come before the last change shows.
     pub(super) settling: u8,
-    /// Losses while it settles are those of before.
-    explains_losses: bool,
     /// Queue of the last round, if the window has not been reduced since.
     queue_before: Option<u64>,
-    /// Time of the next check of a longer route, and the wait before it, ns; zero if the route has not become longer.
+    /// Time of the next check of the smallest RTT, and the wait before it, ns. The wait is zero unless a rise of the
+    /// RTT ended slow start or the route has become longer.
     check_route_at: Timestamp,
     check_route_after: u64,
+    /// The smallest RTT is that of a route that has become longer.
+    route_is_longer: bool,
     /// Time until which others are assumed to share the path.
     contended_until: Timestamp,
     /// Window to return to after the queue has been emptied.
@@ -98,10 +98,10 @@ impl Policy {
             start_left_at: None,
             step: 0,
             settling: 0,
-            explains_losses: false,
             queue_before: None,
             check_route_at: Timestamp::ZERO,
             check_route_after: 0,
+            route_is_longer: false,
             contended_until: Timestamp::ZERO,
             drained_from: None,
         }
@@ -137,68 +137,28 @@ impl Policy {
         self.contended_until = now(core).plus_nanos(CONTENDED_NS);
     }
 
+    /// Smallest window outside a crowd, bytes.
+    pub(super) const fn least(core: &Core) -> u64 {
+        LEAST_PACKETS.saturating_mul(core.mtu())
+    }
+
     fn least_step(core: &Core) -> u64 {
         let part = floor_bytes(float(core.window()) * LEAST_STEP);
         part.max(core.mtu())
     }
 
-    /// Slow start at one ACK frame.
-    fn double(&mut self, core: &mut Core, path: &Model, frame: &Frame) {
-        core.grow(frame.batch.allowance);
-        let Some(sample) = frame.sample else { return };
-        if self.start.has_stayed_risen(has_risen(path, sample.rtt_ns)) {
-            self.start_left_at = Some(core.window());
-            self.leave_start(core, path, Reason::RttRose);
-        }
-    }
-
-    fn judge_start(&mut self, core: &mut Core, path: &Model, round: &Round) {
-        let brings_no_more = round.window_limited && self.start.brings_no_more(round);
-        let lost = self.losses.ask_for_less(round, core, now(core));
-        if lost.is_some_and(|share| share > HEAVY || !self.start.brought_more()) {
-            self.may_double = false;
-            self.leave_start(core, path, Reason::Loss);
-        } else if !round.window_limited {
-            // Neither its RTT, which may be a delayed acknowledgement's, nor its rate says anything of the path.
-        } else if has_risen(path, round.rtt_min) {
-            self.start_left_at = Some(core.window());
-            self.leave_start(core, path, Reason::RttRose);
-        } else if brings_no_more {
-            self.leave_start(core, path, Reason::CapacityKnown);
-        }
-    }
-
-    /// Slow start is over: the window is what the path carries with the queue that is aimed at.
-    pub(super) fn leave_start(&mut self, core: &mut Core, path: &Model, reason: Reason) {
-        let rate = path.rate(now(core));
-        let target = path.queue.target(core.mtu());
-        let rtt = path.base_rtt().unwrap_or(0).saturating_add(target);
-        let before = core.window();
-        if rate > 0.0 {
-            core.set_window(bytes_in(rate, rtt).min(before));
-        }
-        self.be_alone(core, path, reason);
-        if reason == Reason::RttRose {
-            let round = path.round.so_far(now(core));
-            self.giving_way.backs_off(before, &round, path.queue.latest());
-        }
-        self.settling = SETTLING_AFTER_LOSS;
-        self.explains_losses = true;
-        self.step = Self::least_step(core).max(core.window() / MOST_STEP_BEYOND);
-    }
-
-    fn be_alone(&mut self, core: &mut Core, path: &Model, reason: Reason) {
+    fn be_alone(&mut self, core: &mut Core, reason: Reason) {
         self.mode = Mode::Alone;
         if core.phase == Phase::Avoidance {
             core.reason = reason;
         } else {
             core.enter(Phase::Avoidance, reason);
         }
-        self.reset(core, path);
+        self.reset(core);
     }
 
     /// Forgets what was learnt of others, of losses and of the last steps.
-    fn reset(&mut self, core: &Core, _path: &Model) {
+    fn reset(&mut self, core: &Core) {
         self.settling = 0;
         self.queue_before = None;
         self.drained_from = None;
@@ -211,10 +171,6 @@ impl Policy {
     fn judge_alone(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
         if self.settling > 0 {
             self.settling = self.settling.saturating_sub(1);
-            if self.explains_losses {
-                path.queue.forget_losses();
-                self.explains_losses = self.settling > 0;
-            }
             return;
         }
         if let Some(window) = self.drained_from.take() {
@@ -243,11 +199,12 @@ impl Policy {
         let bound = self.losses.bound(now(core));
         if overflows && bound.is_some_and(|(bound, _)| window <= bound) {
             self.giving_way.note(window);
-            self.be_crowded(core, path);
+            self.be_crowded(core);
         } else if asked || overflows {
-            let delivered = bytes_in(round.rate, round.rtt_mean);
+            let delivered = bytes_in(round.rate, round.rtt_mean.saturating_add(path.ack_delay()));
             let delivered = if round.window_limited { delivered } else { window };
             path.queue.forget_rate(round.rate, now(core));
+            path.queue.forget_losses();
             self.cut(core, delivered, Reason::Loss);
         } else {
             let queue = if is_long {
@@ -265,14 +222,15 @@ impl Policy {
         self.note_contention(core);
         self.giving_way.note(window);
         let part = floor_bytes(AFTER_LOSS * float(window));
-        core.set_window(part.min(delivered));
+        core.set_window(part.min(delivered.max(window / 2)).max(Self::least(core)));
+        self.start_left_at = None;
         core.reason = reason;
         if reason == Reason::Loss {
             self.losses.note_cut(core.window(), now(core));
         }
         self.step = Self::least_step(core);
+        core.recovery_start = Some(now(core));
         self.settling = SETTLING_AFTER_LOSS;
-        self.explains_losses = true;
         self.queue_before = None;
         self.drained_from = None;
     }
@@ -282,7 +240,7 @@ impl Policy {
         let round = stood.round;
         let queue = (stood.queue, stood.target, path.queue.noise());
         match self.giving_way.judge(core.window(), round, queue) {
-            Finding::Crowd => self.be_crowded(core, path),
+            Finding::Crowd => self.be_crowded(core),
             Finding::LongerRoute => self.take_longer_route(core, path, round),
             Finding::Own => return false,
         }
@@ -303,13 +261,20 @@ impl Policy {
         let has_room = round.window_limited && self.giving_way.has_room(window, round, path.queue.noise());
         if has_room && stood > target / 2 {
             self.accept_min_rtt(core, path, round);
+        } else if stood > target && window <= Self::least(core) {
+            // The effect of a smaller window cannot be seen, that of a larger one can.
+            core.set_window(Self::least(core).saturating_mul(5) / 4);
+            self.settling = SETTLING;
+            return;
         } else if stood > target {
             let excess = bytes_in(round.rate, stood.saturating_sub(target));
-            // Less than a step could leave the queue just above its target for ever.
-            let smaller = window.saturating_sub(excess.max(Self::least_step(core)));
+            // Less than a step could leave the queue just above its target for ever, and more than half could leave too
+            // few packets to judge the effect by.
+            let excess = excess.max(Self::least_step(core)).min(window / 2);
+            let smaller = window.saturating_sub(excess).max(Self::least(core));
             if round.window_limited && self.giving_way.backs_off(window, round, stood) {
                 self.drained_from = Some(smaller);
-                core.set_window(smaller.min(window / 2));
+                core.set_window(smaller.min(window / 2).max(Self::least(core)));
             } else {
                 core.set_window(smaller);
             }
@@ -319,47 +284,69 @@ impl Policy {
             return;
         }
         self.giving_way.note_no_queue();
-        self.start_left_at = None;
         self.may_double = false;
-        if self.check_route_after > 0 && now(core) >= self.check_route_at {
-            self.check_route_after = self.check_route_after.saturating_mul(2).min(LONGEST_CHECK_NS);
-            self.check_route_at = now(core).plus_nanos(self.check_route_after);
-            self.drained_from = Some(window);
-            self.queue_before = None;
-            core.set_window(window / 2);
-            self.settling = SETTLING;
-        } else if stood > 0 && path.queue.since_empty(now(core)) > DRAIN_AFTER_NS {
+        let since_empty = path.queue.since_empty(now(core));
+        if round.window_limited && self.has_to_check(core, since_empty) {
+            self.check_route(
+                core,
+                self.check_route_after.saturating_mul(2).min(LONGEST_CHECK_NS),
+            );
+            let queue = path.queue.within(round.rtt_mean);
+            self.giving_way.backs_off(window, round, queue);
+            self.drain_to(core, window / 2);
+        } else if stood > 0 && since_empty > DRAIN_AFTER_NS {
             let excess = bytes_in(2.0 * round.rate, stood);
-            self.drained_from = Some(window);
-            self.queue_before = None;
-            core.set_window(window.saturating_sub(excess).max(window / 2));
-            self.settling = SETTLING;
+            self.drain_to(core, window.saturating_sub(excess).max(window / 2));
         } else if round.window_limited {
             self.grow(core, path, standing);
+            if self.start_left_at.is_some_and(|left_at| core.window() > left_at) {
+                self.resume_start();
+            }
         }
     }
 
-    /// The route is longer, and no queue stood. Restores the window of before the first back-off, and
-    /// returns to slow start if the RTT ended it.
+    /// Reduces the window to `smaller` bytes until the effect has shown.
+    fn drain_to(&mut self, core: &mut Core, smaller: u64) {
+        self.drained_from = Some(core.window());
+        self.queue_before = None;
+        core.set_window(smaller.max(Self::least(core)));
+        self.settling = SETTLING;
+    }
+
+    /// The route is longer, and no queue stood. Resumes slow start if the RTT ended it; otherwise restores the window
+    /// of before the first back-off.
     fn take_longer_route(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
         self.accept_min_rtt(core, path, round);
         let before = self.giving_way.window_before();
+        self.reset(core);
+        if self.start_left_at.is_some() {
+            self.resume_start();
+            return;
+        }
         core.set_window(before.max(core.window()));
-        self.reset(core, path);
         self.settling = SETTLING;
         self.step = core.window() / 2;
-        if let Some(window) = self.start_left_at.take() {
-            core.set_window(window);
-            self.mode = Mode::Start;
-            self.start.resume();
-        }
     }
 
     /// Takes the smallest RTT of a round trip for that of an empty queue.
     fn accept_min_rtt(&mut self, core: &Core, path: &mut Model, round: &Round) {
         path.queue.set_min_rtt(round.rtt_min, now(core));
-        self.check_route_after = CHECK_ROUTE_NS;
-        self.check_route_at = now(core).plus_nanos(CHECK_ROUTE_NS);
+        self.route_is_longer = true;
+        self.check_route(core, self.check_route_after.max(CHECK_ROUTE_NS));
+    }
+
+    /// Returns true if the smallest RTT has to be checked. After slow start that is only so if the queue has not been
+    /// seen empty; a longer route is checked in any case.
+    fn has_to_check(&self, core: &Core, since_empty: u64) -> bool {
+        let is_due = self.check_route_after > 0 && now(core) >= self.check_route_at;
+        let is_doubtful = self.route_is_longer || since_empty > self.check_route_after;
+        is_due && is_doubtful && core.window() > Self::least(core)
+    }
+
+    /// Has the smallest RTT checked after `after_ns`.
+    fn check_route(&mut self, core: &Core, after_ns: u64) {
+        self.check_route_after = after_ns;
+        self.check_route_at = now(core).plus_nanos(after_ns);
     }
 
     /// Grows by a step, which doubles while the queue stays short. Up to what the path has carried lately that is half
@@ -367,6 +354,9 @@ impl Policy {
     fn grow(&mut self, core: &mut Core, path: &Model, standing: &Stood<'_>) {
         let window = core.window();
         let grown = window.saturating_add(self.step);
+        if self.losses.exceed_so_far(core.mtu()) {
+            return;
+        }
         let mut known = path.carried();
         if let Some((bound, holds)) = self.losses.bound(now(core)) {
             if window >= bound {
@@ -392,12 +382,13 @@ impl Policy {
     }
 
     /// Others fill the queue: from here on the window is CUBIC's, and begins where it was before it gave way.
-    fn be_crowded(&mut self, core: &mut Core, _path: &Model) {
+    fn be_crowded(&mut self, core: &mut Core) {
         let now = now(core);
         let before = self
             .giving_way
             .begin_crowd(now, core.rtt.smoothed_ns().unwrap_or(0));
         self.mode = Mode::Crowded;
+        self.start_left_at = None;
         core.set_window(before.max(core.window()));
         self.cubic.begin(core, Reason::Idle, now);
         self.giving_way.reset();
@@ -408,13 +399,13 @@ impl Policy {
         let stood = path.queue.within(round.rtt_min) > path.queue.target(core.mtu());
         let min_rtt = path.queue.min_rtt().unwrap_or(0);
         if self.giving_way.is_over(stood, now(core), min_rtt) {
-            self.be_alone(core, path, Reason::RecoveryEnded);
+            self.be_alone(core, Reason::RecoveryEnded);
             path.queue.forget_losses();
         }
     }
 
     /// Takes the first congestion event of a round trip.
-    pub(super) fn on_congestion(&mut self, core: &mut Core, path: &Model, event: &Congestion) {
+    pub(super) fn on_congestion(&mut self, core: &mut Core, path: &mut Model, event: &Congestion) {
         let is_mark = event.signal == Signal::EcnCe;
         match self.mode {
             Mode::Crowded => {
@@ -424,7 +415,6 @@ impl Policy {
                 }
             }
             Mode::Start | Mode::Alone if is_mark => {
-                core.recovery_start = Some(event.now);
                 if self.mode == Mode::Start {
                     self.leave_start(core, path, Reason::EcnCe);
                 }
@@ -446,11 +436,13 @@ impl Policy {
 
     /// Persistent congestion (RFC 9002 §7.6): slow start from the smallest window.
     pub(super) fn collapse(&mut self, core: &mut Core, path: &mut Model) {
-        self.reset(core, path);
+        self.reset(core);
         path.restart();
         self.mode = Mode::Start;
         self.start = Start::default();
         self.start_left_at = None;
+        self.check_route_after = 0;
+        self.route_is_longer = false;
         self.may_double = true;
         core.set_window(core.minimum());
         core.recovery_start = None;
@@ -461,13 +453,4 @@ impl Policy {
 /// Arrival of the last ACK frame.
 fn now(core: &Core) -> Timestamp {
     core.last_acked.unwrap_or(Timestamp::ZERO)
-}
-
-/// Returns true if the RTT `rtt` has risen enough to end slow start.
-fn has_risen(path: &Model, rtt: u64) -> bool {
-    let rise = path.queue.min_rtt().unwrap_or(rtt) / 8;
-    path.queue.within(rtt)
-        >= rise
-            .clamp(RISE_NS.0, RISE_NS.1)
-            .saturating_add(path.queue.jitter())
 }

@@ -1,13 +1,27 @@
-//! [`Start`]: when slow start has found what the path carries.
+//! [`Start`]: detects that slow start has reached what the path carries.
 
-use crate::standalone::video::model::Round;
+use crate::Reason;
+use crate::standalone::video::model::{Frame, Model, Round, bytes_in};
+use crate::state::Core;
 
-/// RTT samples in a row that have risen. HyStart++ looks at the first eight of a round, and so sees a queue that grows
-/// within one only in the next, when twice as much is in flight.
-const SAMPLES: u32 = 16;
+use super::{MOST_STEP_BEYOND, Mode, Policy, SETTLING_AFTER_LOSS, now};
+
+/// Packets in a row whose RTT has risen. HyStart++ looks at the first eight samples of a round, and so sees a queue
+/// that grows within one only in the next, when twice as much is in flight.
+const PACKETS: u32 = 32;
 /// A round that brings less than this times more brings no more, and so many of them (draft-ietf-ccwg-bbr §5.3.1.2).
 const MORE: f64 = 1.25;
 const ROUNDS: u8 = 3;
+/// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
+const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
+/// RTT samples that a round needs for the smallest to end slow start: `N_RTT_SAMPLE` (RFC 9406 §4.3).
+const LEAST_SAMPLES: u64 = 8;
+/// Slow start that ended on a rise is checked if the queue has not been seen empty since: after the longer of this time
+/// and so many RTTs.
+const CHECK_NS: u64 = 500_000_000;
+const CHECK_RTTS: u64 = 10;
+/// Share of packets lost that ends slow start although a larger window still brings more.
+const HEAVY: f64 = 0.1;
 
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,19 +29,25 @@ pub(in crate::standalone::video) struct Start {
     /// Largest delivery rate of a round, bytes per second, and rounds since without more.
     rate: f64,
     rounds: u8,
-    /// RTT samples in a row that have risen.
+    /// Packets in a row whose RTT has risen.
     risen: u32,
+    /// Smallest RTT of the last round, ns.
+    last_rtt_min: Option<u64>,
 }
 
 impl Start {
-    /// Takes an RTT sample that `has_risen` or not; returns true if enough in a row have.
-    pub(in crate::standalone::video) const fn has_stayed_risen(&mut self, has_risen: bool) -> bool {
+    /// Takes an RTT sample of so many `packets` that `has_risen` or not; returns true if enough in a row have.
+    pub(in crate::standalone::video) const fn has_stayed_risen(
+        &mut self,
+        has_risen: bool,
+        packets: u32,
+    ) -> bool {
         self.risen = if has_risen {
-            self.risen.saturating_add(1)
+            self.risen.saturating_add(packets)
         } else {
             0
         };
-        self.risen >= SAMPLES
+        self.risen >= PACKETS
     }
 
     /// Takes a round in which the window was the limit; returns true if a larger one has brought no more for three.
@@ -46,10 +66,84 @@ impl Start {
         self.rounds == 0
     }
 
-    /// Slow start goes on: what ended it was no queue.
-    pub(in crate::standalone::video) const fn resume(&mut self) {
-        self.rounds = 0;
-        self.risen = 0;
+    /// RTT from which a rise counts, ns: the smallest of the last round, as in RFC 9406, but not less than `rtt_min`. A
+    /// queue grows from one round to the next; jitter, whose smallest draw is soon the smallest RTT ever, does not.
+    pub(in crate::standalone::video) fn base_rtt(self, rtt_min: u64) -> u64 {
+        self.last_rtt_min.map_or(rtt_min, |last| last.max(rtt_min))
+    }
+
+    /// Records the smallest RTT of a completed round, ns.
+    pub(in crate::standalone::video) const fn note_rtt_min(&mut self, rtt_min: u64) {
+        self.last_rtt_min = Some(rtt_min);
+    }
+}
+
+impl Policy {
+    /// Slow start at one ACK frame.
+    pub(super) fn double(&mut self, core: &mut Core, path: &mut Model, frame: &Frame) {
+        core.grow(frame.batch.allowance);
+        let Some(sample) = frame.sample else { return };
+        let has_risen = self.has_risen(path, sample.rtt_ns);
+        if self.start.has_stayed_risen(has_risen, sample.packets) {
+            self.leave_start(core, path, Reason::RttRose);
+        }
+    }
+
+    /// Returns true if the RTT `rtt` has risen enough to end slow start.
+    fn has_risen(&self, path: &Model, rtt: u64) -> bool {
+        let base = self.start.base_rtt(path.queue.min_rtt().unwrap_or(rtt));
+        let rise = (base / 8).clamp(RISE_NS.0, RISE_NS.1);
+        rtt.saturating_sub(base) >= rise.saturating_add(path.queue.jitter())
+    }
+
+    pub(super) fn judge_start(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
+        let brings_no_more = round.window_limited && self.start.brings_no_more(round);
+        let has_risen = self.has_risen(path, round.rtt_min);
+        self.start.note_rtt_min(round.rtt_min);
+        let lost = self.losses.ask_for_less(round, core, now(core));
+        if lost.is_some_and(|share| share > HEAVY || !self.start.brought_more()) {
+            self.may_double = false;
+            self.leave_start(core, path, Reason::Loss);
+        } else if !round.window_limited {
+            // Neither its RTT, which may be a delayed acknowledgement's, nor its rate says anything of the path.
+        } else if has_risen && round.samples >= LEAST_SAMPLES {
+            self.leave_start(core, path, Reason::RttRose);
+        } else if brings_no_more {
+            self.leave_start(core, path, Reason::CapacityKnown);
+        }
+    }
+
+    /// Slow start is over: the window is what the path carries without a queue.
+    pub(super) fn leave_start(&mut self, core: &mut Core, path: &mut Model, reason: Reason) {
+        let rate = path.rate(now(core));
+        let rtt = path.base_rtt().unwrap_or(0);
+        let before = core.window();
+        if rate > 0.0 {
+            core.set_window(bytes_in(rate, rtt).min(before));
+        }
+        self.be_alone(core, reason);
+        if reason == Reason::RttRose {
+            self.start_left_at = Some(before);
+            if !self.route_is_longer {
+                self.check_route(core, CHECK_NS.max(CHECK_RTTS.saturating_mul(rtt)));
+            }
+            let round = path.latest_round(now(core));
+            self.giving_way.backs_off(before, &round, path.queue.latest());
+        }
+        path.queue.forget_losses();
+        core.recovery_start = Some(now(core));
+        self.settling = SETTLING_AFTER_LOSS;
+        self.step = Self::least_step(core).max(core.window() / MOST_STEP_BEYOND);
+    }
+
+    /// Resumes slow start, because no queue has ended it.
+    pub(super) fn resume_start(&mut self) {
+        self.mode = Mode::Start;
+        self.start = Start::default();
+        self.start_left_at = None;
+        if !self.route_is_longer {
+            self.check_route_after = 0;
+        }
     }
 }
 
@@ -58,16 +152,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_low_rtt_begins_the_count_anew() {
+    fn a_low_rtt_begins_the_count_of_packets_anew() {
         let mut start = Start::default();
-        for _ in 0..15 {
-            assert!(!start.has_stayed_risen(true));
+        for packets in [2, 10, 19] {
+            assert!(!start.has_stayed_risen(true, packets));
         }
-        assert!(!start.has_stayed_risen(false));
-        for _ in 0..15 {
-            assert!(!start.has_stayed_risen(true));
+        assert!(!start.has_stayed_risen(false, 2));
+        assert!(!start.has_stayed_risen(true, 31));
+        assert!(start.has_stayed_risen(true, 1));
+    }
+
+    #[test]
+    fn a_rise_counts_from_the_smallest_rtt_of_the_last_round() {
+        let mut start = Start::default();
+        assert_eq!(start.base_rtt(60), 60);
+        for (last, expected) in [(85, 85), (50, 60)] {
+            start.note_rtt_min(last);
+            assert_eq!(start.base_rtt(60), expected, "{last}");
         }
-        assert!(start.has_stayed_risen(true));
     }
 
     #[test]
@@ -80,6 +182,7 @@ mod tests {
                 window_limited: true,
                 rtt_min: 0,
                 rtt_mean: 0,
+                samples: 20,
                 rate,
             })
         };
