@@ -70,7 +70,7 @@ impl PlayoutConfig {
         }
     }
 
-    /// Time in which `media` of the title is shown at the playback speed.
+    /// Time that it takes to show `media` of the title at the playback speed.
     pub fn viewing_time(&self, media: Duration) -> Duration {
         scaled(media, 100, self.speed_percent)
     }

@@ -37,8 +37,8 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// UMTS are those of a fade of 54 s at a tenth of the mean.
 #[derive(Debug)]
 struct FadeModel {
-    /// Shortest time from one fade to the next, in which a player can fill its buffer, and the mean of what is added
-    /// to it (exponential).
+    /// Shortest time between two fades, and the mean of the exponentially distributed time that is added to it. A
+    /// player can fill its buffer meanwhile.
     gap: (Duration, Duration),
     /// Shortest and longest fade (log-uniform).
     length: (Duration, Duration),

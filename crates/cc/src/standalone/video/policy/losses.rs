@@ -6,7 +6,7 @@ use crate::state::{Core, float};
 use crate::standalone::video::model::Round;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Packets, acknowledged or lost, of which a share of losses is taken, and losses that it needs.
+/// Size of a sample in packets, acknowledged and lost, and the losses that it needs to count.
 const SAMPLE: u64 = 64;
 const LEAST_LOST: u64 = 3;
 /// Standard deviations of a Poisson distribution.
@@ -157,7 +157,7 @@ mod tests {
     /// The MTU of [`Core::sample`].
     const MTU: u64 = 1_200;
 
-    /// 100 packets of which `lost` were lost.
+    /// A round of 100 packets that lost so many of them.
     fn round(lost: u64) -> Round {
         Round {
             acked: (100 - lost) * MTU,

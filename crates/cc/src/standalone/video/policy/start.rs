@@ -50,7 +50,7 @@ impl Start {
         self.risen >= PACKETS
     }
 
-    /// Takes a round in which the window was the limit; returns true if a larger one has brought no more for three.
+    /// Takes a window-limited round. Returns true if three such rounds in a row have delivered no more than before.
     pub(in crate::standalone::video) fn brings_no_more(&mut self, round: &Round) -> bool {
         if round.rate > MORE * self.rate {
             self.rate = round.rate;
