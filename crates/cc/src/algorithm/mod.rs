@@ -59,8 +59,8 @@ pub(crate) trait Algorithm {
     /// bytes (RFC 7661's `LossFlightSize`). `None`: the algorithm holds, and no recovery begins.
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
 
-    /// Slow start is going on and the algorithm held on a congestion event. Returns true if slow start ends. A startup
-    /// component whose flight does not [double](crate::startup::Startup::doubles) ends in any case.
+    /// Slow start is going on and the algorithm held on a congestion event. Returns true if slow start ends. It
+    /// ends in any case if the flight does not [double](crate::startup::Startup::doubles).
     fn leaves_startup(&self, _core: &Core, _event: &Congestion) -> bool {
         true
     }

@@ -111,8 +111,9 @@ impl Composed {
         if in_use.is_some() {
             core.set_window(before);
         }
-        let may_stay = components.startup.doubles() && !components.algorithm.leaves_startup(core, event);
-        if core.phase.is_slow_start() && !may_stay {
+        // A window that a ceiling or the loss policy bounds does not double either.
+        let doubles = components.startup.doubles(core) && !core.capped;
+        if core.phase.is_slow_start() && (!doubles || components.algorithm.leaves_startup(core, event)) {
             self.enter(Phase::Avoidance, reason, event.now);
         }
     }

@@ -35,9 +35,9 @@ pub(crate) trait Startup {
     /// burst](crate::component::Bursts::Every); `core` does not contain the burst yet.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) {}
 
-    /// Returns true if the flight at most doubles in a round trip, so that what was in flight when a packet left can be
-    /// worked out when its loss shows.
-    fn doubles(&self) -> bool {
+    /// Returns true if the flight doubles in a round trip. Half of it was in flight then when a packet left whose
+    /// loss shows now.
+    fn doubles(&self, _core: &Core) -> bool {
         true
     }
 
@@ -62,7 +62,7 @@ dispatch! {
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
-    fn doubles(&self) -> bool;
+    fn doubles(&self, core: &Core) -> bool;
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
 }
 

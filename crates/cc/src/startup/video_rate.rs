@@ -20,9 +20,9 @@ impl Startup for VideoRate {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
 
-    /// The window is the video's from the first RTT on.
-    fn doubles(&self) -> bool {
-        false
+    /// The window is the video's from the first RTT on, if its rate is known.
+    fn doubles(&self, core: &Core) -> bool {
+        video_window(core).is_none()
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {

@@ -1,7 +1,7 @@
 //! Senders of 2010 to 2015: what an ACK frame counts for, the first window, a threshold that is remembered,
 //! HyStart as Linux had it, and CCP without what we added. mtu 1200.
 
-use super::trace::{LINK, trace_losing};
+use super::trace::{Conditions, LINK, trace_losing, trace_under};
 use super::{MS, WINDOW_BASED, busy, connection, flight, fly, limited_flight, ssthresh, state, with_mtu};
 use crate::registry::Registry;
 use crate::testing::{Connection, Demand};
@@ -358,19 +358,36 @@ fn a_loss_that_may_have_found_a_queue_ends_slow_start_all_the_same() {
     assert_eq!(any, queued, "the queue overflows first");
 }
 
-// The window carries the video from the first RTT on, so that no flight of half its size is behind a loss.
-#[test]
-fn a_loss_ends_a_slow_start_that_does_not_double() {
+// The window carries the video from the first RTT on, so that no flight of half its size is behind a loss. While the
+// video's rate is unknown slow start doubles.
+#[rstest]
+#[case(Some(1_000), (Phase::Avoidance, Reason::Loss))]
+#[case(None, (Phase::Startup, Reason::Began))]
+fn a_loss_ends_a_slow_start_that_does_not_double(#[case] kbps: Option<u64>, #[case] after: (Phase, Reason)) {
     let mut c = connection("ccp(slow_start_loss=queued)+start=video-rate+loss=ignore");
-    c.known.set_average_rate(Some(crate::Bitrate::from_kbps(1_000)));
+    c.known.set_average_rate(kbps.map(crate::Bitrate::from_kbps));
     for _ in 0..4 {
-        super::train(&mut c, 500);
+        super::train(&mut c, 20);
     }
     assert!(c.snapshot().capacity.is_some());
     c.offer(500);
     c.pass(MS * 100);
     c.lose(1);
-    assert_eq!(state(&c), (Phase::Avoidance, Reason::Loss));
+    assert_eq!(state(&c), after);
+}
+
+// Random losses, and a window that the guard or the ceiling keeps below twice the pipe.
+#[rstest]
+#[case("ccp(slow_start_loss=queued)")]
+#[case("ccp(slow_start_loss=queued)+ceiling=pace+loss=ignore")]
+fn a_loss_ends_a_slow_start_whose_window_is_bounded(#[case] text: &str) {
+    let conditions = Conditions {
+        lose_one_in: Some(200),
+        ..Conditions::default()
+    };
+    let trace = trace_under(LINK, conditions, &super::spec(text), 5);
+    let last = trace.rounds.last().map(|round| round.phase);
+    assert_eq!(last, Some(Phase::Avoidance), "{text}");
 }
 
 // Watanabe et al. 2014: SSS "rapidly ramps up". 250 kB are the pipe, a third of 500 kB the fixed point.
