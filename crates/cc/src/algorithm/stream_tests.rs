@@ -1,7 +1,7 @@
 //! Vectors of TCP Stream.
 
 use super::*;
-use crate::tests::{MS_IN_NS as MS, MTU, loss};
+use crate::tests::{MS_IN_NS as MS, MTU, at, loss};
 use rstest::rstest;
 
 fn close(a: f64, b: f64) {
@@ -56,16 +56,21 @@ fn the_delay_window_grows_only_once_the_loss_window_carries_the_video() {
     close(algorithm(9.0, 20.0).delay_after(40.0, 8.9, true), 19.0);
 }
 
-// What the wire and a strict transport need on top of N = 9 raises the stop, not α = 11 and β = 13.
+// N = ⌈3.6 Mbit/s · 30 ms / 1200 B⌉ = ⌈11.25⌉, so α = 14 and β = 16. The loss window stops three segments later: 20 %
+// more on the wire are ⌈13.5⌉, and a strict transport holds one back.
 #[test]
 fn alpha_and_beta_are_made_of_the_n_of_the_paper() {
-    let stream = Stream {
-        media: 9.0,
-        ..algorithm(11.0, 20.0)
-    };
-    close(stream.delay_after(10.9, 11.0, true), 21.0);
-    close(stream.delay_after(11.0, 11.0, true), 20.0);
-    close(stream.delay_after(13.1, 11.0, true), 19.0);
+    let path = crate::Path::default().strict();
+    let mut core = Core::new(&path, 2, Needs::default(), std::sync::Arc::default());
+    core.rtt.on_batch(at(30), at(0), 2);
+    core.known.set_average_rate(Some(Bitrate::from_kbps(3_600)));
+    core.known.set_wire_overhead("20%".parse().ok());
+    let mut stream = algorithm(0.0, 20.0);
+    stream.refresh(&core);
+    assert_eq!(stream.enough, Some(15.0));
+    close(stream.delay_after(13.9, 15.0, true), 21.0);
+    close(stream.delay_after(14.0, 15.0, true), 20.0);
+    close(stream.delay_after(16.1, 15.0, true), 19.0);
 }
 
 #[test]
