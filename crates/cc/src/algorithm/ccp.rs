@@ -188,7 +188,7 @@ impl Ccp {
         storage.max(self.least_storage * float(mtu))
     }
 
-    /// `C`, bytes per second: of four packet trains, or of the one that ended slow start.
+    /// `C`, bytes per second: of four samples, or of the one that ended slow start.
     fn capacity(&self, core: &Core) -> Option<f64> {
         let capacity = if self.trusts_first_estimate {
             core.early_capacity()

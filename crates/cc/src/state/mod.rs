@@ -251,12 +251,12 @@ impl Core {
         self.opening.divisor(self.window, self.mtu)
     }
 
-    /// Capacity of the path's narrowest link in bytes that count towards a window, after four packet trains.
+    /// Capacity of the path's narrowest link in bytes that count towards a window, after four samples.
     pub(crate) fn capacity(&self) -> Option<Bitrate> {
         self.capacity.as_deref().and_then(Capacity::estimate)
     }
 
-    /// The same after one packet train.
+    /// The same after one sample.
     pub(crate) fn early_capacity(&self) -> Option<Bitrate> {
         self.capacity.as_deref().and_then(Capacity::early_estimate)
     }
