@@ -17,7 +17,6 @@ use crate::claims::{self, ClaimsArgs};
 use crate::demo::{self, DemoArgs};
 use crate::error::CommandError;
 use crate::fairness::{self, FairnessArgs};
-use crate::faults::{self, FaultsArgs};
 use crate::jobs::{self, JobsArgs};
 use crate::live::{self, LiveArgs};
 use crate::matrix::{self, MatrixArgs};
@@ -74,8 +73,6 @@ enum Command {
     Fairness(FairnessArgs),
     /// Search what the papers leave open for values under which their claims hold, and count in how many they do
     Worlds(WorldsArgs),
-    /// Play many sessions under random faults in virtual time and check what must hold of server and client
-    Faults(FaultsArgs),
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
     Relay(Box<RelayArgs>),
     /// Print what completes the options in a shell
@@ -100,16 +97,10 @@ const INTERRUPTED: i32 = 130;
 /// Runs the command that the process's arguments name, on a tokio runtime of its own.
 pub fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
-    // A campaign of faults makes errors on purpose.
-    let level = if matches!(command, Command::Faults(_)) {
-        LevelFilter::OFF
-    } else {
-        LevelFilter::ERROR
-    };
     let filter = std::env::var("RUST_LOG")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| Targets::new().with_default(level));
+        .unwrap_or_else(|| Targets::new().with_default(LevelFilter::ERROR));
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     tracing_subscriber::registry().with(filter).with(lines).init();
     match tokio::runtime::Runtime::new() {
@@ -186,9 +177,6 @@ async fn execute(command: Command) -> ExitCode {
         }
         Command::Worlds(args) => {
             in_background(move |stop| worlds::run(&args, stop, &mut std::io::stdout())).await
-        }
-        Command::Faults(args) => {
-            in_background(move |stop| faults::run(&args, stop, &mut std::io::stdout())).await
         }
         Command::Relay(args) => match relay::run(&args, std::io::stdin(), &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,

@@ -8,7 +8,6 @@ use thiserror::Error;
 
 use crate::scenario::ScenarioError;
 use crate::sim::SimError;
-use crate::words::count;
 
 /// Reason why a command did not finish.
 #[derive(Debug, Error)]
@@ -68,23 +67,6 @@ pub enum CommandError {
         /// Directory of the results.
         directory: PathBuf,
     },
-    /// A campaign of faults was interrupted.
-    #[error("stopped after {done} of {all} sessions")]
-    CampaignStopped {
-        /// Number of finished sessions.
-        done: u64,
-        /// Number of all sessions.
-        all: u64,
-    },
-    /// Sessions of a campaign of faults violate an invariant.
-    #[error(
-        "an invariant does not hold in {}: seed {}; `lab faults --seed {}` shows the first",
-        count(.seeds.len() as u64, "session", "sessions"), list(.seeds), .seeds.first().copied().unwrap_or_default()
-    )]
-    Violated {
-        /// Seeds of these sessions.
-        seeds: Vec<u64>,
-    },
     /// Single runs failed; the others are stored.
     #[error("{} of {all} runs failed: {}", .failed.len(), .failed.join("; "))]
     Runs {
@@ -93,18 +75,6 @@ pub enum CommandError {
         /// Number of all runs.
         all: usize,
     },
-}
-
-/// Most numbers of a list in an error.
-const LISTED: usize = 20;
-
-/// Numbers separated by commas; of many the first ones.
-fn list(numbers: &[u64]) -> String {
-    let mut texts: Vec<String> = numbers.iter().take(LISTED).map(u64::to_string).collect();
-    if numbers.len() > LISTED {
-        texts.push("…".to_owned());
-    }
-    texts.join(", ")
 }
 
 impl CommandError {

@@ -10,7 +10,6 @@
 //!   confidence intervals and effect sizes.
 //! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers,
 //!   `worlds` searches the parameters that the papers leave open.
-//! - `faults` plays the product under random faults and checks what must hold of it.
 //! - [`svg`] writes SVG, `figure` draws, `report` makes a page of results.
 //! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time,
 //!   `relay` puts a path in front of any UDP server.
@@ -20,7 +19,6 @@ mod cli;
 pub mod demo;
 mod error;
 mod fairness;
-mod faults;
 mod figure;
 mod jobs;
 pub mod live;

@@ -43,7 +43,6 @@ pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
 pub use source::ScenarioSource;
 pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
-pub(crate) use titles::{built_in_ladder, built_in_trace};
 pub(crate) use variation::{TrialValues, Vary};
 
 use crate::sim::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};

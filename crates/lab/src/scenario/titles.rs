@@ -85,22 +85,6 @@ pub(super) fn title(
     }
 }
 
-/// The built-in frame trace.
-///
-/// # Errors
-/// None that a build of this crate's own file should see.
-pub(crate) fn built_in_trace() -> Result<FrameTrace, MediaError> {
-    trace(TRACE, Path::new(""))
-}
-
-/// The segment sizes of the built-in ladder.
-///
-/// # Errors
-/// None that a build of this crate's own file should see.
-pub(crate) fn built_in_ladder() -> Result<SegmentSizes, MediaError> {
-    segment_sizes(LADDER, Path::new(""))
-}
-
 /// A trace by name, or from a file relative to `base`.
 fn trace(name: &str, base: &Path) -> Result<FrameTrace, MediaError> {
     static PARSED: OnceLock<Result<FrameTrace, MediaError>> = OnceLock::new();

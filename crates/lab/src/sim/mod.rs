@@ -58,7 +58,7 @@ pub(crate) use live::{join_all, virtual_only};
 pub use meter::ControlStatistics;
 pub(crate) use restarts::PAUSE;
 pub use restarts::RestartStatistics;
-pub(crate) use session::{SERVER_NAME, identity};
+pub use session::{SERVER_NAME, identity};
 pub use setup::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer};
 pub use viewing::{LiveStatus, Span, StatusCell, ViewerSpans, ViewerState};
 pub use windows::{Window, WindowCounts};

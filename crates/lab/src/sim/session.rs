@@ -32,7 +32,7 @@ use super::windows::Marks;
 use super::{QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
 
 /// Name in the certificate of a run's server.
-pub(crate) const SERVER_NAME: &str = "server";
+pub const SERVER_NAME: &str = "server";
 
 /// The MTU without discovery: what quinn finds on Ethernet.
 pub(super) const MTU: u16 = 1_452;
@@ -153,7 +153,10 @@ const PKCS8_ED25519: [u8; 16] = [
 ///
 /// An Ed25519 key made from the seed gives the same bytes every time; a certificate with an ECDSA key, as a server
 /// makes for itself, has signatures of 70 to 72 bytes.
-pub(crate) fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
+///
+/// # Errors
+/// If the certificate cannot be made, which no seed should cause.
+pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
     let failed = |error: &dyn ToString| SimError::setup("the server's certificate", &error.to_string());
     let mut der = PKCS8_ED25519.to_vec();
     der.extend_from_slice(&seed.derive("identity"));

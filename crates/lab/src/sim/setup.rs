@@ -378,12 +378,12 @@ impl ServedTitle {
     }
 
     /// The presentation of a title in several representations.
-    pub(crate) fn representations(&self) -> Option<&Arc<Presentation>> {
+    pub fn representations(&self) -> Option<&Arc<Presentation>> {
         self.ladder.as_ref().map(|ladder| &ladder.presentation)
     }
 
     /// The resources of the title's server: names and sources.
-    pub(crate) fn resources(&self) -> Vec<(String, Arc<dyn MediaSource>)> {
+    pub fn resources(&self) -> Vec<(String, Arc<dyn MediaSource>)> {
         let Some(ServedLadder { ladder, .. }) = &self.ladder else {
             return vec![(self.name.clone(), Arc::clone(&self.source))];
         };
@@ -394,7 +394,7 @@ impl ServedTitle {
     }
 
     /// Path under which the title is served, without the leading slash.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
@@ -404,7 +404,7 @@ impl ServedTitle {
     }
 
     /// Origin of the frame index of a title in one piece.
-    pub(crate) fn frames(&self) -> FrameSource {
+    pub fn frames(&self) -> FrameSource {
         if self.trace.is_some() || self.ladder.is_some() {
             FrameSource::Index(Arc::clone(&self.source))
         } else {

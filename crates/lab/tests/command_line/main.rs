@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod fairness;
-mod faults;
 mod jobs;
 mod matrix;
 mod papers;

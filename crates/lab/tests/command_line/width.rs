@@ -15,7 +15,7 @@ fn help_lists_and_descriptions_are_at_most_80_columns_wide() {
     let lab = Lab::with(SCENARIO);
     let commands = [
         "demo", "list", "show", "run", "jobs", "merge", "rows", "live", "claims", "sweep", "report",
-        "matrix", "fairness", "worlds", "faults", "relay",
+        "matrix", "fairness", "worlds", "relay",
     ];
     let mut lines: Vec<String> = commands.map(|command| format!("{command} --help")).to_vec();
     lines.extend(["list", "--help", "show generated:5:3", "show generated:5#2"].map(str::to_owned));
@@ -35,12 +35,7 @@ fn help_lists_and_descriptions_are_at_most_80_columns_wide() {
 fn results_are_at_most_80_columns_wide() {
     let long = "\"reno+start=hystartpp+idle=new-cwv-restart\", \"ccp-lb(pob_rate=4)+loss=ignore\"";
     let lab = Lab::with(&SCENARIO.replace("\"reno\", \"cubic\"", long));
-    for line in [
-        "run ./few.toml --trials 1 --out few",
-        "report few",
-        "faults --seeds 5",
-        "faults --seed 3",
-    ] {
+    for line in ["run ./few.toml --trials 1 --out few", "report few"] {
         let printed = lab.succeeds(line);
         assert!(!printed.is_empty(), "{line}");
         assert_eq!(wide(&printed), [""; 0], "{line}");

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use lab::sim::ServedTitle;
 use playrate_media::{MediaSource, Title};
 use playrate_netsim::VirtualRuntime;
 use video_client::Sink;
 
-use super::kind::{Fault, FaultKind};
-use super::plan::FaultPlan;
-use crate::sim::ServedTitle;
+use crate::kind::{Fault, FaultKind};
+use crate::plan::FaultPlan;
 
 /// Counters of the bytes of one session. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counters(Arc<CounterValues>);
+pub(crate) struct Counters(Arc<CounterValues>);
 
 #[derive(Debug, Default)]
 struct CounterValues {
@@ -29,17 +29,17 @@ struct CounterValues {
 
 impl Counters {
     /// Bytes that the present server has read from its disk.
-    pub(super) fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         self.0.read.load(Relaxed)
     }
 
     /// Largest number of bytes that a server had read and the viewer had not taken.
-    pub(super) fn most_ahead(&self) -> u64 {
+    pub(crate) fn most_ahead(&self) -> u64 {
         self.0.ahead.load(Relaxed)
     }
 
     /// A new server begins, which has read nothing; what the old one had read is lost with it.
-    pub(super) fn begin_server(&self) {
+    pub(crate) fn begin_server(&self) {
         self.0.read.store(0, Relaxed);
         self.0.taken.store(0, Relaxed);
     }
@@ -74,7 +74,7 @@ fn payload(bytes: Bytes, number: usize) -> Bytes {
 
 /// A title on the disk of a server: reads fail, or block the whole process, as the faults of a plan say.
 #[derive(Debug)]
-pub(super) struct FaultyDisk {
+pub(crate) struct FaultyDisk {
     source: Arc<dyn MediaSource>,
     /// Number of the resource among those of its title.
     number: usize,
@@ -85,7 +85,7 @@ pub(super) struct FaultyDisk {
 }
 
 impl FaultyDisk {
-    pub(super) fn new(
+    pub(crate) fn new(
         (number, source): (usize, Arc<dyn MediaSource>),
         plan: &FaultPlan,
         server: Arc<VirtualRuntime>,
@@ -138,7 +138,7 @@ impl MediaSource for FaultyDisk {
 /// The application behind a session: keeps the bytes and the times of their arrival, and takes none while a fault
 /// says so. Clones share what they keep.
 #[derive(Clone, Debug)]
-pub(super) struct Viewer {
+pub(crate) struct Viewer {
     runtime: Arc<VirtualRuntime>,
     /// Beginnings and ends of pauses; `Duration::MAX` is never.
     pauses: Vec<(Duration, Duration)>,
@@ -147,7 +147,7 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    pub(super) fn new(runtime: Arc<VirtualRuntime>, faults: &[Fault], counters: Counters) -> Self {
+    pub(crate) fn new(runtime: Arc<VirtualRuntime>, faults: &[Fault], counters: Counters) -> Self {
         let pauses = faults.iter().filter_map(|fault| match fault.kind {
             FaultKind::PausedReader(_) => Some((fault.at, fault.ends().unwrap_or(Duration::MAX))),
             _ => None,
@@ -161,7 +161,7 @@ impl Viewer {
     }
 
     /// The pieces so far and the times at which they were taken.
-    pub(super) fn taken(&self) -> Vec<(Duration, Bytes)> {
+    pub(crate) fn taken(&self) -> Vec<(Duration, Bytes)> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -193,18 +193,18 @@ impl Sink for Viewer {
 
 /// Result of comparing what a viewer took with the title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Comparison {
+pub(crate) struct Comparison {
     /// Bytes from the beginning on that are those of the title.
-    pub(super) right: u64,
+    pub(crate) right: u64,
     /// Number of all bytes taken.
-    pub(super) taken: u64,
+    pub(crate) taken: u64,
     /// True if the title was taken to its end.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 /// Compares `taken` with the bytes of `title`: of the whole title, or of its segments one after the other, each of them
 /// in any one representation.
-pub(super) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::Result<Comparison> {
+pub(crate) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::Result<Comparison> {
     let bytes: Vec<u8> = taken
         .iter()
         .flat_map(|(_, piece)| piece.iter().copied())

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context as _;
+use lab::sim::{SERVER_NAME, ServedTitle, identity};
 use playrate_netsim::{Host, HostConfig, RunError, RunLimits, Simulation, VirtualRuntime, VirtualSocket};
 use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
 use playrate_units::Bytes;
@@ -12,18 +14,17 @@ use video_client::dash::{BufferTargets, DashOptions, DashSession};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 use video_client::{PlayError, PlayOptions, Played, ReconnectOptions, Session};
 
-use super::action::{Action, actions};
-use super::ending::Ending;
-use super::kind::FaultKind;
-use super::media::{Comparison, Counters, Viewer, compare};
-use super::plan::FaultPlan;
-use super::server::{EndedConnection, RunningServer, ServerHost};
-use crate::sim::{SERVER_NAME, ServedTitle, SimError, identity};
+use crate::action::{Action, actions};
+use crate::ending::Ending;
+use crate::kind::FaultKind;
+use crate::media::{Comparison, Counters, Viewer, compare};
+use crate::plan::FaultPlan;
+use crate::server::{EndedConnection, RunningServer, ServerHost};
 
 /// Interval at which the server's state is looked at.
 const TICK: Duration = Duration::from_millis(250);
 /// Deadline that a server is given for its shutdown.
-pub(super) const SHUTDOWN: Duration = Duration::from_secs(5);
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(5);
 /// Time that both ends have after the shutdown to end their last tasks, besides
 /// [`FaultPlan::probe_timeouts`].
 const AFTERMATH: Duration = Duration::from_secs(5);
@@ -31,30 +32,30 @@ const AFTERMATH: Duration = Duration::from_secs(5);
 const LITTLE: Bytes = Bytes::from_kb(100);
 
 /// Something that happened, with its time.
-pub(super) type Event = (Duration, String);
+pub(crate) type Event = (Duration, String);
 
 /// State of the last server after the session.
 #[derive(Clone, Debug)]
-pub(super) struct ServerEnd {
+pub(crate) struct ServerEnd {
     /// Time after the session at which it had no connection left; `None` if it
     /// still had one after [`FaultPlan::freed_within`].
-    pub(super) freed: Option<Duration>,
+    pub(crate) freed: Option<Duration>,
     /// Duration of the shutdown.
-    pub(super) shutdown: Duration,
-    pub(super) connections: Vec<EndedConnection>,
+    pub(crate) shutdown: Duration,
+    pub(crate) connections: Vec<EndedConnection>,
     /// Totals as the server reports them.
-    pub(super) totals: video_server::serve::ServerTotals,
+    pub(crate) totals: video_server::serve::ServerTotals,
     /// Bytes that it had read from its disk.
-    pub(super) read: u64,
+    pub(crate) read: u64,
 }
 
 /// Numbers of requests that were neither answered nor aborted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OpenResponses {
+pub(crate) struct OpenResponses {
     /// The largest of all numbers seen.
-    pub(super) most: u64,
+    pub(crate) most: u64,
     /// The one at most [`TICK`] before the session ended.
-    pub(super) last: u64,
+    pub(crate) last: u64,
 }
 
 impl OpenResponses {
@@ -66,29 +67,29 @@ impl OpenResponses {
 
 /// Everything that was seen of a session.
 #[derive(Clone, Debug)]
-pub(super) struct SessionRecord {
-    pub(super) ending: Ending,
+pub(crate) struct SessionRecord {
+    pub(crate) ending: Ending,
     /// The error of the client or of the run.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Time at which the session ended.
-    pub(super) ended: Duration,
+    pub(crate) ended: Duration,
     /// Bytes that the client's report says were received; `None` if it has none.
-    pub(super) reported: Option<u64>,
+    pub(crate) reported: Option<u64>,
     /// Times at which the client lost a connection or gave up on a response, as its report says.
-    pub(super) interruptions: Vec<Duration>,
+    pub(crate) interruptions: Vec<Duration>,
     /// Segments that the client's report says were fetched.
-    pub(super) segments: Option<usize>,
-    pub(super) comparison: Comparison,
+    pub(crate) segments: Option<usize>,
+    pub(crate) comparison: Comparison,
     /// Pieces that the viewer took, and the times at which it did.
-    pub(super) taken: Vec<(Duration, bytes::Bytes)>,
-    pub(super) most_ahead: u64,
-    pub(super) open_responses: OpenResponses,
+    pub(crate) taken: Vec<(Duration, bytes::Bytes)>,
+    pub(crate) most_ahead: u64,
+    pub(crate) open_responses: OpenResponses,
     /// `None` if no server ran at the end.
-    pub(super) server: Option<ServerEnd>,
+    pub(crate) server: Option<ServerEnd>,
     /// Tasks left on the server and on the client when all was over.
-    pub(super) tasks_left: [usize; 2],
-    pub(super) events: Vec<Event>,
-    pub(super) wire_hash: u64,
+    pub(crate) tasks_left: [usize; 2],
+    pub(crate) events: Vec<Event>,
+    pub(crate) wire_hash: u64,
 }
 
 /// The times and texts of what happens, for the time line.
@@ -127,13 +128,13 @@ struct Scene<'a> {
 }
 
 /// Result of the client's task: the session's, and the time of its end.
-type ClientEnd = (Duration, Result<Played, SimError>);
+type ClientEnd = (Duration, anyhow::Result<Played>);
 
 /// Plays the session of `plan`.
 ///
 /// # Errors
 /// If the session cannot be set up, which would be a mistake in the plan.
-pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
+pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
     let simulation = Simulation::new(plan.seed_of("simulation"));
     let title = plan.title.served()?;
     let path = simulation.add_path(plan.path.config(&plan.faults).build(plan.seed_of("path"))?);
@@ -179,7 +180,7 @@ pub(super) fn run(plan: &FaultPlan) -> Result<SessionRecord, SimError> {
         scene.play(&title, pin, viewer.clone()),
     );
     let taken = viewer.taken();
-    let comparison = compare(&title, &taken).map_err(|error| SimError::setup("the comparison", &error))?;
+    let comparison = compare(&title, &taken)?;
     let mut record = match outcome {
         Ok(record) => record?,
         Err(error) => SessionRecord::unended(error, &scene),
@@ -239,7 +240,7 @@ impl SessionRecord {
 
 impl Scene<'_> {
     /// Plays the title, makes the changes of the plan meanwhile, and takes both ends down.
-    async fn play(&self, title: &ServedTitle, pin: Pin, viewer: Viewer) -> Result<SessionRecord, SimError> {
+    async fn play(&self, title: &ServedTitle, pin: Pin, viewer: Viewer) -> anyhow::Result<SessionRecord> {
         let mut key = "first".to_owned();
         let mut server = Some(self.servers.start(0, &key)?);
         let mut returns = true;
@@ -302,7 +303,7 @@ impl Scene<'_> {
         pin: Pin,
         mut viewer: Viewer,
         sender: mpsc::UnboundedSender<ClientEnd>,
-    ) -> Result<(), SimError> {
+    ) -> anyhow::Result<()> {
         let runtime = self.simulation.runtime_on(self.client);
         let mut options = ClientOptions::new(Trust::Pin(pin));
         options.transport.seed = Some(self.plan.seed_of("client").derive("endpoint"));
@@ -313,8 +314,8 @@ impl Scene<'_> {
             self.socket.clone(),
             options,
         )
-        .map_err(|error| SimError::setup("the client", &error))?;
-        let target = Target::at(SERVER_NAME, (self.servers.host.ip(), super::server::PORT).into());
+        .context("cannot set up the client")?;
+        let target = Target::at(SERVER_NAME, (self.servers.host.ip(), crate::server::PORT).into());
         let player = Player::new(self.plan, title, client.clone(), target);
         let (leaves, log) = (self.plan.viewer_leaves(), self.log.clone());
         let clock = Arc::clone(&runtime);
@@ -351,7 +352,7 @@ impl Scene<'_> {
         end: Option<ClientEnd>,
         server: Option<RunningServer>,
         open: OpenResponses,
-    ) -> Result<SessionRecord, SimError> {
+    ) -> anyhow::Result<SessionRecord> {
         let mut record = SessionRecord::empty(Ending::Vanished, self);
         record.open_responses = open;
         if let Some((ended, played)) = end {
@@ -459,16 +460,10 @@ impl Player {
         &self,
         viewer: &mut Viewer,
         stop: impl Future<Output = ()> + Send,
-    ) -> Result<Played, SimError> {
+    ) -> anyhow::Result<Played> {
         match self {
-            Self::Progressive(session) => {
-                let played = session.play(viewer, &mut (), stop).await;
-                played.map_err(|error| SimError::setup("the player", &error))
-            }
-            Self::Dash(session) => {
-                let played = session.play(viewer, &mut (), stop).await;
-                played.map_err(|error| SimError::setup("the player", &error))
-            }
+            Self::Progressive(session) => Ok(session.play(viewer, &mut (), stop).await?),
+            Self::Dash(session) => Ok(session.play(viewer, &mut (), stop).await?),
         }
     }
 }

@@ -7,10 +7,10 @@ use rand_core::Rng as _;
 use rand_pcg::Pcg32;
 
 /// A generator of a seed. The same seed gives the same choices on every machine.
-pub(super) struct Draws(Pcg32);
+pub(crate) struct Draws(Pcg32);
 
 impl Draws {
-    pub(super) fn new(seed: Seed) -> Self {
+    pub(crate) fn new(seed: Seed) -> Self {
         Self(Pcg32::new(seed.number(), seed.child("stream").number()))
     }
 
@@ -20,13 +20,13 @@ impl Draws {
     }
 
     /// True with this probability.
-    pub(super) fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
     /// A whole number from `low` to `high`, both included, of which small ones are as likely as large ones: the factor
     /// to `low` is what is distributed uniformly, in powers of two and linearly between them.
-    pub(super) fn spread(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn spread(&mut self, low: u64, high: u64) -> u64 {
         let (low, high) = (low.max(1), high.max(1));
         let octaves = (high as f64 / low as f64).log2();
         let position = self.unit() * octaves;
@@ -41,19 +41,19 @@ impl Draws {
     }
 
     /// A time between these, in whole milliseconds, spread as [`Self::spread`].
-    pub(super) fn time(&mut self, low: Duration, high: Duration) -> Duration {
+    pub(crate) fn time(&mut self, low: Duration, high: Duration) -> Duration {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(self.spread(millis(low), millis(high)))
     }
 
     /// A time up to `most`, in whole milliseconds, uniformly distributed.
-    pub(super) fn moment(&mut self, most: Duration) -> Duration {
+    pub(crate) fn moment(&mut self, most: Duration) -> Duration {
         let drawn = most.mul_f64(self.unit());
         Duration::from_millis(u64::try_from(drawn.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// A number below `count`; 0 if that is 0.
-    pub(super) fn below(&mut self, count: usize) -> usize {
+    pub(crate) fn below(&mut self, count: usize) -> usize {
         let scaled = (u64::from(self.0.next_u32()) * count as u64) >> 32;
         usize::try_from(scaled).unwrap_or_default()
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 use playrate_units::{Bytes, Probability};
 use video_server::serve::SessionEnd;
 
-use super::campaign::{campaign, judge};
-use super::ending::Ending;
-use super::invariants::{Invariant, findings};
-use super::kind::{Fault, FaultKind, Ways};
-use super::media::compare;
-use super::run::SessionRecord;
-use super::*;
+use crate::campaign::{campaign, judge};
+use crate::ending::Ending;
+use crate::invariants::{Invariant, findings};
+use crate::kind::{Fault, FaultKind, Ways};
+use crate::media::compare;
+use crate::run::SessionRecord;
+use crate::*;
 
-/// Number of sessions in the test; `lab faults` plays any number.
+/// Number of sessions in the test; the binary plays any number.
 const SEEDS: u64 = 200;
 
 fn texts(verdicts: &[Verdict]) -> String {

@@ -3,44 +3,43 @@
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::mpsc::channel;
 
-use super::ending::Ending;
-use super::invariants::{Findings, Invariant, KnownDefect, Violation, findings};
-use super::plan::FaultPlan;
-use super::run::{SessionRecord, run};
-use crate::run::ProgressDisplay;
-use crate::sim::SimError;
+use indicatif::{ProgressBar, ProgressStyle};
 
-/// Interval of progress reports.
-const TICK: Duration = Duration::from_millis(100);
+use crate::ending::Ending;
+use crate::invariants::{Findings, Invariant, KnownDefect, Violation, findings};
+use crate::plan::FaultPlan;
+use crate::run::{SessionRecord, run};
+
+/// Progress on a terminal.
+const PROGRESS: &str = "{bar:30} {pos} of {len} sessions, about {eta} to go";
 
 /// Outcome of the session of one seed.
 #[derive(Clone, Debug)]
-pub(super) struct Verdict {
-    pub(super) seed: u64,
+pub(crate) struct Verdict {
+    pub(crate) seed: u64,
     /// Names of its faults.
-    pub(super) faults: Vec<&'static str>,
-    pub(super) ending: Ending,
-    pub(super) violations: Vec<Violation>,
+    pub(crate) faults: Vec<&'static str>,
+    pub(crate) ending: Ending,
+    pub(crate) violations: Vec<Violation>,
     /// Defects outside of this project without which there would be more violations.
-    pub(super) known: Vec<KnownDefect>,
-    pub(super) wire_hash: u64,
+    pub(crate) known: Vec<KnownDefect>,
+    pub(crate) wire_hash: u64,
 }
 
 /// Plays the session of `plan` and checks it. A panic is a violation.
-pub(super) fn judge(plan: &FaultPlan) -> (Option<SessionRecord>, Verdict) {
+pub(crate) fn judge(plan: &FaultPlan) -> (Option<SessionRecord>, Verdict) {
     let played = catch_unwind(AssertUnwindSafe(|| {
         let record = run(plan)?;
         let found = findings(plan, &record);
-        Ok::<_, SimError>((record, found))
+        anyhow::Ok((record, found))
     }));
     let (record, Findings { violations, known }) = match played {
         Ok(Ok((record, found))) => (Some(record), found),
         failed => {
             let text = match failed {
-                Ok(Err(error)) => error.to_string(),
+                Ok(Err(error)) => format!("{error:#}"),
                 _ => "the session panicked; see the message above".to_owned(),
             };
             let violation = Violation {
@@ -67,14 +66,14 @@ pub(super) fn judge(plan: &FaultPlan) -> (Option<SessionRecord>, Verdict) {
 
 /// Judges `seeds` from `first` on, `threads` at once (`None` is the number of cores), and shows progress on stderr.
 /// Returns the verdicts in the order of seeds: all of them, unless `stop` has become true.
-pub(super) fn campaign(
+pub(crate) fn campaign(
     first: u64,
     seeds: u64,
     threads: Option<NonZeroUsize>,
     stop: &AtomicBool,
 ) -> Vec<Verdict> {
-    let runs = usize::try_from(seeds).unwrap_or(usize::MAX);
-    let mut display = ProgressDisplay::new(runs, seeds);
+    let style = ProgressStyle::with_template(PROGRESS).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(seeds).with_style(style);
     let threads = threads.or_else(|| std::thread::available_parallelism().ok());
     let threads = threads.map_or(1, NonZeroUsize::get);
     let next = AtomicU64::new(0);
@@ -97,16 +96,9 @@ pub(super) fn campaign(
             });
         }
         drop(sender);
-        loop {
-            match verdicts.recv_timeout(TICK) {
-                Ok(verdict) => judged.push(verdict),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            display.show(judged.len(), judged.len() as u64);
-        }
+        judged.extend(bar.wrap_iter(verdicts.iter()));
     });
-    display.finish();
+    bar.finish_and_clear();
     judged.sort_by_key(|verdict| verdict.seed.wrapping_sub(first));
     judged
 }

@@ -5,15 +5,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::campaign::Verdict;
-use super::ending::Ending;
-use super::kind::FaultKind;
-use crate::words::grouped;
+use crate::campaign::Verdict;
+use crate::ending::Ending;
+use crate::kind::FaultKind;
+use crate::words::{WIDTH, grouped};
 
 /// Label of sessions without any fault.
 const NONE: &str = "no fault";
-/// Width of a table in columns.
-const WIDTH: usize = 80;
 /// Label of the last row of the table.
 const ALL: &str = "all sessions";
 
@@ -35,12 +33,12 @@ impl Row {
 
 /// Sessions of a campaign by fault and ending. A session with several kinds of faults counts in each of their rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     rows: BTreeMap<&'static str, Row>,
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, verdict: &Verdict) {
+    pub(crate) fn add(&mut self, verdict: &Verdict) {
         let mut names = verdict.faults.clone();
         names.sort_unstable();
         names.dedup();
@@ -59,7 +57,7 @@ impl Counts {
     }
 
     /// The table; a column for each ending that occurs, the rarest of them in one if they would not fit.
-    pub(super) fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let total = |ending: &Ending| {
             let all = self.rows.get(ALL);
             all.and_then(|row| row.endings.get(ending)).copied().unwrap_or(0)
@@ -123,7 +121,7 @@ impl Counts {
         columns
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let rows = self.rows().map(|(name, row)| {
             let endings: serde_json::Map<_, _> = row
                 .endings

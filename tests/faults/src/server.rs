@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context as _;
+use lab::sim::ServedTitle;
 use playrate_netsim::{Host, Simulation, VirtualRuntime};
 use playrate_transport::{EndpointKey, Identity, Server, ServerOptions};
 use playrate_units::Bytes;
@@ -10,18 +12,17 @@ use quinn::Runtime;
 use video_server::library::Library;
 use video_server::serve::{Observer, SessionSummary, Settings, VideoServer};
 
-use super::media::{Counters, FaultyDisk};
-use super::plan::FaultPlan;
-use crate::sim::{ServedTitle, SimError};
+use crate::media::{Counters, FaultyDisk};
+use crate::plan::FaultPlan;
 
 /// UDP port of the server.
-pub(super) const PORT: u16 = 443;
+pub(crate) const PORT: u16 = 443;
 
 /// A connection that a server has seen end.
 #[derive(Clone, Debug)]
-pub(super) struct EndedConnection {
-    pub(super) at: Duration,
-    pub(super) summary: SessionSummary,
+pub(crate) struct EndedConnection {
+    pub(crate) at: Duration,
+    pub(crate) summary: SessionSummary,
 }
 
 /// Keeps the summaries of one server's connections.
@@ -45,14 +46,14 @@ impl Observer for Summaries {
 }
 
 /// A server that runs.
-pub(super) struct RunningServer {
-    pub(super) server: VideoServer,
+pub(crate) struct RunningServer {
+    pub(crate) server: VideoServer,
     summaries: Arc<Summaries>,
 }
 
 impl RunningServer {
     /// The connections that it has seen end.
-    pub(super) fn ended(&self) -> Vec<EndedConnection> {
+    pub(crate) fn ended(&self) -> Vec<EndedConnection> {
         self.summaries
             .ended
             .lock()
@@ -61,7 +62,7 @@ impl RunningServer {
     }
 
     /// Number of requests on its connections that have neither been answered nor aborted.
-    pub(super) fn open_responses(&self) -> u64 {
+    pub(crate) fn open_responses(&self) -> u64 {
         let states = self.server.connections();
         let open = states
             .iter()
@@ -71,13 +72,13 @@ impl RunningServer {
 }
 
 /// A host on which servers run, one after the other.
-pub(super) struct ServerHost<'a> {
-    pub(super) simulation: &'a Simulation,
-    pub(super) host: Host,
-    pub(super) plan: &'a FaultPlan,
-    pub(super) title: &'a ServedTitle,
-    pub(super) identity: Identity,
-    pub(super) counters: Counters,
+pub(crate) struct ServerHost<'a> {
+    pub(crate) simulation: &'a Simulation,
+    pub(crate) host: Host,
+    pub(crate) plan: &'a FaultPlan,
+    pub(crate) title: &'a ServedTitle,
+    pub(crate) identity: Identity,
+    pub(crate) counters: Counters,
 }
 
 impl ServerHost<'_> {
@@ -85,7 +86,7 @@ impl ServerHost<'_> {
     ///
     /// # Errors
     /// If it cannot be set up, which would be a mistake in the plan.
-    pub(super) fn start(&self, number: usize, key: &str) -> Result<RunningServer, SimError> {
+    pub(crate) fn start(&self, number: usize, key: &str) -> anyhow::Result<RunningServer> {
         let Self { simulation, plan, .. } = self;
         let runtime = simulation.runtime_on(self.host);
         let mut options = ServerOptions::new(self.identity.clone());
@@ -96,7 +97,7 @@ impl ServerHost<'_> {
         options.idle_limit = plan.idle_limit;
         let socket = simulation.bind(self.host, PORT)?;
         let transport = Server::new(Arc::clone(&runtime) as Arc<dyn Runtime>, socket, options)
-            .map_err(|error| SimError::setup("the server", &error))?;
+            .context("cannot set up the server")?;
         self.counters.begin_server();
         let mut library = Library::new();
         for (number, (name, source)) in self.title.resources().into_iter().enumerate() {
@@ -106,9 +107,7 @@ impl ServerHost<'_> {
                 Arc::clone(&runtime),
                 self.counters.clone(),
             );
-            library = library
-                .with_source(&name, Arc::new(disk))
-                .map_err(|error| SimError::setup("the server's library", &error))?;
+            library = library.with_source(&name, Arc::new(disk))?;
         }
         let summaries = Arc::new(Summaries {
             runtime: Arc::clone(&runtime),

@@ -15,7 +15,7 @@ const HEADERS: u64 = 28;
 
 /// Directions of a path that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ways {
+pub(crate) enum Ways {
     /// From the server to the client.
     Down,
     /// From the client to the server.
@@ -24,7 +24,7 @@ pub(super) enum Ways {
 }
 
 impl Ways {
-    pub(super) const ALL: [Self; 3] = [Self::Down, Self::Up, Self::Both];
+    pub(crate) const ALL: [Self; 3] = [Self::Down, Self::Up, Self::Both];
 
     const fn words(self) -> &'static str {
         match self {
@@ -37,16 +37,16 @@ impl Ways {
 
 /// An effect on a link, and the time for which it lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Impairment {
-    pub(super) ways: Ways,
-    pub(super) lasts: Duration,
+pub(crate) struct Impairment {
+    pub(crate) ways: Ways,
+    pub(crate) lasts: Duration,
     /// Share of the packets that are affected.
-    pub(super) share: Probability,
+    pub(crate) share: Probability,
 }
 
 /// Kind of a fault, and its extent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum FaultKind {
+pub(crate) enum FaultKind {
     Loss(Impairment),
     Outage {
         ways: Ways,
@@ -86,7 +86,7 @@ pub(super) enum FaultKind {
 
 impl FaultKind {
     /// Names of all kinds, in the order of tables.
-    pub(super) const NAMES: [&'static str; 16] = [
+    pub(crate) const NAMES: [&'static str; 16] = [
         "loss burst",
         "outage",
         "reordering",
@@ -105,7 +105,7 @@ impl FaultKind {
         "client suspended",
     ];
 
-    pub(super) const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         let index = match self {
             Self::Loss(_) => 0,
             Self::Outage { .. } => 1,
@@ -149,7 +149,7 @@ impl FaultKind {
     }
 
     /// Returns true if a path or a server with this fault may carry nothing.
-    pub(super) fn silences(&self) -> bool {
+    pub(crate) fn silences(&self) -> bool {
         match self {
             Self::Loss(_)
             | Self::Corruption(_)
@@ -159,7 +159,7 @@ impl FaultKind {
             | Self::SlowDisk { .. }
             | Self::ServerSuspended(_)
             | Self::ClientSuspended(_)
-            // While a client connects: [`FaultPlan::may_be_connecting`](super::plan::FaultPlan::may_be_connecting).
+            // While a client connects: [`FaultPlan::may_be_connecting`](crate::plan::FaultPlan::may_be_connecting).
             | Self::NewPort
             | Self::NewAddress => true,
             // A path that carries no QUIC packet of full size.
@@ -209,21 +209,21 @@ impl fmt::Display for FaultKind {
 
 /// A fault at a time of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fault {
-    pub(super) at: Duration,
-    pub(super) kind: FaultKind,
+pub(crate) struct Fault {
+    pub(crate) at: Duration,
+    pub(crate) kind: FaultKind,
 }
 
 impl Fault {
     /// Time at which it has ended; `None` if it stays to the end.
-    pub(super) fn ends(&self) -> Option<Duration> {
+    pub(crate) fn ends(&self) -> Option<Duration> {
         Some(self.at + self.kind.lasts()?)
     }
 
     /// Longest probe timeout that it may cause. One that lets nothing through for a time may keep an acknowledgement
     /// back for as long, which makes the RTT appear that long, and the probe timeout after a first such sample is three
     /// times the RTT (RFC 9002 §5.3, §6.2.1).
-    pub(super) fn probe_timeout(&self) -> Duration {
+    pub(crate) fn probe_timeout(&self) -> Duration {
         let delay = match self.kind {
             FaultKind::Outage { lasts, .. }
             | FaultKind::ServerSuspended(lasts)
@@ -235,7 +235,7 @@ impl Fault {
     }
 
     /// Faults of the links towards the client and from it.
-    pub(super) fn of_links(&self) -> [Option<LinkFault>; 2] {
+    pub(crate) fn of_links(&self) -> [Option<LinkFault>; 2] {
         let until = self.ends().unwrap_or(Duration::MAX);
         let (ways, kind) = match self.kind {
             FaultKind::Loss(it) => (it.ways, LinkFaultKind::Loss(it.share.into())),

@@ -1,8 +1,8 @@
-//! `lab faults`: the product's server and client under random faults in virtual time, and what must hold of both.
+//! The product's server and client under random faults in virtual time, and what must hold of both.
 //!
 //! A seed decides on a path, a title, a controller and a schedule of faults (`plan`). `run` plays the session, with
-//! the server's and the client's own libraries; `invariants` says what must hold of it. `docs/faults.md` is the page
-//! for users.
+//! the server's and the client's own libraries; `invariants` says what must hold of it. The tests play the first
+//! seeds, the binary any number of them: `docs/faults.md`.
 
 mod action;
 mod campaign;
@@ -19,40 +19,44 @@ mod story;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::atomic::AtomicBool;
 
-use clap::Args;
+use clap::Parser;
 use serde_json::json;
+use thiserror::Error;
 
-use crate::error::CommandError;
 use campaign::Verdict;
 use invariants::KnownDefect;
 use plan::FaultPlan;
 use table::Counts;
+use words::{grouped, wrapped};
 
 /// Most seeds that are named one by one.
 const NAMED: usize = 20;
 
-/// Command line of `lab faults`.
+/// Play many sessions under random faults in virtual time and check what must hold of server and client
 ///
 /// Each seed is one session of the product's server and client in virtual time. The seed decides on the path, the
-/// title, the player, the controller and on up to three faults: loss, outages of up to a minute, reordering,
+/// title, the player, the controller and up to three faults: loss, outages of up to a minute, reordering,
 /// duplication, corruption, a smaller MTU, a NAT that gives the client a new port or address, a server that crashes and
 /// is started again, a client that vanishes or stops reading, a slow or broken disk, suspended processes.
 ///
-/// Of every session must hold: every byte is right; it completes or ends with an error that its faults explain; no
-/// connection or task outlives its limits; the server's memory stays within its windows; after a fault has ended, bytes
-/// arrive again or the session ends; both ends report the same. The exit code is 1 if something does not hold.
+/// Every session is checked: every byte is right; the session completes, or ends with an error that its faults explain;
+/// no connection or task outlives its limits; the server's memory stays within its windows; after a fault has ended,
+/// bytes arrive again or the session ends; both ends report the same. The exit code is 1 if one of these does not hold,
+/// and 2 if the options are invalid.
 ///
-/// The same seeds give the same output with any number of jobs. `lab faults --seed N` shows one session: its path, its
-/// faults, a time line and the verdict. docs/faults.md tells more.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct FaultsArgs {
+/// The same seeds give the same output with any number of jobs. `--seed N` shows one session: its path, its faults, a
+/// time line and the verdict. `RUST_LOG` sets what is logged (nothing, by default). See docs/faults.md.
+#[derive(Clone, Debug, Parser)]
+#[command(bin_name = "cargo run --release -p faults --", max_term_width = 80)]
+pub struct FaultsArgs {
     /// Show the session of this seed with a time line
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "from", "jobs"])]
     seed: Option<u64>,
@@ -74,13 +78,52 @@ pub(crate) struct FaultsArgs {
     json: bool,
 }
 
-/// Runs `lab faults` and prints the outcome to `out`.
+/// Reason why a campaign did not finish, or finished with violations.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CampaignError {
+    /// The options do not fit together.
+    #[error("{0}")]
+    BadInput(String),
+    /// The outcome cannot be printed.
+    #[error("cannot print the results: {0}")]
+    Print(io::Error),
+    /// The campaign was interrupted.
+    #[error("stopped after {done} of {all} sessions")]
+    Stopped {
+        /// Number of finished sessions.
+        done: usize,
+        /// Number of all sessions.
+        all: u64,
+    },
+    /// Sessions violate an invariant.
+    #[error("an invariant does not hold in {}; `--seed N` shows one", listed(.seeds))]
+    Violated {
+        /// Seeds of these sessions.
+        seeds: Vec<u64>,
+    },
+}
+
+/// The number of sessions with these seeds, and the first seeds.
+fn listed(seeds: &[u64]) -> String {
+    let noun = if seeds.len() == 1 {
+        "session: seed"
+    } else {
+        "sessions: seeds"
+    };
+    let named: Vec<_> = seeds.iter().take(NAMED).map(u64::to_string).collect();
+    let more = if seeds.len() > NAMED { ", …" } else { "" };
+    format!("{} {noun} {}{more}", seeds.len(), named.join(", "))
+}
+
+/// Plays the campaign, or the session of one seed, and prints the outcome to `out`. Once `stop` is true, it finishes
+/// the sessions that are being played and begins no others.
 ///
 /// # Errors
 /// If an invariant does not hold, if the campaign is stopped, or if the outcome cannot be printed.
-pub(crate) fn run(args: &FaultsArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<(), CommandError> {
+pub fn run(args: &FaultsArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<(), CampaignError> {
     if args.from.checked_add(args.seeds.get() - 1).is_none() {
-        return Err(CommandError::BadInput(format!(
+        return Err(CampaignError::BadInput(format!(
             "{} seeds from {} on go beyond {}: begin with a smaller one",
             args.seeds,
             args.from,
@@ -91,16 +134,16 @@ pub(crate) fn run(args: &FaultsArgs, stop: &AtomicBool, out: &mut impl Write) ->
         Some(seed) => one(seed, args.json),
         None => many(args, stop),
     };
-    out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
-    let (done, all) = (verdicts.len() as u64, args.seeds.get());
-    if args.seed.is_none() && done < all {
-        return Err(CommandError::CampaignStopped { done, all });
+    out.write_all(text.as_bytes()).map_err(CampaignError::Print)?;
+    let (done, all) = (verdicts.len(), args.seeds.get());
+    if args.seed.is_none() && (done as u64) < all {
+        return Err(CampaignError::Stopped { done, all });
     }
     let seeds: Vec<u64> = violating(&verdicts).map(|verdict| verdict.seed).collect();
     if seeds.is_empty() {
         Ok(())
     } else {
-        Err(CommandError::Violated { seeds })
+        Err(CampaignError::Violated { seeds })
     }
 }
 
@@ -157,8 +200,12 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
     let _ = write!(text, "\nwire hash {:016x}\n", hash(verdicts));
     for (known, seeds) in known(verdicts) {
         let (number, first) = (seeds.len() as u64, seeds.first().copied().unwrap_or_default());
-        let sessions = crate::words::count(number, "session meets", "sessions meet");
-        let _ = writeln!(text, "{sessions} {} (seed {first})", known.page());
+        let meet = if number == 1 {
+            "session meets"
+        } else {
+            "sessions meet"
+        };
+        let _ = writeln!(text, "{} {meet} {} (seed {first})", grouped(number), known.page());
     }
     let number = violating(verdicts).count();
     if number == 0 {
@@ -169,7 +216,7 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
     for verdict in violating(verdicts).take(NAMED) {
         for violation in &verdict.violations {
             let mark = format!("  {:<9} ", verdict.seed);
-            text.push_str(&crate::words::wrapped(&mark, &violation.to_string(), 80));
+            text.push_str(&wrapped(&mark, &violation.to_string()));
         }
     }
     if number > NAMED {

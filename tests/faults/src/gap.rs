@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::kind::{Fault, FaultKind};
-use super::plan::FaultPlan;
-use super::run::SessionRecord;
+use crate::kind::{Fault, FaultKind};
+use crate::plan::FaultPlan;
+use crate::run::SessionRecord;
 
 /// Time in which a session goes on after a fault, besides the fault's own length (probes that have backed off come in
 /// doubling intervals, RFC 9002 §6.2.1): for the client's keep-alive (10 s), with which a server notices a new address
 /// and the client a restart, for a handshake, and a slow link.
-pub(super) const RECOVERY: Duration = Duration::from_secs(15);
+pub(crate) const RECOVERY: Duration = Duration::from_secs(15);
 /// Time after which a session ends in which nothing arrives: the idle timeout of the connection and the timeout of the
 /// player are both 30 s, and the second may begin when the first has almost passed.
-pub(super) const SILENCE: Duration = Duration::from_secs(65);
+pub(crate) const SILENCE: Duration = Duration::from_secs(65);
 /// Time for which a client that connects again goes on without a byte (`ReconnectOptions::limit`).
-pub(super) const RECONNECTS: Duration = Duration::from_secs(60);
+pub(crate) const RECONNECTS: Duration = Duration::from_secs(60);
 /// Time after which a client has noticed that its server is another one with another endpoint key: the idle timeout of
 /// 30 s since its keep-alive.
 const UNNOTICED: Duration = Duration::from_secs(40);
@@ -27,16 +27,16 @@ const BURSTS: u32 = 4;
 
 /// A stretch of a session in which its viewer took no byte.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gap {
+pub(crate) struct Gap {
     /// Arrival of the last byte before it, or the session's beginning.
-    pub(super) from: Duration,
+    pub(crate) from: Duration,
     /// Arrival of the next byte, or the session's end.
-    pub(super) until: Duration,
+    pub(crate) until: Duration,
 }
 
 impl Gap {
     /// All gaps of a session, of any length, in order of time. There is at least one.
-    pub(super) fn all(record: &SessionRecord) -> Vec<Self> {
+    pub(crate) fn all(record: &SessionRecord) -> Vec<Self> {
         let ended = record.ended;
         let arrivals = record.taken.iter().map(|(at, _)| (*at).min(ended));
         let mut gaps = Vec::new();
@@ -48,13 +48,13 @@ impl Gap {
         gaps
     }
 
-    pub(super) fn length(&self) -> Duration {
+    pub(crate) fn length(&self) -> Duration {
         self.until.saturating_sub(self.from)
     }
 
     /// Faults that may keep bytes from arriving in it, as they begin before it ends and may be felt when it begins;
     /// with the times of their ends.
-    pub(super) fn faults<'a>(&self, plan: &'a FaultPlan) -> Vec<(&'a Fault, Duration)> {
+    pub(crate) fn faults<'a>(&self, plan: &'a FaultPlan) -> Vec<(&'a Fault, Duration)> {
         let slack = slack(plan);
         let disturbs = |fault: &&Fault| {
             let by_itself = matches!(
@@ -73,7 +73,7 @@ impl Gap {
     }
 
     /// The faults from its beginning on, as long as no time for recovery lies between them.
-    pub(super) fn disturbance(&self, plan: &FaultPlan) -> Disturbance {
+    pub(crate) fn disturbance(&self, plan: &FaultPlan) -> Disturbance {
         let mut found = Disturbance {
             until: self.from,
             length: Duration::ZERO,
@@ -97,28 +97,28 @@ impl Gap {
 
     /// Latest time at which the next byte may arrive, or the session end: the [deadline](Disturbance::deadline) of its
     /// faults, and the time that a player may wait before its next request.
-    pub(super) fn deadline(&self, plan: &FaultPlan) -> Duration {
+    pub(crate) fn deadline(&self, plan: &FaultPlan) -> Duration {
         self.disturbance(plan).deadline() + plan.title.duration
     }
 }
 
 /// Faults that follow each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Disturbance {
+pub(crate) struct Disturbance {
     /// End of the last of them; the gap's beginning without any.
-    pub(super) until: Duration,
+    pub(crate) until: Duration,
     /// Time within the gap in which there is at least one.
-    pub(super) length: Duration,
+    pub(crate) length: Duration,
     /// Longest time until its losses are found by probes, with an RTT that the faults made appear long.
     probes: Duration,
     /// True if one of them stays to the end.
-    pub(super) stays: bool,
+    pub(crate) stays: bool,
 }
 
 impl Disturbance {
     /// Latest time at which the session has recovered: as long after the faults as they lasted or as probes take, and
     /// 15 s more; at most 65 s. One that stays ends when the session must have ended.
-    pub(super) fn deadline(&self) -> Duration {
+    pub(crate) fn deadline(&self) -> Duration {
         if self.stays {
             self.until
         } else {

@@ -1,18 +1,18 @@
 //! [`FaultPlan`]: everything that a seed decides about one session.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use lab::sim::ServedTitle;
 use playrate_cc::Registry;
-use playrate_media::{Ladder, TraceSource};
+use playrate_media::{FrameTrace, Ladder, MediaError, SegmentSizes, TraceSource};
 use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
 use playrate_transport::{Baseline, ControllerChoice};
 use playrate_units::{Bitrate, Bytes, Probability};
 
-use super::draw::Draws;
-use super::kind::{Fault, FaultKind, Impairment, Ways};
-use crate::scenario;
-use crate::sim::{ServedTitle, SimError};
+use crate::draw::Draws;
+use crate::kind::{Fault, FaultKind, Impairment, Ways};
 use crate::words::{percent, rate, size, time, wrapped};
 
 const fn millis(millis: u64) -> Duration {
@@ -23,18 +23,23 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+/// Frames of a title in one piece, and pattern of the frames in segments.
+const TRACE: &str = include_str!("../../../assets/traces/film-1080p.csv");
+/// Sizes of a title's segments.
+const LADDER: &str = include_str!("../../../assets/ladders/bbb.csv");
+
 /// Idle timeout of the connections (`TransportOptions::idle_timeout`).
 const IDLE: Duration = seconds(30);
 
 /// The bottleneck of a session's path; the way back is unlimited.
 #[derive(Clone, Debug)]
-pub(super) struct PathPlan {
-    pub(super) rate: Bitrate,
-    pub(super) rtt: Duration,
-    pub(super) queue: Bytes,
+pub(crate) struct PathPlan {
+    pub(crate) rate: Bitrate,
+    pub(crate) rtt: Duration,
+    pub(crate) queue: Bytes,
     /// Random loss in each direction.
-    pub(super) loss: Probability,
-    pub(super) jitter: Duration,
+    pub(crate) loss: Probability,
+    pub(crate) jitter: Duration,
 }
 
 impl PathPlan {
@@ -62,7 +67,7 @@ impl PathPlan {
     }
 
     /// The path with the links' part of `faults`.
-    pub(super) fn config(&self, faults: &[Fault]) -> PathConfig {
+    pub(crate) fn config(&self, faults: &[Fault]) -> PathConfig {
         let link = |rate: Rate, delay| {
             LinkConfig::new(rate, delay)
                 .with_loss(self.loss)
@@ -83,12 +88,12 @@ impl PathPlan {
 
 /// The title of a session, of generated payload.
 #[derive(Clone, Debug)]
-pub(super) struct TitlePlan {
+pub(crate) struct TitlePlan {
     /// Fetched in segments by an adaptive player; otherwise in one response.
-    pub(super) in_segments: bool,
+    pub(crate) in_segments: bool,
     /// Rate of the title, or of its lowest representation.
-    pub(super) rate: Bitrate,
-    pub(super) duration: Duration,
+    pub(crate) rate: Bitrate,
+    pub(crate) duration: Duration,
 }
 
 impl TitlePlan {
@@ -111,49 +116,46 @@ impl TitlePlan {
     ///
     /// # Errors
     /// If it cannot be generated, which would be a mistake in the plan.
-    pub(super) fn served(&self) -> Result<ServedTitle, SimError> {
-        let failed = |error: &dyn ToString| SimError::setup("the title", &error.to_string());
-        let frames = scenario::built_in_trace().map_err(|error| failed(&error))?;
+    pub(crate) fn served(&self) -> anyhow::Result<ServedTitle> {
+        static FRAMES: LazyLock<Result<FrameTrace, MediaError>> = LazyLock::new(|| FrameTrace::parse(TRACE));
+        let frames = FRAMES.clone()?;
         if !self.in_segments {
             let trace = frames
                 .repeat_to(self.duration)
                 .and_then(|trace| trace.scale_to_rate(self.rate));
-            return Ok(ServedTitle::trace(
-                "title",
-                TraceSource::new(&trace.map_err(|error| failed(&error))?),
-            ));
+            return Ok(ServedTitle::trace("title", TraceSource::new(&trace?)));
         }
-        let sizes = scenario::built_in_ladder().map_err(|error| failed(&error))?;
+        let sizes: SegmentSizes = LADDER.parse()?;
         let bits = self.rate.as_bits_per_second();
         let rates = [("low", 1), ("middle", 2), ("high", 4)]
             .map(|(name, factor)| (name.to_owned(), Bitrate::from_kbps(bits / 1_000 * factor)));
         let ladder = Ladder::generate(&sizes, &frames, &rates, self.duration);
-        ServedTitle::ladder("title", ladder.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
+        Ok(ServedTitle::ladder("title", ladder?)?)
     }
 }
 
 /// Everything that a seed decides about one session.
 #[derive(Clone, Debug)]
-pub(super) struct FaultPlan {
-    pub(super) seed: u64,
-    pub(super) path: PathPlan,
-    pub(super) title: TitlePlan,
-    pub(super) controller: ControllerChoice,
+pub(crate) struct FaultPlan {
+    pub(crate) seed: u64,
+    pub(crate) path: PathPlan,
+    pub(crate) title: TitlePlan,
+    pub(crate) controller: ControllerChoice,
     /// The player holds little, so that the download takes about as long as the title plays.
-    pub(super) holds_little: bool,
-    pub(super) send_window: Bytes,
-    pub(super) receive_window: Bytes,
-    pub(super) stall_timeout: Duration,
-    pub(super) idle_limit: Option<Duration>,
+    pub(crate) holds_little: bool,
+    pub(crate) send_window: Bytes,
+    pub(crate) receive_window: Bytes,
+    pub(crate) stall_timeout: Duration,
+    pub(crate) idle_limit: Option<Duration>,
     /// The client connects again when its connection is lost.
-    pub(super) reconnects: bool,
+    pub(crate) reconnects: bool,
     /// In order of time.
-    pub(super) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 impl FaultPlan {
     /// The plan of this seed.
-    pub(super) fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut draws = Draws::new(Seed::new(seed).child("faults"));
         let draws = &mut draws;
         let path = PathPlan::draw(draws);
@@ -205,12 +207,12 @@ impl FaultPlan {
 
     /// Most bytes that a server may have read ahead of the viewer: both windows, two chunks of 64 KiB for the response,
     /// and the 256 KiB that may wait to be sent.
-    pub(super) fn memory(&self) -> Bytes {
+    pub(crate) fn memory(&self) -> Bytes {
         self.send_window + self.receive_window + Bytes::new((2 * 64 + 256) << 10)
     }
 
     /// The seed of this name for the run.
-    pub(super) fn seed_of(&self, name: &str) -> Seed {
+    pub(crate) fn seed_of(&self, name: &str) -> Seed {
         Seed::new(self.seed).child(name)
     }
 
@@ -218,13 +220,13 @@ impl FaultPlan {
     /// timeout of 30 s begins anew with the first packet that is sent after the last one was received (RFC 9000 §10.1),
     /// which may be sent when almost as much has passed, and there are 5 s to spare. A connection is idle for at
     /// least three [probe timeouts](Self::probe_timeouts); closed meanwhile, it is kept for three more (§10.2).
-    pub(super) fn freed_within(&self, ended: Duration) -> Duration {
+    pub(crate) fn freed_within(&self, ended: Duration) -> Duration {
         IDLE * 2 + seconds(5) + self.probe_timeouts(ended) * 2
     }
 
     /// Three [probe timeouts](Fault::probe_timeout) after the faults, without those that begin too long after `ended`
     /// to matter.
-    pub(super) fn probe_timeouts(&self, ended: Duration) -> Duration {
+    pub(crate) fn probe_timeouts(&self, ended: Duration) -> Duration {
         let before = self.faults.iter().filter(|fault| fault.at <= ended + IDLE * 2);
         let timeouts = before.map(|fault| match fault.kind {
             // The client's timeout, after which it connects again.
@@ -241,7 +243,7 @@ impl FaultPlan {
     /// trips, and after faults that may have made it connect again. Until then a change of its address may cost it the
     /// connection: the server takes no other address for its own (RFC 9000 §9), and the client may not probe with
     /// packets that show it (RFC 9002 §6.2.1).
-    pub(super) fn may_be_connecting(&self, at: Duration) -> bool {
+    pub(crate) fn may_be_connecting(&self, at: Duration) -> bool {
         let silences = |fault: &Fault| {
             let is_move = matches!(fault.kind, FaultKind::NewPort | FaultKind::NewAddress);
             let end = fault.ends().unwrap_or(Duration::MAX);
@@ -251,14 +253,14 @@ impl FaultPlan {
     }
 
     /// True if `fault` may keep bytes from arriving.
-    pub(super) fn silences(&self, fault: &Fault) -> bool {
+    pub(crate) fn silences(&self, fault: &Fault) -> bool {
         let is_move = matches!(fault.kind, FaultKind::NewPort | FaultKind::NewAddress);
         fault.kind.silences() && (!is_move || self.may_be_connecting(fault.at))
     }
 
     /// Time at which the viewer leaves, if a pause of the reader does not end: when the server has had the time to
     /// give up on the response, and then on the connection.
-    pub(super) fn viewer_leaves(&self) -> Option<Duration> {
+    pub(crate) fn viewer_leaves(&self) -> Option<Duration> {
         let paused = self
             .faults
             .iter()
@@ -267,10 +269,10 @@ impl FaultPlan {
     }
 
     /// The plan in words, within 80 columns.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Self { path, title, .. } = self;
         let mut text = format!("seed        {}\n", self.seed);
-        let mut line = |mark: &str, words: &str| text.push_str(&wrapped(&format!("{mark:<12}"), words, 80));
+        let mut line = |mark: &str, words: &str| text.push_str(&wrapped(&format!("{mark:<12}"), words));
         line(
             "path",
             &format!(
@@ -326,7 +328,7 @@ impl FaultPlan {
             let _ = write!(
                 text,
                 "{}",
-                wrapped(&format!("{:<12}", time(fault.at)), &fault.kind.to_string(), 80)
+                wrapped(&format!("{:<12}", time(fault.at)), &fault.kind.to_string())
             );
         }
         text

@@ -5,7 +5,7 @@ use video_client::PlayError;
 
 /// The way in which a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// All of the title arrived.
     Completed,
     /// The viewer left before the end.
@@ -38,7 +38,7 @@ pub(super) enum Ending {
 
 impl Ending {
     /// All ways, in the order of tables.
-    pub(super) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Completed,
         Self::Left,
         Self::Vanished,
@@ -56,7 +56,7 @@ impl Ending {
     ];
 
     /// The name in tables, of at most nine characters.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Left => "left",
@@ -76,7 +76,7 @@ impl Ending {
     }
 
     /// The ending of a session with this result.
-    pub(super) fn of(result: &Result<(), PlayError>) -> Self {
+    pub(crate) fn of(result: &Result<(), PlayError>) -> Self {
         match result {
             Ok(()) => Self::Completed,
             Err(PlayError::Stopped) => Self::Left,

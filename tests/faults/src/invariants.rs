@@ -6,11 +6,11 @@ use std::time::Duration;
 use playrate_transport::ConnectionLost;
 use video_server::serve::SessionEnd;
 
-use super::ending::Ending;
-use super::gap::{Gap, RECONNECTS, RECOVERY};
-use super::kind::{Fault, FaultKind};
-use super::plan::FaultPlan;
-use super::run::{SHUTDOWN, ServerEnd, SessionRecord};
+use crate::ending::Ending;
+use crate::gap::{Gap, RECONNECTS, RECOVERY};
+use crate::kind::{Fault, FaultKind};
+use crate::plan::FaultPlan;
+use crate::run::{SHUTDOWN, ServerEnd, SessionRecord};
 use crate::words::{grouped, time};
 
 /// Time in which the first connection is made or the session ends: `ClientOptions::connect_timeout`, and some.
@@ -26,7 +26,7 @@ const SHUTDOWN_EXTRA: Duration = Duration::from_secs(2);
 
 /// Something that must hold of every session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Invariant {
+pub(crate) enum Invariant {
     Bytes,
     Ending,
     Limits,
@@ -37,7 +37,7 @@ pub(super) enum Invariant {
 }
 
 impl Invariant {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
             Self::Ending => "ending",
@@ -52,9 +52,9 @@ impl Invariant {
 
 /// An invariant that does not hold of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Violation {
-    pub(super) invariant: Invariant,
-    pub(super) text: String,
+pub(crate) struct Violation {
+    pub(crate) invariant: Invariant,
+    pub(crate) text: String,
 }
 
 impl fmt::Display for Violation {
@@ -65,14 +65,14 @@ impl fmt::Display for Violation {
 
 /// A defect outside of this project that explains what would be a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum KnownDefect {
+pub(crate) enum KnownDefect {
     /// After a change of the peer's port quinn sends a `PATH_CHALLENGE` only in a packet of the previous MTU.
     PathChallenge,
 }
 
 impl KnownDefect {
     /// The page that describes it.
-    pub(super) const fn page(self) -> &'static str {
+    pub(crate) const fn page(self) -> &'static str {
         match self {
             Self::PathChallenge => "docs/upstream/quinn-path-challenge-mtu.md",
         }
@@ -103,10 +103,10 @@ impl KnownDefect {
 
 /// Findings of one session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Findings {
-    pub(super) violations: Vec<Violation>,
+pub(crate) struct Findings {
+    pub(crate) violations: Vec<Violation>,
     /// Defects outside of this project without which there would be more violations.
-    pub(super) known: Vec<KnownDefect>,
+    pub(crate) known: Vec<KnownDefect>,
 }
 
 /// Returns true if the server had received nothing from the client for the idle timeout.
@@ -123,7 +123,7 @@ struct Check<'a> {
 }
 
 /// The invariants that do not hold of `record`.
-pub(super) fn findings(plan: &FaultPlan, record: &SessionRecord) -> Findings {
+pub(crate) fn findings(plan: &FaultPlan, record: &SessionRecord) -> Findings {
     let mut check = Check {
         plan,
         record,

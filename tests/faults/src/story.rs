@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::campaign::Verdict;
-use super::plan::FaultPlan;
-use super::run::{Event, SessionRecord};
+use crate::campaign::Verdict;
+use crate::plan::FaultPlan;
+use crate::run::{Event, SessionRecord};
 use crate::words::{grouped, wrapped};
 
 /// Shortest time without a byte that the time line mentions.
 const GAP: Duration = Duration::from_secs(1);
-/// Width of the text in columns.
-const WIDTH: usize = 80;
 
 /// Everything that happened, in order of time.
 fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
@@ -50,13 +48,13 @@ fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
 }
 
 /// The session with its plan, a time line and the verdict, within 80 columns.
-pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &Verdict) -> String {
+pub(crate) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &Verdict) -> String {
     let mut text = plan.text();
     text.push('\n');
     if let Some(record) = record {
         for (at, event) in time_line(plan, record) {
             let mark = format!("{:>9.3} s  ", at.as_secs_f64());
-            text.push_str(&wrapped(&mark, &event, WIDTH));
+            text.push_str(&wrapped(&mark, &event));
         }
         let server = match &record.server {
             None => "no server ran at the end".to_owned(),
@@ -76,12 +74,12 @@ pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
                 )
             }
         };
-        let _ = write!(text, "\n{}", wrapped("", &server, WIDTH));
+        let _ = write!(text, "\n{}", wrapped("", &server));
         let ahead = format!(
             "most bytes that a server had read ahead of the viewer: {}",
             grouped(record.most_ahead)
         );
-        text.push_str(&wrapped("", &ahead, WIDTH));
+        text.push_str(&wrapped("", &ahead));
     }
     let _ = write!(text, "wire hash {:016x}\n\n", verdict.wire_hash);
     let _ = writeln!(text, "ending      {}", verdict.ending.name());
@@ -92,13 +90,13 @@ pub(super) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
         let _ = writeln!(text, "known       {}", known.page());
     }
     for violation in &verdict.violations {
-        text.push_str(&wrapped("violated    ", &violation.to_string(), WIDTH));
+        text.push_str(&wrapped("violated    ", &violation.to_string()));
     }
     text
 }
 
 /// The violations of one session as JSON objects.
-pub(super) fn violations_json(verdict: &Verdict) -> Vec<Value> {
+pub(crate) fn violations_json(verdict: &Verdict) -> Vec<Value> {
     let violations = verdict.violations.iter();
     violations
         .map(|it| json!({ "seed": verdict.seed, "invariant": it.invariant.name(), "text": it.text }))
@@ -106,7 +104,7 @@ pub(super) fn violations_json(verdict: &Verdict) -> Vec<Value> {
 }
 
 /// The session as one JSON object.
-pub(super) fn json(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &Verdict) -> Value {
+pub(crate) fn json(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &Verdict) -> Value {
     let faults = plan.faults.iter().map(|fault| {
         json!({ "at_s": fault.at.as_secs_f64(), "fault": fault.kind.name(), "text": fault.kind.to_string() })
     });

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::kind::FaultKind;
-use super::plan::FaultPlan;
+use crate::kind::FaultKind;
+use crate::plan::FaultPlan;
 
 /// A change that is made at a time of the run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// The server crashes; one that does not return is not started again.
     Crash {
         returns: bool,
@@ -24,7 +24,7 @@ pub(super) enum Action {
 }
 
 /// The changes of a plan, in order of time.
-pub(super) fn actions(plan: &FaultPlan) -> Vec<(Duration, Action)> {
+pub(crate) fn actions(plan: &FaultPlan) -> Vec<(Duration, Action)> {
     let mut actions = Vec::new();
     for fault in &plan.faults {
         let at = fault.at;
