@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 SCENARIO = """
 about = "A few seconds."
 controllers = ["reno", "cubic"]
-claims = ["few"]
 trials = 2
 [title]
 trace = "film-1080p"
@@ -22,11 +21,6 @@ duration = "4s"
 rate = "3Mbit/s"
 rtt = "40ms"
 loss = "0.5%"
-[[claim]]
-id = "few/discards"
-says = "reno discards no more than cubic"
-why = "Ours."
-check = ["frames_discarded[reno] <= frames_discarded[cubic]"]
 """
 
 

@@ -12,13 +12,14 @@ from nbclient import NotebookClient
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "sweep.ipynb"
 
 
-def test_the_notebook_runs_and_draws_its_figure(tmp_path: Path) -> None:
+def test_the_notebook_runs_and_draws_its_figures(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are stripped"
     NotebookClient(notebook, timeout=100, resources={"metadata": {"path": NOTEBOOK.parent}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     figures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
-    assert len(figures) == 1
-    # PLAYRATE_FIGURES keeps it, to be looked at.
+    assert len(figures) == 2
+    # PLAYRATE_FIGURES keeps them, to be looked at.
     kept = Path(os.environ.get("PLAYRATE_FIGURES", tmp_path))
-    (kept / "sweep.png").write_bytes(base64.b64decode(figures[0]))
+    for name, figure in zip(("bars", "lines"), figures, strict=True):
+        (kept / f"sweep-{name}.png").write_bytes(base64.b64decode(figure))

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import playrate_lab
-from playrate_lab import BadInputError, LabError
+from playrate_lab import BadInputError, LabError, _frames, _ray
 
 
 def stored(directory: str) -> list[dict[str, Any]]:
@@ -60,27 +60,66 @@ def test_sweep_returns_rows_with_the_values_as_they_were_given(scenario: str) ->
     assert lossless.get_column("random_losses").sum() == 0
 
 
-def test_claims_has_a_row_for_each_check_and_a_sweep_judges_the_runs_that_are_there(scenario: str) -> None:
-    playrate_lab.sweep(scenario, {"queue": ["0.5bdp", "1bdp"]}, out="swept")
-    rows = Path("swept/runs.jsonl").read_bytes()
-    frame = playrate_lab.sweep_claims(scenario, {"queue": ["0.5bdp", "1bdp"]}, "swept")
-    assert Path("swept/runs.jsonl").read_bytes() == rows
-    assert frame.get_column("queue").to_list() == ["0.5bdp", "1bdp"]
-    assert frame.get_column("claim").unique().to_list() == ["few/discards"]
+def test_controllers_replace_those_of_the_scenario(scenario: str) -> None:
+    frame = playrate_lab.run(scenario, controllers=["vegas", "video(pace=3,queue=5ms)"], trials=1)
+    assert set(frame.get_column("controller")) == {"ideal", "vegas", "video(pace=3,queue=5ms)"}
+    frame = playrate_lab.sweep(scenario, {"queue": ["1bdp"]}, controllers="vegas", trials=1)
+    assert set(frame.get_column("controller")) == {"ideal", "vegas"}
 
-    playrate_lab.run(scenario, out="out")
-    frame = playrate_lab.claims("out", only="few", scenarios=scenario)
-    means = {
-        name: pl.Series([row["frames_discarded"] for row in stored("out") if row["controller"] == name]).mean()
-        for name in ("reno", "cubic")
-    }
-    (check,) = frame.to_dicts()
-    assert check["check"] == "frames_discarded[reno] <= frames_discarded[cubic]"
-    assert (check["left"], check["right"]) == pytest.approx((means["reno"], means["cubic"]), rel=1e-5)
-    assert check["outcome"] in {"holds", "fails", "undecided"}
-    everything = playrate_lab.claims("out")
-    assert everything.columns == frame.columns
-    assert everything.height > 10
+
+def test_read_joins_directories_and_counts_a_run_once(scenario: str) -> None:
+    whole = playrate_lab.run(scenario, out="whole")
+    playrate_lab.run(scenario, trials=1, out="first")
+    playrate_lab.run(scenario, trials=2, seed=1, controllers="cubic", out="second")
+    joined = playrate_lab.read("first", "second")
+    assert joined.height == whole.height - 1
+    assert joined.filter(controller="cubic").equals(whole.filter(controller="cubic"))
+
+
+def test_stored_rows_are_those_of_interrupted_runs_too_each_once(tmp_path: Path) -> None:
+    row = dict.fromkeys(("scenario", "case", "scenario_hash", "controller"), "x") | {"seed": 1, "viewer": 0, "sent": 1}
+    other, again = {**row, "viewer": 1}, {**row, "sent": 2}
+
+    def write(name: str, *rows: dict[str, Any], end: str = "") -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)) + end, encoding="utf-8")
+
+    write("one/runs.jsonl", row, other)
+    write("one/runs.part.jsonl", again, end='\n{"scenario": "to')
+    write("two/runs.part.jsonl", again)
+    assert list(_frames.stored(tmp_path / "one", tmp_path / "two")) == [again, other]
+    write("two/runs.part.jsonl", row)
+    with pytest.raises(BadInputError, match=r"the rows of x x x x 1 0 in .*two differ"):
+        list(_frames.stored(tmp_path / "one", tmp_path / "two"))
+
+
+def test_shards_of_another_plan_are_kept(tmp_path: Path) -> None:
+    plan, shard = tmp_path / "shards" / "plan.json", tmp_path / "shards" / "1"
+    _ray._keep_plan(plan, "one")
+    shard.mkdir()
+    _ray._keep_plan(plan, "one")
+    with pytest.raises(BadInputError, match="has shards of other arguments"):
+        _ray._keep_plan(plan, "other")
+    assert sorted(path.name for path in plan.parent.iterdir()) == ["1", "plan.json"]
+    assert plan.read_text(encoding="utf-8") == "one"
+
+
+def test_curves_are_the_series_of_each_flow(scenario: str) -> None:
+    settings = {"bulk.controller": "reno", "viewer.count": 2}
+    playrate_lab.run(scenario, settings=settings, over={"queue": ["1bdp", "2bdp"]}, series="all", out="out")
+    windows = playrate_lab.curves("out", controllers="cubic", cases=["queue=2bdp"])
+    assert windows.columns[:7] == ["directory", "scenario", "case", "controller", "seed", "viewer", "at_s"]
+    assert set(windows.select("seed", "viewer").unique().rows()) == {(1, 0), (1, 1), (2, 0), (2, 1)}
+    file = sorted(Path("out/series/few").rglob("cubic-seed2-viewer1-transport.csv"))[-1]
+    stored_windows = pl.read_csv(file).get_column("window_bytes")
+    found = windows.filter(seed=2, viewer=1).get_column("window_bytes")
+    assert found.to_list() == stored_windows.to_list()
+    bulk = playrate_lab.curves("out", role="bulk")
+    assert set(bulk.get_column("viewer")) == {2}
+    assert set(playrate_lab.curves("out", kind="events").get_column("kind")) >= {"startup"}
+    assert playrate_lab.curves("out", kind="downloads").get_column("delivered_bytes").max() > 0  # type: ignore[operator]
+    with pytest.raises(BadInputError, match=r"no segments series of such a flow in out; .* --series"):
+        playrate_lab.curves("out", kind="segments")
 
 
 def test_errors_name_the_input(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +129,9 @@ def test_errors_name_the_input(scenario: str, monkeypatch: pytest.MonkeyPatch) -
         ("has a comma", lambda: playrate_lab.sweep(scenario, {"rate": ["2Mbit/s,1Mbit/s@2s"]})),
         ("a list of values for 'rate'", lambda: playrate_lab.sweep(scenario, {"rate": "2Mbit/s"})),
         ("`over` has no key", lambda: playrate_lab.sweep(scenario, {})),
+        ("has a comma", lambda: playrate_lab.run(scenario, controllers=["reno,cubic"])),
         ("shards=2", lambda: playrate_lab.run(scenario, shards=2)),
+        ("at least 1", lambda: playrate_lab.run(scenario, shards=0, engine="ray")),
         ("'cloud'", lambda: playrate_lab.run(scenario, engine="cloud")),  # type: ignore[arg-type]
         ("nowhere", lambda: playrate_lab.read("nowhere")),
     ]:

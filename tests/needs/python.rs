@@ -1,5 +1,5 @@
-//! The Python package `playrate-lab`: its functions, two nodes of a Ray cluster, the manifest for Kubernetes, and the
-//! example notebook.
+//! The Python package `playrate-lab` with two nodes of a Ray cluster, the template for Kubernetes and the example
+//! notebook; and `papers`, which judges the papers.
 //!
 //! `python/install` installs what these need into `target/python`.
 
@@ -23,23 +23,71 @@ pub(crate) fn tests() -> Vec<Trial> {
     let test = |name, run| support::test(name, &missing, run);
     vec![
         test("python::ruff_and_mypy_find_no_fault", || {
-            checked(&["-m", "ruff", "check"]);
-            checked(&["-m", "ruff", "format", "--check"]);
-            checked(&["-m", "mypy", "src"]);
-        }),
-        test("python::functions_return_what_the_program_writes", || {
-            pytest("test_package.py");
-        }),
-        test("python::two_nodes_of_ray_give_the_bytes_of_one_machine", || {
-            pytest("test_ray.py");
+            let lint = [
+                "-m",
+                "ruff",
+                "check",
+                "--config",
+                "python/pyproject.toml",
+                "python",
+                "papers",
+                "docs/draw.py",
+            ];
+            checked(&lint);
+            let format = [
+                "-m",
+                "ruff",
+                "format",
+                "--check",
+                "--config",
+                "python/pyproject.toml",
+                "python",
+                "papers",
+                "docs/draw.py",
+            ];
+            checked(&format);
+            checked(&[
+                "-m",
+                "mypy",
+                "--config-file",
+                "python/pyproject.toml",
+                "python/src",
+                "papers",
+                "docs/draw.py",
+            ]);
         }),
         test(
-            "python::kubernetes_reads_the_manifest_and_its_pods_give_the_bytes_of_one_machine",
+            "python::comparisons_scores_and_figures_are_those_of_known_rows",
             || {
-                pytest("test_kubernetes.py");
+                for file in ["compare", "before", "scores", "fairness", "plots"] {
+                    pytest(&format!("python/tests/test_{file}.py"));
+                }
             },
         ),
-        test("python::the_example_notebook_runs", || pytest("test_notebook.py")),
+        test("python::functions_return_what_the_program_writes", || {
+            pytest("python/tests/test_package.py");
+        }),
+        test("python::two_nodes_of_ray_give_the_bytes_of_one_machine", || {
+            pytest("python/tests/test_ray.py");
+        }),
+        test(
+            "python::kubernetes_reads_the_template_and_its_pods_make_the_rows_of_one_machine",
+            || {
+                pytest("python/tests/test_kubernetes.py");
+            },
+        ),
+        test("python::the_example_notebook_runs", || {
+            pytest("python/tests/test_notebook.py");
+        }),
+        test("python::papers_are_judged_by_known_rows", || {
+            pytest("papers/tests");
+        }),
+        test(
+            "python::the_page_on_the_papers_is_that_of_the_committed_values",
+            || {
+                checked(&["-m", "papers", "page", "--check"]);
+            },
+        ),
     ]
 }
 
@@ -47,19 +95,18 @@ fn python() -> PathBuf {
     root().join("target/python/bin/python")
 }
 
-/// Runs Python in the directory of the package; it must succeed.
+/// Runs Python in the root of the checkout; it must succeed.
 fn checked(arguments: &[&str]) {
     let mut command = Command::new(python());
     command
         .args(arguments)
-        .current_dir(root().join("python"))
+        .current_dir(root())
         .env("PLAYRATE_LAB", program("lab"))
         .env("RAY_USAGE_STATS_ENABLED", "0");
     output_within(LIMIT, &mut command, "");
 }
 
 fn pytest(file: &str) {
-    let file = format!("tests/{file}");
     checked(&[
         "-m",
         "pytest",
@@ -67,6 +114,6 @@ fn pytest(file: &str) {
         "--exitfirst",
         "-p",
         "no:cacheprovider",
-        &file,
+        file,
     ]);
 }

@@ -1,4 +1,4 @@
-//! A Slurm cluster of one node, with its controller, runs the jobs of `lab jobs`.
+//! A Slurm cluster of one node, with its controller, runs the array `packaging/slurm/array.sh`.
 //!
 //! Needs Debian's packages `slurmctld`, `slurmd`, `slurm-client` and `munge`.
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::support::{self, Running, free_address, on_the_path, output_within, program};
+use crate::support::{self, Running, free_address, on_the_path, output_within, program, root};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -42,9 +42,9 @@ pub(crate) fn tests() -> Vec<Trial> {
         (MUNGED, "--version"),
     ]);
     vec![support::test(
-        "slurm::an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_missing",
+        "slurm::an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again",
         &missing,
-        an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_missing,
+        an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again,
     )]
 }
 
@@ -152,10 +152,18 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         command
     }
 
-    /// Submits a script of `lab jobs` and waits until no job is left.
-    fn finishes(&self, script: &str) {
-        let said = output_within(LIMIT, &mut self.command("bash"), script);
-        assert!(said.starts_with("Submitted array "), "{said}");
+    /// Submits these tasks of an array of four and waits until no job is left.
+    fn finishes(&self, tasks: &str) {
+        let mut submission = self.command("sbatch");
+        submission
+            .arg(format!("--array={tasks}"))
+            .arg(root().join("packaging/slurm/array.sh"))
+            .arg("./few.toml")
+            .env("SHARDS", "4")
+            .env("OUT", "all")
+            .env("LAB", program("lab"));
+        let said = output_within(LIMIT, &mut submission, "");
+        assert!(said.starts_with("Submitted batch job "), "{said}");
         wait_until("all jobs end", self.home.path(), || {
             let output = self.command("squeue").args(["-h", "-o", "%i %T %R"]).output();
             output.is_ok_and(|output| output.status.success() && output.stdout.is_empty())
@@ -176,7 +184,7 @@ fn wait_until(what: &str, home: &Path, condition: impl Fn() -> bool) {
     }
 }
 
-fn an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_missing() {
+fn an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again() {
     let cluster = Cluster::start();
     let home = cluster.home.path();
     let lab = program("lab");
@@ -184,26 +192,22 @@ fn an_array_leaves_the_directory_of_one_run_and_is_submitted_again_for_what_is_m
         let mut command = cluster.command(lab.to_str().expect("a path of text"));
         output_within(LIMIT, command.args(line.split(' ')), "")
     };
+    // In the order of their text: that of several directories is their own.
+    let rows = |directories: &str| {
+        let printed = run(&format!("rows {directories}"));
+        let mut rows: Vec<String> = printed.lines().map(str::to_owned).collect();
+        rows.sort_unstable();
+        rows
+    };
     fs::write(home.join("few.toml"), SCENARIO).expect("a file can be written");
     run("run ./few.toml --out whole");
-    let script = run(&format!(
-        "jobs ./few.toml --shards 4 --format slurm --out all --lab {}",
-        lab.display()
-    ));
-    let read = |name: &str| {
-        let file = home.join(name);
-        fs::read(&file).unwrap_or_else(|error| {
-            let logs = fs::read_dir(home.join("all/shards")).expect("a directory of shards");
-            let logs = logs.filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
-            panic!("{}: {error}\n{}", file.display(), logs.collect::<String>())
-        })
-    };
-    let whole = read("whole/runs.jsonl");
-    cluster.finishes(&script);
-    assert!(read("all/runs.jsonl") == whole, "the rows differ");
-    // One task's work is lost, with the merged rows.
-    fs::remove_dir_all(home.join("all/shards/3")).expect("it is there");
-    fs::remove_file(home.join("all/runs.jsonl")).expect("it is there");
-    cluster.finishes(&script);
-    assert!(read("all/runs.jsonl") == whole, "the rows differ");
+    let whole = rows("whole");
+    assert_eq!(whole.len(), 6);
+    cluster.finishes("1-4");
+    let shards = "all/1 all/2 all/3 all/4";
+    assert!(rows(shards) == whole, "the rows differ");
+    // One task's work is lost.
+    fs::remove_dir_all(home.join("all/3")).expect("it is there");
+    cluster.finishes("3");
+    assert!(rows(shards) == whole, "the rows differ");
 }

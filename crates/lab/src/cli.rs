@@ -7,29 +7,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::claims::{self, ClaimsArgs};
 use crate::demo::{self, DemoArgs};
 use crate::error::CommandError;
-use crate::fairness::{self, FairnessArgs};
-use crate::jobs::{self, JobsArgs};
 use crate::live::{self, LiveArgs};
-use crate::matrix::{self, MatrixArgs};
-use crate::merge::{self, MergeArgs};
 use crate::relay::{self, RelayArgs};
-use crate::report::{self, ReportCommand};
+use crate::report::{self, ReportArgs};
 use crate::rows::{self, RowsArgs};
 use crate::run::{self, RunArgs};
 use crate::scenario::generated::PathSet;
-use crate::scenario::{self, BUILT_IN, Changes, Document, Scenario, ScenarioError, ScenarioSource};
-use crate::sweep::{self, SweepArgs};
+use crate::scenario::{self, BUILT_IN, Changes, ScenarioError};
 use crate::words::folded;
-use crate::worlds::{self, WorldsArgs};
 
 /// Experiments with congestion control for video
 #[derive(Debug, Parser)]
@@ -41,8 +34,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Play a title over real UDP under several controllers side by side and report what each viewer saw
-    Demo(DemoArgs),
+    /// Play a title over real UDP under several controllers and report what each viewer saw
+    Demo(Box<DemoCommand>),
     /// List the built-in scenarios
     List,
     /// Describe a scenario in words
@@ -51,28 +44,12 @@ enum Command {
         /// `generated2:SEED:N` or `generated:SEED#NUMBER`
         scenario: String,
     },
-    /// Run scenarios in virtual time: every controller with every seed
-    Run(RunArgs),
-    /// Write the runs of `lab run` as jobs for a cluster: a Slurm array, an indexed Kubernetes Job, or JSON
-    Jobs(JobsArgs),
-    /// Merge the results of `lab run --shard` from several machines
-    Merge(MergeArgs),
+    /// Run scenarios in virtual time, every controller with every seed, and compare the controllers
+    Run(Box<RunArgs>),
     /// Print the rows of `lab run` as lines of JSON, with all metrics, for programs
     Rows(RowsArgs),
-    /// Run a scenario over real UDP in real time and compare it with the same run in virtual time
-    Live(LiveArgs),
-    /// Report which of the papers' claims hold, by the results of `lab run`
-    Claims(ClaimsArgs),
-    /// Run a scenario with several values of a key and show where the verdicts on its claims flip
-    Sweep(SweepArgs),
-    /// Draw the results of `lab run` as one self-contained page, and each figure as SVG
-    Report(ReportCommand),
-    /// Run all controllers in all scenarios of the papers and rank them by what viewers see
-    Matrix(MatrixArgs),
-    /// Run every controller beside every other on a shared bottleneck and show who takes what from whom
-    Fairness(FairnessArgs),
-    /// Search what the papers leave open for values under which their claims hold, and count in how many they do
-    Worlds(WorldsArgs),
+    /// Draw the results of `lab run` as one self-contained interactive page
+    Report(ReportArgs),
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
     Relay(Box<RelayArgs>),
     /// Print what completes the options in a shell
@@ -89,6 +66,57 @@ enum Command {
     },
 }
 
+/// Command line of `lab demo`.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+struct DemoCommand {
+    #[command(subcommand)]
+    kind: Option<DemoKind>,
+
+    #[command(flatten)]
+    args: DemoArgs,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum DemoKind {
+    /// Run any scenario over real UDP in real time and compare it with the same run in virtual time
+    Scenario(LiveArgs),
+}
+
+/// Subcommands of earlier programs, and what does the same now.
+const REPLACED: [(&str, &str); 9] = [
+    (
+        "claims",
+        "`python -m papers page` judges the papers; a claim of your own is a Python function (docs/papers.md)",
+    ),
+    (
+        "fairness",
+        "run `lab run fairness-needy fairness-calm`, then `python -m playrate_lab.fairness DIR`",
+    ),
+    ("faults", "run `cargo run --release -p faults`"),
+    (
+        "jobs",
+        "use the templates packaging/slurm/array.sh and packaging/kubernetes/lab-job.yaml",
+    ),
+    ("live", "run `lab demo scenario SCENARIO`"),
+    (
+        "matrix",
+        "run `lab run`, then `python -m playrate_lab.scores DIR`",
+    ),
+    (
+        "merge",
+        "give `lab rows` or `lab report` the directories of all shards",
+    ),
+    ("sweep", "run `lab run SCENARIO --over KEY=V1,V2`"),
+    ("worlds", "run `python -m papers search`"),
+];
+
+/// The error of a subcommand that is gone; `None` for any other name.
+fn replacement(name: &str) -> Option<String> {
+    let (_, instead) = REPLACED.into_iter().find(|(gone, _)| *gone == name)?;
+    Some(format!("`lab {name}` has been removed; {instead}"))
+}
+
 const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
 /// Exit status that shells report for a program ended by SIGINT.
@@ -96,6 +124,12 @@ const INTERRUPTED: i32 = 130;
 
 /// Runs the command that the process's arguments name, on a tokio runtime of its own.
 pub fn main() -> ExitCode {
+    if let Some(replacement) = std::env::args_os()
+        .nth(1)
+        .and_then(|name| replacement(name.to_str()?))
+    {
+        return failure(&replacement, true);
+    }
     let Cli { command } = Cli::parse();
     let filter = std::env::var("RUST_LOG")
         .ok()
@@ -111,73 +145,41 @@ pub fn main() -> ExitCode {
 
 async fn execute(command: Command) -> ExitCode {
     match command {
-        Command::Demo(args) => match demo::run(&args, &mut std::io::stdout()).await {
-            Ok(report) if report.succeeded() => ExitCode::SUCCESS,
-            Ok(_) => ExitCode::from(FAILED),
-            Err(error) => failure(&error, error.is_bad_input()),
-        },
+        Command::Demo(command) => {
+            let out = &mut std::io::stdout();
+            let succeeded = match &command.kind {
+                Some(DemoKind::Scenario(args)) => {
+                    let report = live::run(args, &interruption(), out).await;
+                    report.map(|report| report.agrees)
+                }
+                None => demo::run(&command.args, out)
+                    .await
+                    .map(|report| report.succeeded()),
+            };
+            match succeeded {
+                Ok(true) => ExitCode::SUCCESS,
+                Ok(false) => ExitCode::from(FAILED),
+                Err(error) => failure(&error, error.is_bad_input()),
+            }
+        }
         Command::List => list().map_or_else(|error| failure(&error, false), |text| print(&folded(&text))),
         Command::Show { scenario } if PathSet::parse(&scenario).is_some() => {
             set(&scenario).map_or_else(|error| failure(&error, true), |text| print(&folded(&text)))
         }
-        Command::Show { scenario } => match checked(&scenario) {
+        Command::Show { scenario } => match scenario::open(&scenario, &Changes::default()) {
             Ok(cases) => print(&folded(&scenario::explain(&cases))),
             Err(error) => failure(&error, true),
         },
-        Command::Run(args) => {
-            if let Err(error) = check_all(&args.selection.scenarios) {
-                return failure(&error, true);
-            }
-            in_background(move |stop| run::run(&args, stop, &mut std::io::stdout())).await
-        }
-        Command::Jobs(args) => {
-            if let Err(error) = check_all(args.scenarios()) {
-                return failure(&error, true);
-            }
-            match jobs::text(&args) {
-                Ok(text) => print(&text),
-                Err(error) => failure(&error, error.is_bad_input()),
-            }
-        }
-        Command::Merge(args) => match merge::merge(&args, &mut std::io::stdout()) {
-            Ok(_) => ExitCode::SUCCESS,
-            Err(error) => failure(&error, error.is_bad_input()),
-        },
+        Command::Run(args) => in_background(move |stop| run::run(&args, stop, &mut std::io::stdout())).await,
         Command::Rows(args) => match rows::run(&args, &mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(CommandError::Print(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => failure(&error, error.is_bad_input()),
         },
-        Command::Live(args) => match live::run(&args, &interruption(), &mut std::io::stdout()).await {
-            Ok(report) if report.agrees => ExitCode::SUCCESS,
-            Ok(_) => ExitCode::from(FAILED),
-            Err(error) => failure(&error, error.is_bad_input()),
-        },
-        Command::Claims(args) => match claims::claims(&args) {
-            Ok(report) if args.json => print(&claims::to_json(&report)),
-            Ok(report) if args.markdown => print(&claims::to_markdown(&report)),
-            Ok(report) => print(&claims::to_text(&report)),
-            Err(error) => failure(&error, error.is_bad_input()),
-        },
-        Command::Sweep(args) => {
-            in_background(move |stop| sweep::run(&args, stop, &mut std::io::stdout())).await
-        }
-        Command::Report(args) => match report::run(&args) {
+        Command::Report(args) => match report::write(&args) {
             Ok(file) => print(&format!("{}\n", file.display())),
             Err(error) => failure(&error, error.is_bad_input()),
         },
-        Command::Matrix(args) => {
-            if let Err(error) = check_all(&args.scenarios) {
-                return failure(&error, true);
-            }
-            in_background(move |stop| matrix::run(&args, stop, &mut std::io::stdout())).await
-        }
-        Command::Fairness(args) => {
-            in_background(move |stop| fairness::run(&args, stop, &mut std::io::stdout())).await
-        }
-        Command::Worlds(args) => {
-            in_background(move |stop| worlds::run(&args, stop, &mut std::io::stdout())).await
-        }
         Command::Relay(args) => match relay::run(&args, std::io::stdin(), &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failure(&error, error.is_bad_input()),
@@ -267,25 +269,4 @@ fn set(name: &str) -> Result<String, ScenarioError> {
         }
     }
     Ok(text)
-}
-
-/// The cases of a scenario all of whose claims and figures can be read.
-fn checked(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
-    let source = ScenarioSource::find(name)?;
-    check(&source)?.scenarios(&Changes::default())
-}
-
-/// Checks claims and figures of scenarios and groups, so that a mistake in them is found before hours of runs.
-fn check_all(names: &[String]) -> Result<(), ScenarioError> {
-    for name in names.iter().flat_map(|name| scenario::named(name)) {
-        check(&ScenarioSource::find(&name)?)?;
-    }
-    Ok(())
-}
-
-fn check(source: &ScenarioSource) -> Result<Document<'_>, ScenarioError> {
-    let document = source.document()?;
-    claims::read(&document)?;
-    report::figure_specs(&document)?;
-    Ok(document)
 }

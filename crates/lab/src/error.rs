@@ -46,14 +46,6 @@ pub enum CommandError {
         /// The error of the operating system.
         error: io::Error,
     },
-    /// Files of a page differ from what the results give.
-    #[error("{} of {} differ from what the results give: {}", .files.len(), .directory.display(), .files.join(", "))]
-    Stale {
-        /// Directory of the page.
-        directory: PathBuf,
-        /// Paths below the directory.
-        files: Vec<String>,
-    },
     /// The results cannot be printed.
     #[error("cannot print the results: {0}")]
     Print(io::Error),

@@ -5,25 +5,17 @@
 //! and benchmarks of the workspace use.
 //!
 //! - [`scenario`] reads scenario files, [`sim`] plays one run in virtual time, `run` plays many and stores
-//!   their rows; `jobs` divides them among machines, and `merge` joins the rows of these.
-//! - `metric` names every number of a row, `result` stores and finds rows, `rows` prints them, `statistics` has
-//!   confidence intervals and effect sizes.
-//! - `claims` decides the papers' claims by rows, `sweep` shows where verdicts flip, `matrix` ranks controllers,
-//!   `worlds` searches the parameters that the papers leave open.
-//! - [`svg`] writes SVG, `figure` draws, `report` makes a page of results.
-//! - [`demo`] compares controllers over real UDP, [`live`] compares real UDP with virtual time,
-//!   `relay` puts a path in front of any UDP server.
+//!   their rows.
+//! - `metric` names every number of a row, `result` stores and finds rows, `rows` prints them, `summary` compares
+//!   controllers by them, and `report` makes a page of them.
+//! - [`demo`] compares controllers over real UDP, [`live`] does so for any scenario and compares real UDP with
+//!   virtual time; `relay` puts a path in front of any UDP server.
 
-mod claims;
 mod cli;
+mod controllers;
 pub mod demo;
 mod error;
-mod fairness;
-mod figure;
-mod jobs;
 pub mod live;
-mod matrix;
-mod merge;
 mod metric;
 mod relay;
 mod report;
@@ -36,10 +28,9 @@ mod samples;
 pub mod scenario;
 pub mod sim;
 mod statistics;
-pub mod svg;
-mod sweep;
+mod summary;
 mod words;
-mod worlds;
 
 pub use cli::main;
+pub use controllers::Controllers;
 pub use error::CommandError;

@@ -1,4 +1,4 @@
-//! `lab rows`: prints the rows of a directory with the metrics that are computed from several fields, for programs.
+//! `lab rows`: prints the rows of directories with the metrics that are computed from several fields, for programs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::error::CommandError;
 use crate::metric::METRICS;
-use crate::result::{Row, read_directory};
+use crate::result::{Row, read_directories};
 
 /// Command line of `lab rows`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RowsArgs {
-    /// Directory with the results of `lab run`
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    /// Directories with the results of `lab run`, such as those of all its shards
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 /// A row with its computed metrics.
@@ -32,10 +32,9 @@ struct FullRow<'a> {
 /// Prints a line of JSON for each row to `out`: its fields, and each metric that is no field of it and has a value.
 ///
 /// # Errors
-/// If the directory has no rows, or they cannot be printed.
+/// If a directory has no rows, two differ, or the rows cannot be printed.
 pub(crate) fn run(args: &RowsArgs, out: &mut impl Write) -> Result<(), CommandError> {
-    let rows = read_directory(&args.directory).map_err(|error| CommandError::read(&args.directory, error))?;
-    for row in &rows {
+    for row in &read_directories(&args.directories)? {
         print(row, out).map_err(CommandError::Print)?;
     }
     Ok(())

@@ -12,13 +12,6 @@ pub(crate) fn arguments<A: Args>(line: &str) -> Result<A, String> {
     read.map_err(|error| error.to_string())
 }
 
-/// Fails unless `text` has all of `words`, which stand between bars.
-pub(crate) fn assert_has(text: &str, words: &str) {
-    for word in words.split('|') {
-        assert!(text.contains(word), "{word} is missing in {text}");
-    }
-}
-
 /// A viewer's row with all groups of fields; the ideal row has no sender and no link.
 pub(crate) fn row(controller: &str, trial: u32) -> Row {
     let mut rows = include_str!("../tests/rows/samples.jsonl").lines();

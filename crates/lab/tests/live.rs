@@ -1,7 +1,7 @@
-//! `lab live` from end to end: servers, relay and clients on loopback UDP beside the same in virtual time.
+//! `lab demo scenario` from end to end: servers, relay and clients on loopback UDP beside the same in virtual time.
 //!
 //! Nothing here depends on how busy the machine is. The test of the comparison itself is ignored;
-//! `cargo test --release -p lab --test live -- --ignored` runs it.
+//! `cargo test --release -p playrate-lab --test live -- --ignored` runs it.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 use std::path::{Path, PathBuf};

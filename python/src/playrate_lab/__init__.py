@@ -7,7 +7,7 @@ Columns are the fields of `docs/runs.md`: times in seconds, rates in bit/s, size
 """
 
 from playrate_lab._command import BadInputError, LabError, find_lab
-from playrate_lab._frames import claims, read
-from playrate_lab._run import run, sweep, sweep_claims
+from playrate_lab._frames import curves, read
+from playrate_lab._run import run, sweep
 
-__all__ = ["BadInputError", "LabError", "claims", "find_lab", "read", "run", "sweep", "sweep_claims"]
+__all__ = ["BadInputError", "LabError", "curves", "find_lab", "read", "run", "sweep"]

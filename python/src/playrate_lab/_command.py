@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -36,6 +37,33 @@ def error_of(exit_code: int, message: str) -> LabError:
     """Returns the error for the exit code and the last words of `lab`."""
     kind = BadInputError if exit_code == _BAD_INPUT else LabError
     return kind(message or f"lab ended with exit code {exit_code}")
+
+
+@contextmanager
+def exit_on_error(program: str) -> Iterator[None]:
+    """Ends the process with a message on an error: with exit code 2 for bad input, 1 for others, as `lab` does."""
+    try:
+        yield
+    except KeyError as error:
+        message, code = f"a row has no field {error}; make the rows again with this version of lab", _BAD_INPUT
+    except (OSError, ValueError, LabError) as error:
+        message, code = str(error), _BAD_INPUT if isinstance(error, ValueError) else 1
+    else:
+        return
+    print(f"{program}: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Splits at separators outside parentheses, as `lab` reads lists and specs."""
+    pieces, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == separator and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    return pieces
 
 
 def find_lab(lab: StrPath | None = None) -> Path:

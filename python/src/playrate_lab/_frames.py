@@ -5,106 +5,137 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import polars as pl
 
-from playrate_lab._command import StrPath, call, find_lab
+from playrate_lab._command import BadInputError, StrPath, call, find_lab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    Row = Mapping[str, Any]
 
-def read(directory: StrPath, *, lab: StrPath | None = None) -> pl.DataFrame:
-    """Returns the results of `lab run` in `directory`: a row for each flow of each run.
+#: Kinds of time series, as `docs/runs.md` lists them.
+Kind: TypeAlias = Literal["transport", "playout", "queue", "events", "segments", "downloads"]
+
+#: Fields that name a flow of a run.
+_FLOW = ("scenario", "case", "scenario_hash", "controller", "seed", "viewer")
+
+
+def read(*directories: StrPath, lab: StrPath | None = None) -> pl.DataFrame:
+    """Returns the results of `lab run` in the directories: a row for each flow of each run, duplicates removed.
 
     Columns are the fields and the metrics of `docs/runs.md`, such as `controller`, `trial`, `seed`, `role`,
     `impaired_share` (from 0 to 1), `startup_delay_s` (seconds), `throughput_bps` (bit/s) and `received_bytes`. A
     value is null where the row has none.
 
     Args:
-        directory: Directory that `lab run`, `lab merge` or `lab matrix` wrote.
+        directories: Directories that `lab run` wrote, such as one of each shard.
         lab: Path of the program.
 
     Raises:
-        BadInputError: if `directory` has no results.
+        BadInputError: if a directory has no results.
     """
-    text = call(find_lab(lab), ["rows", os.fspath(directory)])
+    text = call(find_lab(lab), ["rows", *(os.fspath(directory) for directory in directories)])
     return pl.read_ndjson(io.StringIO(text), infer_schema_length=None)
 
 
-def claims(
-    directory: StrPath,
-    *,
-    only: str | Sequence[str] = (),
-    scenarios: StrPath | Sequence[StrPath] = (),
-    lab: StrPath | None = None,
-) -> pl.DataFrame:
-    """Returns the verdicts of `lab claims` on the results in `directory`: a row for each check of each claim.
+def stored(*directories: StrPath) -> Iterator[Row]:
+    """Yields the rows in the directories as `lab run` wrote them, without the program and its computed metrics.
 
-    `claim_outcome` is the verdict on the whole claim and `outcome` that on the check: `holds`, `fails`, `undecided` or
-    `not run`. `left`, `right` and `difference` (means, each with `_low` and `_high`, the ends of its 95 % confidence
-    interval) have the unit of the check's metric; an infinite end is null. `docs/claims.md` explains the verdicts.
-
-    Args:
-        directory: Directory with the results of `lab run`.
-        only: Beginnings of ids, such as `"P13-4"`; all claims if there is none.
-        scenarios: Scenario files whose claims are decided beside those of the built-in scenarios.
-        lab: Path of the program.
+    As for `read`, rows of an interrupted run count, a flow that two directories have counts once, and one that was run
+    again in a directory has its last row.
 
     Raises:
-        BadInputError: if `directory` has no results, or no claim begins with one of `only`.
+        BadInputError: if two directories have different rows of the same flow.
+        OSError: if a directory has no `runs.jsonl`.
     """
-    arguments = ["claims", os.fspath(directory), "--json"]
-    for beginning in [only] if isinstance(only, str) else only:
-        arguments += ["--only", beginning]
-    for file in [scenarios] if isinstance(scenarios, (str, os.PathLike)) else scenarios:
-        arguments += ["--scenario", os.fspath(file)]
-    report = json.loads(call(find_lab(lab), arguments))
-    of_rows = [claim for row in report["rows"] for claim in row["claims"] + row["beside"]]
-    return checks([({}, claim) for claim in of_rows + report["others"]])
+    found: dict[tuple[Any, ...], Row] = {}
+    for directory in directories:
+        own = {tuple(row.get(name) for name in _FLOW): row for row in _lines(Path(directory))}
+        for key, row in own.items():
+            if found.setdefault(key, row) != row:
+                run = " ".join(str(part) for part in key if part != "")
+                raise BadInputError(
+                    f"the rows of {run} in {os.fspath(directory)} differ from those of another directory"
+                )
+    yield from found.values()
 
 
-def checks(judged: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> pl.DataFrame:
-    """Returns a row for each check of each claim, after the columns that stand with the claim."""
-    rows = [row for beside, claim in judged for row in _of_claim(beside, claim)]
-    beside = {name: None for columns, _ in judged for name in columns}
-    return pl.DataFrame(rows, schema={**beside, **_SCHEMA}, infer_schema_length=None, orient="row")
+def _lines(directory: Path) -> Iterator[Row]:
+    """Yields the rows of finished and of interrupted runs; a line that an interruption tore is left out."""
+    whole, part = directory / "runs.jsonl", directory / "runs.part.jsonl"
+    for path in [path for path in (whole, part) if path.exists()] or [whole]:
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                with suppress(json.JSONDecodeError):
+                    yield json.loads(line)
 
 
-_INTERVALS = ("left", "right", "difference")
-_ENDS = {"": "mean", "_low": "low", "_high": "high"}
+def curves(
+    *directories: StrPath,
+    kind: Kind = "transport",
+    controllers: str | Sequence[str] = (),
+    cases: str | Sequence[str] = (),
+    role: str = "viewer",
+) -> pl.DataFrame:
+    """Returns the time series that `lab run --series` wrote: a row for each sample of each flow.
 
-#: Columns that every data frame of checks has, even one without a row.
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "scenario": pl.String,
-    "claim": pl.String,
-    "says": pl.String,
-    "decides": pl.Boolean,
-    "claim_outcome": pl.String,
-    "check": pl.String,
-    "outcome": pl.String,
-    "reason": pl.String,
-    "trials": pl.Int64,
-    **{name + end: pl.Float64 for name in _INTERVALS for end in _ENDS},
-    "cliffs_delta": pl.Float64,
-}
+    The columns `directory`, `scenario`, `case`, `controller`, `seed` and `viewer` name the flow; those of the kind
+    follow. `at_s` is seconds since the viewer's request, for `transport` since its connection began.
+
+    | kind | columns |
+    | --- | --- |
+    | `transport` | `window_bytes`, `ssthresh_bytes`, `srtt_s`, `rtt_s`, `capacity_bps` |
+    | `playout` | `held_s` (seconds of video in the buffer), `received_bytes` |
+    | `queue` | `max_queue_bytes` |
+    | `events` | `kind` (`startup`, `stall`, `discarded`), `from_s`, `to_s` |
+    | `segments` | times, representation and throughput estimates of each segment |
+    | `downloads` | `delivered_bytes`, to all downloads together |
+
+    Args:
+        directories: Directories that `lab run --series` wrote.
+        kind: Kind of series.
+        controllers: Controllers to read, as the column `controller` has them; all if there is none.
+        cases: Cases to read; all if there is none.
+        role: `"viewer"`, or `"bulk"` for downloads, which have `transport` only.
+
+    Raises:
+        BadInputError: if there is no such series.
+    """
+    run = ("scenario", "case", "scenario_hash", "controller", "seed", "role")
+    wanted = {"controller": _several(controllers), "case": _several(cases)}
+    frames = []
+    for directory in directories:
+        flows: Counter[tuple[Any, ...]] = Counter()
+        for row in stored(directory):
+            key = tuple(row[name] for name in run)
+            number, flows[key] = flows[key], flows[key] + 1
+            if row["role"] != role or any(names and row[name] not in names for name, names in wanted.items()):
+                continue
+            file = Path(directory, "series", f"{_stem(row, number)}-{kind}.csv")
+            if file.exists():
+                series = pl.read_csv(file, infer_schema=False).with_columns(pl.exclude("kind").cast(pl.Float64))
+                own = [pl.lit(row[name]).alias(name) for name in ("scenario", "case", "controller", "seed", "viewer")]
+                frames.append(series.select(pl.lit(os.fspath(directory)).alias("directory"), *own, *series.columns))
+    if not frames:
+        where = ", ".join(os.fspath(directory) for directory in directories)
+        raise BadInputError(f"no {kind} series of such a flow in {where}; lab run writes them with --series")
+    return pl.concat(frames)
 
 
-def _of_claim(beside: Mapping[str, Any], claim: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for check in claim["checks"]:
-        numbers = {name + end: (check[name] or {}).get(field) for name in _INTERVALS for end, field in _ENDS.items()}
-        yield {
-            **beside,
-            "scenario": claim["scenario"],
-            "claim": claim["id"],
-            "says": claim["says"],
-            "decides": claim["decides"],
-            "claim_outcome": claim["outcome"],
-            "check": check["check"],
-            "outcome": check["outcome"],
-            "reason": check["reason"],
-            "trials": check["trials"],
-            **numbers,
-            "cliffs_delta": check["cliffs_delta"],
-        }
+def _stem(row: Row, number: int) -> str:
+    """Returns the beginning of a flow's files below `series`; it is flow `number` of its role."""
+    scenario, case, controller = (
+        re.sub(r"[^A-Za-z0-9.-]", "_", row[name]) for name in ("scenario", "case", "controller")
+    )
+    return "/".join(filter(None, (scenario, case, f"{controller}-seed{row['seed']}-{row['role']}{number}")))
+
+
+def _several(one_or_more: str | Sequence[str]) -> Sequence[str]:
+    return [one_or_more] if isinstance(one_or_more, str) else one_or_more

@@ -1,7 +1,7 @@
 """Divides runs among the nodes of a Ray cluster.
 
-A node makes a shard in a directory of its own and sends the files back, so that nodes and driver share no storage. The
-driver keeps each shard below the directory of the results and merges them with `lab merge`.
+A node makes a shard, `lab run --shard I/N`, in a directory of its own and sends the files back, so that nodes and
+driver share no storage. The driver keeps each shard below the directory of the results and joins them there.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from playrate_lab._command import BadInputError, LabError, call, error_of, find_lab
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 #: A shard that has this file is finished.
 _FINISHED = "runs.jsonl"
 #: What the shards of a directory are of.
-_PLAN = "jobs.json"
+_PLAN = "plan.json"
 
 
 class ShardFiles(NamedTuple):
@@ -48,10 +48,11 @@ def run(
     shards: int | None,
     progress: bool,
 ) -> None:
-    """Makes the runs of a selection on the cluster and merges them into `directory`.
+    """Makes the runs of a selection on the cluster and joins them in `directory`.
 
     Raises:
-        BadInputError: if the selection is wrong, or `directory` has results and `resume` is false.
+        BadInputError: if the selection is wrong, `directory` has results and `resume` is false, or it has shards of
+            another selection.
         LabError: if Ray is not installed, or a shard fails; finished shards are kept.
     """
     try:
@@ -64,41 +65,53 @@ def run(
         )
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
-    options = ["--out", str(directory), "--lab", str(program), "--cores", str(cores or 1)]
     plan_file = directory / "shards" / _PLAN
     if shards is None:
+        # As many as before, however many places there are now, so that finished shards are kept.
         places = math.floor(ray.cluster_resources().get("CPU", 1) / (cores or 1))
-        if plan_file.exists():
-            # As many as before, of which the finished ones are kept, however many places there are now.
-            places = len(json.loads(plan_file.read_text(encoding="utf-8"))["jobs"]["jobs"])
-        # One shard for all runs is always possible; it says how many there are.
-        runs = json.loads(call(program, ["jobs", *selection, "--shards", "1", *options]))["runs"]
-        shards = max(1, min(places, runs))
-    jobs = json.loads(call(program, ["jobs", *selection, "--shards", str(shards), *options]))
+        shards = json.loads(plan_file.read_text(encoding="utf-8"))["shards"] if plan_file.exists() else max(1, places)
     names = itertools.takewhile(lambda word: not word.startswith("--"), selection)
     scenarios = [name for name in names if Path(name).exists()]
-    _keep_plan(plan_file, jobs, scenarios)
-    _make(jobs, scenarios, progress=progress)
-    call(program, jobs["merge"]["command"][1:])
-
-
-def _keep_plan(file: Path, jobs: dict[str, Any], scenarios: list[str]) -> None:
-    """Writes what the shards beside `file` are of, and removes those that were made by another plan."""
+    version = call(program, ["--version"]).split()[-1]
     texts = {name: Path(name).read_text(encoding="utf-8") for name in scenarios}
-    plan = json.dumps({"jobs": jobs, "scenarios": texts})
-    if file.exists() and file.read_text(encoding="utf-8") == plan:
+    plan = {"version": version, "selection": list(selection), "shards": shards, "scenarios": texts}
+    _keep_plan(plan_file, json.dumps(plan))
+    command = [str(program), "run", *selection, "--jobs", str(cores or 1)]
+    directories = [plan_file.parent / str(number) for number in range(1, shards + 1)]
+    _make(command, directories, version, scenarios, cores=cores or 1, progress=progress)
+    _join(directories, directory)
+
+
+def _keep_plan(file: Path, plan: str) -> None:
+    """Writes the plan of the shards into `file`.
+
+    Raises:
+        BadInputError: if the directory has shards of another plan.
+    """
+    if file.exists():
+        if file.read_text(encoding="utf-8") != plan:
+            raise BadInputError(
+                f"{file.parent} has shards of other arguments, scenarios or another version of lab; resume with those, "
+                "give another `out`, or remove the shards: results that were joined stay"
+            )
         return
-    shutil.rmtree(file.parent, ignore_errors=True)
-    file.parent.mkdir(parents=True)
-    file.write_text(plan, encoding="utf-8")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(plan, encoding="utf-8")
+    new.replace(file)
 
 
-def _make(jobs: dict[str, Any], scenarios: list[str], *, progress: bool) -> None:
+def _make(
+    command: list[str], directories: list[Path], version: str, scenarios: list[str], *, cores: int, progress: bool
+) -> None:
     """Makes those shards that are not finished on the cluster, and keeps each in its directory.
 
     Args:
-        jobs: What `lab jobs` wrote.
-        scenarios: Paths of scenario files, as the commands name them.
+        command: Command line that makes all runs, without `--shard` and `--out`.
+        directories: Directory of each shard.
+        version: Version that the program must have on each node.
+        scenarios: Paths of scenario files, as the command names them.
+        cores: Cores of each shard.
         progress: Show the progress on `sys.stderr`.
     """
     import ray
@@ -110,38 +123,41 @@ def _make(jobs: dict[str, Any], scenarios: list[str], *, progress: bool) -> None
 
     # Nodes need Ray, but not this package.
     cloudpickle.register_pickle_by_value(sys.modules["playrate_lab"])
-    task = ray.remote(num_cpus=jobs["cores"], scheduling_strategy="SPREAD")(make_shard)
-    missing = [job for job in jobs["jobs"] if not (Path(job["directory"]) / _FINISHED).exists()]
-    done = len(jobs["jobs"]) - len(missing)
+    task = ray.remote(num_cpus=cores, scheduling_strategy="SPREAD")(make_shard)
+    all_shards = [(f"{number}/{len(directories)}", directory) for number, directory in enumerate(directories, 1)]
+    missing = [(shard, directory) for shard, directory in all_shards if not (directory / _FINISHED).exists()]
+    done = len(all_shards) - len(missing)
     if done:
-        say(f"{done} of {len(jobs['jobs'])} shards were finished before")
+        say(f"{done} of {len(all_shards)} shards were finished before")
     home = str(Path.cwd())
-    waiting = {task.remote(job["command"], job["directory"], jobs["program"], home, scenarios): job for job in missing}
+    waiting = {
+        task.remote([*command, "--shard", shard], version, home, scenarios): (shard, directory)
+        for shard, directory in missing
+    }
     try:
         while waiting:
             (ready, *_), _ = ray.wait(list(waiting))
-            job = waiting.pop(ready)
+            shard, directory = waiting.pop(ready)
             made: ShardFiles = ShardFiles(*ray.get(ready))
             if made.exit_code != 0:
                 error = error_of(made.exit_code, made.message)
-                raise type(error)(f"shard {job['shard']} on node {made.node[:8]}: {error}")
-            _keep(made.files, Path(job["directory"]))
+                raise type(error)(f"shard {shard} on node {made.node[:8]}: {error}")
+            _keep(made.files, directory)
             done += 1
-            say(f"{done} of {len(jobs['jobs'])} shards, the last one by node {made.node[:8]}")
+            say(f"{done} of {len(all_shards)} shards, the last one by node {made.node[:8]}")
     finally:
         for unfinished in waiting:
             ray.cancel(unfinished)
 
 
 def make_shard(
-    command: list[str], directory: str, program: str, home: str, scenarios: list[str]
+    command: list[str], version: str, home: str, scenarios: list[str]
 ) -> tuple[str, int, str, dict[str, bytes]]:
     """Makes a shard on the node that this is called on, in a directory that is gone afterwards.
 
     Args:
-        command: Command line of the shard, which writes `directory`.
-        directory: Directory as the command names it.
-        program: Version that the program must have.
+        command: Command line of the shard, without `--out`.
+        version: Version that the program must have.
         home: The driver's current directory. The command is run there if this node has the scenario files there too,
             and otherwise in the task's own, which Ray's `working_dir` fills.
         scenarios: Paths of scenario files, as the command names them.
@@ -154,14 +170,12 @@ def make_shard(
     node = ray.get_runtime_context().get_node_id()
     try:
         lab = find_lab(command[0] if Path(command[0]).exists() else None)
-        version = call(lab, ["--version"]).split()[-1]
-        if version != program:
-            raise LabError(f"{lab} has version {version}; the driver's has {program}")
+        own_version = call(lab, ["--version"]).split()[-1]
+        if own_version != version:
+            raise LabError(f"{lab} has version {own_version}; the driver's has {version}")
         with tempfile.TemporaryDirectory(prefix="playrate-lab-") as own:
-            words = command[1:]
-            words[len(words) - 1 - words[::-1].index(directory)] = own
             has_all = all(Path(home, scenario).exists() for scenario in scenarios)
-            call(lab, words, directory=home if has_all and Path(home).is_dir() else None)
+            call(lab, [*command[1:], "--out", own], directory=home if has_all and Path(home).is_dir() else None)
             paths = [path for path in Path(own).rglob("*") if path.is_file()]
             files = {path.relative_to(own).as_posix(): path.read_bytes() for path in paths}
     except (LabError, OSError) as error:
@@ -181,3 +195,33 @@ def _keep(files: dict[str, bytes], directory: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     new.rename(directory)
+
+
+def _join(shards: Sequence[Path], directory: Path) -> None:
+    """Writes the files of all shards into `directory`, as one `lab run` would, before other runs that it has."""
+    for shard in shards:
+        for part in ("scenarios", "series"):
+            if (shard / part).exists():
+                shutil.copytree(shard / part, directory / part, dirs_exist_ok=True)
+    # Shard I of N has the runs I, I + N, I + 2 N and so on.
+    turns = itertools.zip_longest(*(_runs(shard / _FINISHED) for shard in shards))
+    ordered = {run[0]: run[1] for turn in turns for run in turn if run is not None}
+    whole = directory / _FINISHED
+    if whole.exists():
+        ordered |= {key: rows for key, rows in _runs(whole) if key not in ordered}
+    new = directory / "runs.new.jsonl"
+    new.write_text("".join(ordered.values()), encoding="utf-8")
+    new.rename(whole)
+
+
+def _runs(file: Path) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Yields each run of a file of rows: what names it, and its lines."""
+    names = ("scenario", "case", "scenario_hash", "controller", "seed")
+
+    def key(line: str) -> tuple[Any, ...]:
+        row = json.loads(line)
+        return tuple(row[name] for name in names)
+
+    with file.open(encoding="utf-8") as lines:
+        for name, rows in itertools.groupby(lines, key):
+            yield name, "".join(rows)

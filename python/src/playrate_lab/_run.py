@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
 
-from playrate_lab._command import BadInputError, LabError, StrPath, call, find_lab
-from playrate_lab._frames import checks, read
+from playrate_lab._command import BadInputError, LabError, StrPath, call, find_lab, split
+from playrate_lab._frames import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +29,7 @@ def run(
     scenarios: StrPath | Sequence[StrPath],
     *,
     cases: str | Sequence[str] = (),
+    controllers: str | Sequence[str] = (),
     trials: int | None = None,
     seed: int | None = None,
     settings: Mapping[str, Value] | None = None,
@@ -53,13 +53,14 @@ def run(
         scenarios: Names or groups of `lab list`, such as `"papers"`, or paths of scenario files (with a `/`, or
             ending in `.toml`).
         cases: Cases to run; all if there is none.
+        controllers: Controllers to run in place of the scenarios' own, such as `["cubic", "video(rate=off)"]`.
         trials: Runs of each controller; as each scenario says if it is not given.
         seed: Seed of the first trial; as each scenario says if it is not given.
         settings: Values of keys in place of the scenarios' own, such as `{"path.queue": "0.5bdp"}`.
         over: Keys and the values that each takes, in all combinations, as for `sweep`.
         quick: Make the fewer trials and shorter titles of the scenarios' `quick` tables.
         series: Also write time series into `out`, of each controller's first trial or of all.
-        out: Directory for the results. They are not kept if it is not given.
+        out: Directory for the results. They are not kept if it is not given. With Ray the shards stay in `out/shards`.
         resume: Keep the results that `out` has and make only the missing runs; all that it has are returned.
         cores: Runs at the same time: all cores of this machine if it is not given; on Ray the cores of each shard, 1 if
             it is not given.
@@ -71,13 +72,16 @@ def run(
         progress: Show the progress on `sys.stderr`.
 
     Raises:
-        BadInputError: if an argument or a scenario is wrong, or `out` has results and `resume` is false.
+        BadInputError: if an argument or a scenario is wrong, `out` has results and `resume` is false, or it has shards
+            of a Ray cluster that were made with other arguments.
         LabError: if `lab` is not found, or runs fail; those that are finished are kept in `out`.
     """
     program = find_lab(lab)
     selection = [os.fspath(scenario) for scenario in _several(scenarios)]
     for case in _several(cases):
         selection += ["--case", os.fspath(case)]
+    if controllers:
+        selection += ["--controllers", _list("controllers", [os.fspath(spec) for spec in _several(controllers)])]
     for option, number in (("--trials", trials), ("--seed", seed)):
         if number is not None:
             selection += [option, str(number)]
@@ -92,6 +96,8 @@ def run(
         raise BadInputError(f'unknown engine {engine!r}; expected "local" or "ray"')
     if engine == "local" and shards is not None:
         raise BadInputError(f'shards={shards} needs engine="ray"; one machine divides the runs by itself')
+    if shards is not None and shards < 1:
+        raise BadInputError(f"`shards` must be at least 1 (got {shards})")
     with _directory(out) as directory:
         if engine == "local":
             options = ["--out", str(directory)]
@@ -111,6 +117,7 @@ def sweep(
     over: Over,
     *,
     cases: str | Sequence[str] = (),
+    controllers: str | Sequence[str] = (),
     trials: int | None = None,
     seed: int | None = None,
     settings: Mapping[str, Value] | None = None,
@@ -133,11 +140,12 @@ def sweep(
         over: Keys with their tables, such as `"path.queue"`, or short names (`queue`, `rtt`, `rate`, `loss`, `late`,
             `buffer`), and the values that each takes: `{"queue": ["0.5bdp", "1bdp"], "title.variability": [0, 2]}`.
         cases: Cases to run; all if there is none.
+        controllers: Controllers to run in place of the scenario's own.
         trials: Runs of each controller with each combination.
         seed: Seed of the first trial.
         settings: Values of other keys in place of the scenario's own.
         quick: Make the fewer trials and the shorter title of the scenario's `quick` table.
-        out: Directory for the results, for `sweep_claims` and later calls. They are not kept if it is not given.
+        out: Directory for the results. They are not kept if it is not given.
         resume: Keep the results that `out` has and make only the missing runs.
         cores: Runs at the same time, on Ray of each shard.
         engine: `"local"` or `"ray"`.
@@ -154,6 +162,7 @@ def sweep(
     return run(
         scenario,
         cases=cases,
+        controllers=controllers,
         trials=trials,
         seed=seed,
         settings=settings,
@@ -167,58 +176,6 @@ def sweep(
         lab=lab,
         progress=progress,
     )
-
-
-def sweep_claims(
-    scenario: StrPath,
-    over: Over,
-    out: StrPath,
-    *,
-    controllers: Sequence[str] = (),
-    trials: int | None = None,
-    quick: bool = False,
-    cores: int | None = None,
-    lab: StrPath | None = None,
-    progress: bool = True,
-) -> pl.DataFrame:
-    """Returns the verdicts on a scenario's claims for each combination of values: a row for each check.
-
-    The columns are those of `claims`, after one for each key of `over`. Runs that `out` has, such as those of `sweep`
-    with the same arguments, are not made again.
-
-    Args:
-        scenario: Name of `lab list`, or path of a scenario file, with claims.
-        over: Keys and the values that each takes, as for `sweep`.
-        out: Directory of the results.
-        controllers: Controllers to run; all of the scenario if there is none.
-        trials: Runs of each controller with each combination.
-        quick: Make the fewer trials and the shorter title of the scenario's `quick` table.
-        cores: Runs at the same time; all cores of this machine if it is not given.
-        lab: Path of the program.
-        progress: Show the progress on `sys.stderr`.
-
-    Raises:
-        BadInputError: if an argument or the scenario is wrong, or it makes no claim.
-        LabError: if `lab` is not found, or runs fail; those that are finished are kept in `out`.
-    """
-    directory = Path(out)
-    arguments = ["sweep", os.fspath(scenario), *_over_options(over), "--out", str(directory), "--resume"]
-    if controllers:
-        arguments += ["--controllers", ",".join(controllers)]
-    for option, number in (("--trials", trials), ("--jobs", cores)):
-        if number is not None:
-            arguments += [option, str(number)]
-    if quick:
-        arguments.append("--quick")
-    call(find_lab(lab), arguments, progress=progress)
-    points = json.loads((directory / "sweep.json").read_text(encoding="utf-8"))["points"]
-    given = {key: {_text(value): value for value in values} for key, values in over.items()}
-    judged = [
-        ({key: given[key][value] for key, value in point["settings"].items()}, claim)
-        for point in points
-        for claim in point["claims"]
-    ]
-    return checks(judged)
 
 
 def _several(names: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
@@ -235,22 +192,16 @@ def _over_options(over: Over) -> list[str]:
     for key, values in over.items():
         if isinstance(values, str) or not values:
             raise BadInputError(f"`over` needs a list of values for {key!r} (got {values!r})")
-        texts = [_text(value) for value in values]
-        for text in texts:
-            if _has_a_separator(text):
-                raise BadInputError(f"the value {text!r} of {key!r} has a comma, which separates values")
-        options += ["--over", f"{key}={','.join(texts)}"]
+        options += ["--over", f"{key}={_list(repr(key), [_text(value) for value in values])}"]
     return options
 
 
-def _has_a_separator(text: str) -> bool:
-    """Returns true if the text has a comma outside parentheses."""
-    depth = 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            return True
-    return False
+def _list(name: str, values: Sequence[str]) -> str:
+    """Returns the values with commas between them, as `lab` reads a list."""
+    for value in values:
+        if len(split(value, ",")) > 1:
+            raise BadInputError(f"the value {value!r} of {name} has a comma, which separates values")
+    return ",".join(values)
 
 
 def _with_values(rows: pl.DataFrame, over: Over) -> pl.DataFrame:

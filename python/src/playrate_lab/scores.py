@@ -1,35 +1,39 @@
 """Scores, ranks and regret of controllers, computed from the rows that `lab run` writes.
 
-`docs/matrix.md` defines them; on the same rows the numbers are those of `lab matrix`.
-`regrets(cells(rows("results")))` has the regret of each controller.
+`docs/matrix.md` defines them. `regrets(cells(rows("results")))` has the regret of each controller.
 `python -m playrate_lab.scores DIR...` prints the table, with `--json` as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import json
 import math
-import sys
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from playrate_lab._command import exit_on_error
+from playrate_lab._frames import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from playrate_lab._command import StrPath
+    from playrate_lab._frames import Row
 
-    Row = Mapping[str, Any]
-    Cells = Mapping[tuple[str, str], Mapping[str, "Cell"]]
+    Rows = Iterable[Row] | pl.DataFrame
 
 #: Steps of scores, bitrates (share of the best one) and losses; differences below them do not decide.
 SCORE_STEP, BITRATE_STEP, LOSS_STEP = 0.001, 0.01, 0.0001
 #: Controllers with which queueing and the throughput of others are compared.
 SHORT_QUEUES, USUAL = "vegas", "cubic"
 
-Place = tuple[str, str]  #: Scenario and case.
+Place: TypeAlias = "tuple[str, str]"  #: Scenario and case.
+Cells: TypeAlias = "Mapping[Place, Mapping[str, Cell]]"
 
 
 @dataclass
@@ -67,10 +71,8 @@ class Regret:
 
 
 def rows(*directories: StrPath) -> list[Row]:
-    """Returns the rows in directories that `lab run`, `lab merge` or `lab matrix` wrote, without those of `ideal`."""
-    files = [Path(directory, "runs.jsonl") for directory in directories]
-    lines = (line for file in files for line in file.read_text(encoding="utf-8").splitlines())
-    return [row for row in map(json.loads, lines) if row["controller"] != "ideal"]
+    """Returns the rows that `lab run` wrote into the directories, without those of `ideal`."""
+    return [row for row in stored(*directories) if row["controller"] != "ideal"]
 
 
 def score(row: Row) -> float | None:
@@ -94,25 +96,72 @@ def _impaired_share(row: Row) -> float | None:
     return float(impaired_ns / (impaired_ns + frame_ns * row["frames_shown"])) if frame_ns else 1.0
 
 
-def cells(rows: Iterable[Row]) -> dict[Place, dict[str, Cell]]:
+def cells(rows: Rows) -> dict[Place, dict[str, Cell]]:
     """Returns the cell of each controller in each scenario and case, with ranks; none where it has no score.
+
+    Args:
+        rows: Those of the function `rows`, or of `playrate_lab.read`.
 
     Raises:
         ValueError: if rows are of two versions of a scenario, or of a program that did not write what is needed.
     """
-    groups: dict[Place, dict[str, list[Row]]] = defaultdict(dict)
-    hashes: dict[Place, str] = {}
-    for row in rows:
-        place = (row["scenario"], row.get("case", ""))
-        if hashes.setdefault(place, row["scenario_hash"]) != row["scenario_hash"]:
-            raise ValueError(f"rows of two versions of scenario {_name(place)}; pass the results of one")
-        groups[place].setdefault(row["controller"], []).append(row)
     all_cells = {}
-    for place, controllers in groups.items():
+    for place, flows in by_place(rows).items():
+        controllers: dict[str, list[Row]] = defaultdict(list)
+        for row in flows:
+            controllers[row["controller"]].append(row)
         measured = {controller: _measure(of, place) for controller, of in controllers.items()}
         all_cells[place] = {controller: cell for controller, cell in measured.items() if cell is not None}
         _rank(list(all_cells[place].values()))
     return all_cells
+
+
+def by_place(rows: Rows) -> dict[Place, list[Row]]:
+    """Returns the rows of each scenario and case, without those of `ideal`.
+
+    Raises:
+        ValueError: if rows are of two versions of a scenario.
+    """
+    groups: dict[Place, list[Row]] = defaultdict(list)
+    for row in rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows:
+        of = groups[row["scenario"], row.get("case", "")]
+        if of and of[0]["scenario_hash"] != row["scenario_hash"]:
+            name = _name((row["scenario"], row.get("case", "")))
+            raise ValueError(f"rows of two versions of scenario {name}; pass the results of one")
+        of.append(row)
+    without_ideal = {place: [row for row in of if row["controller"] != "ideal"] for place, of in groups.items()}
+    return {place: of for place, of in without_ideal.items() if of}
+
+
+def kinds(rows: Rows) -> dict[str, list[Place]]:
+    """Returns the kinds of paths, and the places of each: a place is of several kinds, by what its rows measured.
+
+    Losses are those of the path itself, queue management and policers count where they dropped a packet.
+    """
+    found: dict[str, list[Place]] = {kind: [] for kind in _KINDS}
+    for place, flows in by_place(rows).items():
+        viewers = [row for row in flows if row.get("role", "viewer") == "viewer"]
+        rtt = _mean(row.get("path_rtt_s") for row in viewers) or 0.0
+        loss = _mean(_own_loss(row) for row in viewers) or 0.0
+        of = {
+            _KINDS[bisect.bisect_right((0.03, 0.12), rtt)],
+            _KINDS[3 + bisect.bisect_right((1e-9, 0.001, 0.01), loss)],
+            "competitors" if len(viewers) < len(flows) else "alone",
+            "ladder" if any(row.get("segments") is not None for row in viewers) else "one rate",
+            "several viewers" if any(row["viewer"] for row in viewers) else "",
+            "CoDel" if any(row.get("aqm_drops") for row in viewers) else "",
+            "policer" if any(row.get("policer_drops") for row in viewers) else "",
+        }
+        for kind in of - {""}:
+            found[kind].append(place)
+    return {kind: places for kind, places in found.items() if places}
+
+
+_KINDS = (
+    *("RTT < 30 ms", "RTT < 120 ms", "RTT ≥ 120 ms"),
+    *("no loss", "loss < 0.1 %", "loss < 1 %", "loss ≥ 1 %"),
+    *("policer", "CoDel", "alone", "competitors", "one rate", "ladder", "several viewers"),
+)
 
 
 def _measure(rows: Sequence[Row], place: Place) -> Cell | None:
@@ -121,7 +170,7 @@ def _measure(rows: Sequence[Row], place: Place) -> Cell | None:
     values = [score(row) for row in viewers]
     if not viewers or None in values:
         return None
-    if any("fits" not in row for row in viewers) or any("compared_s" not in row for row in downloads):
+    if any(row.get("fits") is None for row in viewers) or any(row.get("compared_s") is None for row in downloads):
         raise ValueError(f"rows of scenario {_name(place)} lack `fits` or `compared_s`; run it again")
     sent = sum(row.get("sent_packets") or 0 for row in viewers)
     complete = all(row.get("sent_packets") is not None for row in viewers)
@@ -166,16 +215,30 @@ def _rank(cells: Sequence[Cell]) -> None:
 def regrets(cells: Cells) -> list[Regret]:
     """Returns the regret of each controller, least first."""
     controllers = list(dict.fromkeys(controller for at in cells.values() for controller in at))
-    fitting = [place for place, at in cells.items() if any(cell.fits for cell in at.values())] or list(cells)
-    places = [place for place in fitting if all(controller in cells[place] for controller in controllers)]
-    left_out = len(fitting) - len(places)
+    places, left_out = compared(cells)
     found = [_regret(controller, cells, places, left_out) for controller in controllers] if places else []
     return sorted(found, key=lambda regret: regret.mean)
 
 
+def compared(cells: Cells) -> tuple[list[Place], int]:
+    """Returns the places where the title fits and every controller has a result, and how many lack a result.
+
+    All places count if the title fits nowhere.
+    """
+    controllers = {controller for at in cells.values() for controller in at}
+    fitting = [place for place, at in cells.items() if any(cell.fits for cell in at.values())] or list(cells)
+    places = [place for place in fitting if controllers <= cells[place].keys()]
+    return places, len(fitting) - len(places)
+
+
+def excess(at: Mapping[str, Cell], controller: str) -> float:
+    """Returns the controller's score less the best one there."""
+    return at[controller].score - min(cell.score for cell in at.values())
+
+
 def _regret(controller: str, cells: Cells, places: Sequence[Place], left_out: int) -> Regret:
     own = [(place, cells[place][controller]) for place in places]
-    excess = [(cell.score - min(one.score for one in cells[place].values()), _name(place)) for place, cell in own]
+    excesses = [(excess(cells[place], controller), _name(place)) for place in places]
     beyond = [(max(cell.loss - cell.own_loss, 0.0), cell) for _, cell in own]
     best = [(cell.bitrate_bps, min(cells[place].values(), key=lambda one: one.rank).bitrate_bps) for place, cell in own]
     none = Cell(0, None, 0, 0, None, None, fits=True)
@@ -189,9 +252,9 @@ def _regret(controller: str, cells: Cells, places: Sequence[Place], left_out: in
         mean_rank=_mean_rank(controller, cells),
         paths=len(own),
         paths_left_out=left_out,
-        mean=_mean(value for value, _ in excess) or 0.0,
-        worst=max(excess, key=lambda one: one[0]),
-        first_share=sum(value <= SCORE_STEP for value, _ in excess) / len(excess),
+        mean=_mean(value for value, _ in excesses) or 0.0,
+        worst=max(excesses, key=lambda one: one[0]),
+        first_share=sum(value <= SCORE_STEP for value, _ in excesses) / len(excesses),
         bitrate_of_best=_mean(our / top for our, top in best if our is not None and top),
         lost_beyond_own=_mean(lost for lost, _ in beyond) or 0.0,
         lost_beyond_own_unimpaired=_mean(lost for lost, cell in beyond if cell.score < SCORE_STEP),
@@ -238,10 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("directories", nargs="+", metavar="DIR", help="directory with the results of `lab run`")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args(arguments)
-    try:
+    with exit_on_error(parser.prog):
         found = regrets(cells(rows(*options.directories)))
-    except (OSError, ValueError) as error:
-        sys.exit(f"playrate_lab.scores: {error}")
     text = json.dumps([asdict(one) for one in found], indent=1) if options.json else "\n".join(_table(found))
     print(text)
 

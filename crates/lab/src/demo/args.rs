@@ -1,14 +1,13 @@
 //! The command line of `lab demo`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use playrate_cc::SpecError;
 use playrate_netsim::QueueLimit;
-use playrate_transport::ControllerChoice;
 use playrate_units::{Bitrate, Bytes, Probability, duration};
+
+use crate::controllers::Controllers;
 
 /// Command line of `lab demo`.
 ///
@@ -52,18 +51,6 @@ pub struct DemoArgs {
     /// Print the results as one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
-}
-
-/// Controllers to compare, at least one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Controllers(pub Vec<ControllerChoice>);
-
-impl FromStr for Controllers {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        ControllerChoice::list(text).map(Self)
-    }
 }
 
 #[cfg(test)]

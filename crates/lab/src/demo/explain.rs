@@ -8,7 +8,7 @@ use playrate_units::Bytes;
 
 use super::reference::SEEDS;
 use super::{DemoReport, DemoRun};
-use crate::figure::short_name;
+use crate::controllers::short_name;
 use crate::live::{ControllerComparison, ReferenceVerdict};
 use crate::metric::Metric;
 use crate::result::{Row, SessionOutcome};

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-pub use args::{Controllers, DemoArgs};
+pub use args::DemoArgs;
 
+use crate::controllers::short_name;
 use crate::error::CommandError;
-use crate::figure::short_name;
 use crate::live::{Attempt, ControllerComparison};
 use crate::report::{self, EXPLANATION, ReportArgs};
 use crate::result::{Row, SessionOutcome, Store, series_files};
@@ -115,7 +115,8 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
     let explanation = Explanation::of(&demo);
     save(&demo, &explanation, store).map_err(save_error)?;
     let page = report::write(&ReportArgs {
-        directory: args.out.clone(),
+        directories: vec![args.out.clone()],
+        baseline: None,
         out: None,
     })?;
     let printed = if args.json {
@@ -135,7 +136,7 @@ fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::R
     for run in &demo.runs {
         store.add(vec![run.row.clone()])?;
         for (name, text) in series_files(&run.row.key, &run.run) {
-            store.add_series(&run.row.key, &name, &text)?;
+            store.add_series(&name, &text)?;
         }
     }
     store.finish(demo.runs.iter().map(|run| &run.row.key))?;

@@ -1,4 +1,4 @@
-//! The command line of `lab live`.
+//! The command line of `lab demo scenario`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use playrate_units::duration;
 
-use crate::demo::Controllers;
+use crate::controllers::Controllers;
 
 /// Watching time with `--quick`.
 const QUICK: Duration = Duration::from_secs(15);
@@ -16,7 +16,7 @@ const SHORTEST: Duration = Duration::from_secs(2);
 /// Longest watching time. It passes in real time, once for each controller.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// Command line of `lab live`.
+/// Command line of `lab demo scenario`.
 #[derive(Args, Clone, Debug)]
 pub struct LiveArgs {
     /// The scenario: a name from `lab list`, or the path of a scenario file

@@ -3,7 +3,7 @@
 use playrate_netsim::Lateness;
 use serde::{Deserialize, Serialize};
 
-use crate::figure::short_name;
+use crate::controllers::short_name;
 use crate::metric::{Metric, Unit};
 use crate::result::Row;
 use crate::rounding::ratio;

@@ -1,4 +1,4 @@
-//! [`LiveReport`]: the results of `lab live`, as tables on stdout and as a file.
+//! [`LiveReport`]: the results of `lab demo scenario`, as tables on stdout and as a file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
 use super::compare::{ControllerComparison, ReferenceVerdict};
+use crate::controllers::short_name;
 use crate::error::CommandError;
-use crate::figure::short_name;
 use crate::scenario::full_name;
 use crate::words::{self, WIDTH, wrapped};
 
@@ -127,7 +127,7 @@ fn validity(compared: &ControllerComparison) -> String {
     match (compared.agrees, broken, compared.attempts.len()) {
         (None, _, tries) => format!(
             "No verdict: none of {tries} live runs is valid ({}). Run it on an idle machine, or with real-time \
-             priority: chrt -r 10 lab live …",
+             priority: chrt -r 10 lab demo scenario …",
             last.flaws.join("; ")
         ),
         (Some(_), Some(broken), _) => format!("The live session broke off: {broken}"),

@@ -1,11 +1,9 @@
-//! [`Metric`]: every number of a result that tables, figures, claims and rankings use, under one name.
+//! [`Metric`]: every number of a result that summaries and reports use, under one name.
 //!
-//! A metric has the name of its field in `runs.jsonl`, or one of its own if it is computed from several fields. With
-//! `excess_` before the name, the ideal row's value is subtracted ([`Measure`]).
+//! A metric has the name of its field in `runs.jsonl`, or one of its own if it is computed from several fields.
 
 mod unit;
 
-use std::borrow::Borrow;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
@@ -13,7 +11,7 @@ use playrate_units::Bitrate;
 pub(crate) use unit::Unit;
 
 use crate::result::Row;
-use crate::sim::{ControlStatistics, WindowCounts};
+use crate::sim::ControlStatistics;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
@@ -23,18 +21,18 @@ pub(crate) enum Better {
     Neither,
 }
 
-/// Function that reads a metric from a row, or from a window of a row.
+/// Function that reads a metric from a row.
 #[derive(Debug)]
-enum Value<R: 'static> {
+enum Value {
     /// A number; several rows are averaged.
-    Number(fn(&R) -> Option<f64>),
+    Number(fn(&Row) -> Option<f64>),
     /// Numerator and denominator; of several rows each is added up.
-    Ratio(fn(&R) -> Option<(f64, f64)>),
+    Ratio(fn(&Row) -> Option<(f64, f64)>),
 }
 
-impl<R> Value<R> {
+impl Value {
     /// The value of several rows together; `None` if there is no row, or one row has no value.
-    fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a R>) -> Option<f64> {
+    fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
         let (mut numerator, mut denominator) = (0.0, 0.0);
         for row in rows {
             let (more, of) = match self {
@@ -50,7 +48,7 @@ impl<R> Value<R> {
 
 #[derive(Debug)]
 pub(crate) struct Metric {
-    /// Name in claims, figures and files.
+    /// Name in files and on the command line.
     pub(crate) name: &'static str,
     /// Heading for people, without the unit.
     pub(crate) label: &'static str,
@@ -58,9 +56,7 @@ pub(crate) struct Metric {
     pub(crate) about: &'static str,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    value: Value<Row>,
-    /// The same in a measurement window; `None` if the metric is of the whole run only.
-    in_window: Option<Value<WindowCounts>>,
+    value: Value,
 }
 
 impl Metric {
@@ -77,90 +73,6 @@ impl Metric {
     /// is no row, or one row has no value.
     pub(crate) fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
         self.value.pooled(rows)
-    }
-
-    /// Returns true if the metric is counted in measurement windows too.
-    pub(crate) fn has_windows(&self) -> bool {
-        self.in_window.is_some()
-    }
-
-    /// The value in the scenario's measurement window number `window`, from 0 ([`Self::pooled`]). Flows that have no
-    /// such window are left out.
-    pub(crate) fn pooled_in<'a>(
-        &self,
-        window: usize,
-        rows: impl IntoIterator<Item = &'a Row>,
-    ) -> Option<f64> {
-        let windows = rows.into_iter().filter_map(|row| row.windows.get(window));
-        self.in_window.as_ref()?.pooled(windows)
-    }
-}
-
-/// A metric as it stands in a row, or its excess over the ideal row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Measure {
-    pub(crate) metric: &'static Metric,
-    /// Subtracts the ideal row's value.
-    pub(crate) over_ideal: bool,
-}
-
-/// Prefix of a metric's name that asks for its excess over the ideal row.
-pub(crate) const EXCESS: &str = "excess_";
-
-impl Measure {
-    /// Finds a measure by its name: a metric's, or one with [`EXCESS`] before it.
-    pub(crate) fn find(name: &str) -> Option<Self> {
-        if let Some(metric) = Metric::find(name) {
-            return Some(metric.into());
-        }
-        let metric = Metric::find(name.strip_prefix(EXCESS)?)?;
-        Some(Self {
-            metric,
-            over_ideal: true,
-        })
-    }
-
-    pub(crate) fn name(&self) -> String {
-        let prefix = if self.over_ideal { EXCESS } else { "" };
-        format!("{prefix}{}", self.metric.name)
-    }
-
-    /// Heading for people, without the unit.
-    pub(crate) fn label(&self) -> String {
-        let beyond = if self.over_ideal { " beyond the ideal" } else { "" };
-        format!("{}{beyond}", self.metric.label)
-    }
-
-    /// The value of several flows of one run together ([`Metric::pooled`]). `ideal` has the ideal rows of the same
-    /// scenario, of which the one of the run's trial counts.
-    pub(crate) fn pooled<'a>(
-        &self,
-        rows: impl IntoIterator<Item = &'a Row>,
-        ideal: &[impl Borrow<Row>],
-    ) -> Option<f64> {
-        let mut rows = rows.into_iter().peekable();
-        let seed = rows.peek().map(|row| row.key.seed);
-        let value = self.metric.pooled(rows)?;
-        if self.over_ideal {
-            Some(value - self.metric.value(ideal_of(ideal, seed?)?)?)
-        } else {
-            Some(value)
-        }
-    }
-}
-
-/// The ideal row of the trial with this seed. Trials that do not vary share one, and so do those of older programs.
-fn ideal_of(ideal: &[impl Borrow<Row>], seed: u64) -> Option<&Row> {
-    let mut rows = ideal.iter().map(|row| -> &Row { row.borrow() });
-    rows.find(|row| row.key.seed == seed || !row.varied)
-}
-
-impl From<&'static Metric> for Measure {
-    fn from(metric: &'static Metric) -> Self {
-        Self {
-            metric,
-            over_ideal: false,
-        }
     }
 }
 
@@ -199,12 +111,9 @@ impl<T: Number> Number for Option<T> {
     }
 }
 
-/// A metric: name, label, unit, which direction is better, explanation, value in a row, value in a window of it.
+/// A metric: name, label, unit, which direction is better, explanation, value in a row.
 macro_rules! metric {
     ($name:expr, $label:literal, $unit:ident, $better:ident, $about:literal, $value:expr) => {
-        metric!($name, $label, $unit, $better, $about, $value, None)
-    };
-    ($name:expr, $label:literal, $unit:ident, $better:ident, $about:literal, $value:expr, $in_window:expr) => {
         Metric {
             name: $name,
             label: $label,
@@ -212,7 +121,6 @@ macro_rules! metric {
             unit: Unit::$unit,
             better: Better::$better,
             value: $value,
-            in_window: $in_window,
         }
     };
 }
@@ -224,18 +132,6 @@ macro_rules! field {
     };
     ($group:ident.$name:ident, $($about:tt),+) => {
         metric!(stringify!($name), $($about),+, Value::Number(|row| row.$group.as_ref()?.$name.number()))
-    };
-}
-
-/// A metric that is a field of a row's sender and of each of its windows.
-macro_rules! windowed {
-    ($name:ident, $($about:tt),+) => {
-        metric!(
-            stringify!($name),
-            $($about),+,
-            Value::Number(|row| row.sender.as_ref()?.$name.number()),
-            Some(Value::Number(|window| window.$name.number()))
-        )
     };
 }
 
@@ -343,22 +239,22 @@ pub(crate) const METRICS: &[Metric] = &[
     field!(adaptive.smoothed_variation, "Smoothed estimate, variation", Share, Lower, "standard deviation over mean"),
     // The download.
     metric!("received_bytes", "Received", Bytes, Neither, "bytes of the title",
-        Value::Number(|row| row.received_bytes.number()), Some(Value::Number(|window| window.received_bytes.number()))),
+        Value::Number(|row| row.received_bytes.number())),
     field!(row.download_s, "Download time", Seconds, Lower, "from the request to the last byte"),
     metric!("throughput_bps", "Throughput", BitsPerSecond, Higher, "bytes of the title over the download time",
-        Value::Number(|row| row.throughput_bps.number()), Some(Value::Number(|window| window.goodput_bps.number()))),
+        Value::Number(|row| row.throughput_bps.number())),
     field!(row.title_rate_bps, "Title rate λ", BitsPerSecond, Neither, "average, of video and audio"),
     field!(row.title_duration_s, "Title duration", Seconds, Neither, "playing time of the whole title"),
     metric!("title_wire_rate_bps", "Title rate λ on the wire", BitsPerSecond, Neither,
         "headers and retransmissions included", Value::Number(title_wire_rate)),
     field!(row.link_rate_bps, "Link rate", BitsPerSecond, Neither, "mean of the bottleneck, headers included"),
     // The sender's transport.
-    windowed!(sent_packets, "Packets sent", Count, Neither, ""),
-    windowed!(sent_bytes, "Bytes sent", Bytes, Neither, ""),
-    windowed!(lost_packets, "Packet retransmissions", Count, Lower, "packets that the sender declared lost"),
-    windowed!(lost_bytes, "Bytes lost", Bytes, Lower, "in packets that the sender declared lost"),
+    field!(sender.sent_packets, "Packets sent", Count, Neither, ""),
+    field!(sender.sent_bytes, "Bytes sent", Bytes, Neither, ""),
+    field!(sender.lost_packets, "Packet retransmissions", Count, Lower, "packets that the sender declared lost"),
+    field!(sender.lost_bytes, "Bytes lost", Bytes, Lower, "in packets that the sender declared lost"),
     metric!("loss_ratio", "Share of packets lost", Share, Lower, "declared lost, of those sent",
-        Value::Ratio(loss_ratio), Some(Value::Ratio(|w| Some((w.lost_bytes as f64, w.sent_bytes as f64))))),
+        Value::Ratio(loss_ratio)),
     field!(sender.congestion_events, "Congestion events", Count, Neither, ""),
     field!(sender.min_rtt_s, "Smallest RTT", Seconds, Neither, ""),
     field!(sender.last_srtt_s, "Last smoothed RTT", Seconds, Lower, ""),

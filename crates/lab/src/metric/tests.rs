@@ -9,12 +9,8 @@ use crate::samples::row;
 fn names_are_unique_and_found() {
     let names: BTreeSet<_> = METRICS.iter().map(|metric| metric.name).collect();
     assert_eq!(names.len(), METRICS.len());
-    for metric in METRICS {
-        assert_eq!(Measure::find(metric.name).unwrap().name(), metric.name);
-        let excess = Measure::find(&format!("excess_{}", metric.name)).unwrap();
-        assert!(excess.over_ideal && excess.metric.name == metric.name);
-    }
-    assert!(Measure::find("excess_").is_none() && Measure::find("discards").is_none());
+    assert!(METRICS.iter().all(|metric| Metric::find(metric.name).is_some()));
+    assert!(Metric::find("discards").is_none());
 }
 
 #[test]
@@ -49,35 +45,6 @@ fn slow_start_doubles_the_window_in_a_round_trip() {
 }
 
 #[test]
-fn the_ideal_rows_value_is_subtracted_for_an_excess() {
-    let (mut one, mut ideal) = (row("reno", 1), row("ideal", 1));
-    (one.playback.frames_discarded, ideal.playback.frames_discarded) = (30, 232);
-    let excess = Measure::find("excess_frames_discarded").unwrap();
-    assert_eq!(excess.pooled([&one], &[&ideal]), Some(-202.0));
-    assert_eq!(excess.pooled([&one], &[] as &[Row]), None);
-    assert_eq!(Metric::find("frames_discarded").unwrap().value(&one), Some(30.0));
-}
-
-#[test]
-fn an_excess_is_over_the_ideal_row_of_the_same_trial() {
-    let excess = Measure::find("excess_frames_discarded").unwrap();
-    let discarding = |controller: &str, trial, frames| {
-        let mut row = row(controller, trial);
-        row.playback.frames_discarded = frames;
-        row.varied = true;
-        row
-    };
-    let ideal = [discarding("ideal", 1, 10), discarding("ideal", 2, 20)];
-    let runs = [1, 2, 3].map(|trial| discarding("reno", trial, 30));
-    let values = runs.each_ref().map(|run| excess.pooled([run], &ideal));
-    assert_eq!(values, [Some(20.0), Some(10.0), None]);
-    // One for all seeds, as in results whose trials do not vary.
-    let mut shared = row("ideal", 1);
-    shared.playback.frames_discarded = 10;
-    assert_eq!(excess.pooled([&runs[2]], &[shared]), Some(20.0));
-}
-
-#[test]
 fn flows_are_pooled_by_their_packets_and_not_by_their_ratios() {
     let mut flows = [row("reno", 1), row("reno", 1)];
     for (flow, (sent, lost)) in flows.iter_mut().zip([(1_000, 10), (9_000, 0)]) {
@@ -88,17 +55,6 @@ fn flows_are_pooled_by_their_packets_and_not_by_their_ratios() {
     assert_eq!(pooled("loss_ratio"), Some(0.001));
     assert_eq!(pooled("lost_packets"), Some(5.0));
     assert_eq!(Metric::find("loss_ratio").unwrap().pooled([]), None);
-}
-
-#[test]
-fn windows_are_counted_apart_and_flows_that_were_not_there_left_out() {
-    let mut flows = [row("reno", 1), row("reno", 1)];
-    flows[1].windows.clear();
-    let metric = |name| Metric::find(name).unwrap();
-    assert_eq!(metric("throughput_bps").pooled_in(0, &flows), Some(2_000_000.0));
-    assert_eq!(metric("loss_ratio").pooled_in(0, &flows), Some(0.01));
-    assert_eq!(metric("throughput_bps").pooled_in(1, &flows), None);
-    assert!(!metric("frozen_s").has_windows() && metric("frozen_s").pooled_in(0, &flows).is_none());
 }
 
 #[test]

@@ -28,6 +28,17 @@ impl Unit {
         }
     }
 
+    /// Name in JSON files and in pages.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Share => "share",
+            Self::Seconds => "s",
+            Self::BitsPerSecond => "bit/s",
+            Self::Bytes => "byte",
+        }
+    }
+
     /// A value with its unit, rounded for people: `1.5 s`, `-3`, `0.40 %`.
     pub(crate) fn text(self, value: f64) -> String {
         if !value.is_finite() {

@@ -1,148 +1,246 @@
-//! `lab report`: figures, tables and a page from the results in a directory, and from nothing else.
+//! `lab report`: one self-contained page of the results in some directories, drawn in the browser from their rows and
+//! time series.
 
-mod bands;
-mod beside;
-mod fidelity;
-mod figures;
-mod over_time;
-mod page;
-mod papers;
-mod playback;
-mod request;
-mod results;
-mod spec;
+mod curves;
+mod decimate;
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Args;
+use playrate_transport::ControllerChoice;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::claims;
+use crate::controllers::short_name;
 use crate::error::CommandError;
-
-pub(crate) use beside::row_figures;
-pub(crate) use page::begin as begin_page;
-pub(crate) use request::Drawn;
-pub(crate) use results::Results;
-pub(crate) use spec::figure_specs;
-
-use page::Texts;
-
-/// Command line of `lab report` with the pages it can make.
-#[derive(Args, Clone, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ReportCommand {
-    #[command(subcommand)]
-    page: Option<ReportPage>,
-
-    #[command(flatten)]
-    args: ReportArgs,
-}
-
-#[derive(Clone, Debug, Subcommand)]
-enum ReportPage {
-    /// Draw the page on the papers' claims from finished searches of `lab worlds`
-    Papers(fidelity::PapersArgs),
-}
+use crate::metric::{Better, METRICS, Metric};
+use crate::result::{Row, read_directories};
+use crate::scenario::{Changes, ScenarioSource};
+use crate::summary::{self, Group};
+use curves::Curve;
 
 /// Command line of `lab report`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
-    /// Directory of results, as made by `lab run --out` or `lab demo --out`
+    /// Directories of results, as made by `lab run --out` or `lab demo --out`
     #[arg(value_name = "DIR", default_value = "lab-runs")]
-    pub directory: PathBuf,
+    pub(crate) directories: Vec<PathBuf>,
 
-    /// Directory of the report [default: the directory of results]
+    /// Controller with which the others are compared, trial by trial
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) baseline: Option<ControllerChoice>,
+
+    /// Directory of the page [default: the first directory of results]
     #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
-/// A report, ready to be written.
-#[derive(Clone, Debug)]
-pub(crate) struct Report {
-    /// The whole page, which refers to no other file.
-    pub html: String,
-    /// File name and SVG of each figure.
-    pub figures: Vec<(String, String)>,
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// File of a directory of results with a headline and, in the lines below, its reasons. `lab demo` writes it.
 pub(crate) const EXPLANATION: &str = "explanation.txt";
 
-/// Approximate limit for all curves over time together, in bytes of SVG.
-const CURVE_BUDGET: usize = 5_000_000;
-/// Approximate size of a curve's bucket of four points, in bytes of SVG.
-const BUCKET_BYTES: usize = 22;
+const PAGE: &str = include_str!("assets/report.html");
+const STYLE: &str = include_str!("assets/report.css");
+const SCRIPT: &str = include_str!("assets/report.js");
+const CHART_LIBRARY: &str = include_str!("assets/dygraph.min.js");
 
-/// Makes the report of the results in `directory`. The same files give the same bytes.
-///
-/// # Errors
-/// If there are no results, or they cannot be read.
-pub(crate) fn report(directory: &Path) -> Result<Report, CommandError> {
-    let results = Results::load(directory)?;
-    let specs: Vec<_> = results.experiments.iter().map(figures::specs).collect();
-    let pairs = || results.experiments.iter().zip(&specs);
-    let lines = pairs().flat_map(|(experiment, specs)| {
-        let of_spec = |spec| figures::lines_over_time(experiment, spec);
-        specs.iter().map(of_spec)
-    });
-    let lines: usize = lines.sum();
-    let buckets = (CURVE_BUDGET / BUCKET_BYTES / lines.max(1)).clamp(25, 500);
-    let drawn: Vec<Vec<_>> = pairs()
-        .map(|(experiment, specs)| figures::draw(experiment, specs, buckets))
-        .collect();
-    let texts = Texts {
-        claims: claims::report(&results.rows, &[]).ok(),
-        // It is about one experiment, so it is no headline over results that were added later.
-        explanation: fs::read_to_string(directory.join(EXPLANATION))
-            .ok()
-            .filter(|_| results.experiments.len() == 1),
-    };
-    let html = page::html(&results, &drawn, &texts);
-    let mut figures: Vec<(String, String)> = Vec::new();
-    for one in drawn.into_iter().flatten() {
-        let mut name = format!("{}.svg", one.name);
-        let mut number = 2;
-        while figures.iter().any(|(known, _)| *known == name) {
-            name = format!("{}-{number}.svg", one.name);
-            number += 1;
-        }
-        figures.push((name, one.svg));
-    }
-    Ok(Report { html, figures })
+/// The data of the page.
+#[derive(Serialize)]
+struct Results {
+    program: &'static str,
+    title: String,
+    /// Headline and reasons of `lab demo`; empty without them.
+    explanation: Vec<String>,
+    metrics: Vec<Value>,
+    cases: Vec<Case>,
 }
 
-/// Writes the page that the command line asks for, and returns its path.
-///
-/// # Errors
-/// If there are no results, or a file cannot be read or written.
-pub(crate) fn run(command: &ReportCommand) -> Result<PathBuf, CommandError> {
-    match &command.page {
-        Some(ReportPage::Papers(args)) => fidelity::write(args),
-        None => write(&command.args),
-    }
+/// A group of the summary with its rows and curves.
+#[derive(Serialize)]
+struct Case {
+    name: String,
+    paths: usize,
+    about: String,
+    /// Short names, in the order of the rows.
+    controllers: Vec<String>,
+    summaries: Vec<Value>,
+    rows: Vec<Value>,
+    curves: Vec<Curve>,
 }
 
-/// Makes the report that `args` ask for, writes page and figures, and returns the page's path.
+/// Writes the page that `args` ask for and returns its path. The same results give the same bytes.
 ///
 /// # Errors
-/// If there are no results, or a file cannot be read or written.
+/// If a directory has no results, two have different results of the same run, the baseline was not run, or the page
+/// cannot be written.
 pub(crate) fn write(args: &ReportArgs) -> Result<PathBuf, CommandError> {
-    let made = report(&args.directory)?;
-    let out = args.out.as_deref().unwrap_or(&args.directory);
-    let figures = out.join("figures");
-    let failed = |file: &Path| {
-        let directory = file.to_owned();
-        move |error| CommandError::Store { directory, error }
-    };
-    fs::create_dir_all(&figures).map_err(failed(&figures))?;
-    for (name, svg) in &made.figures {
-        let file = figures.join(name);
-        fs::write(&file, svg).map_err(failed(&file))?;
+    let rows = read_directories(&args.directories)?;
+    let baseline = args.baseline.as_ref().map(ToString::to_string);
+    if let Some(name) = &baseline
+        && !rows.iter().any(|row| row.key.controller == *name)
+    {
+        return Err(CommandError::BadInput(format!(
+            "the baseline `{name}` was not run: no row has this controller"
+        )));
     }
+    check_versions(&rows)?;
+    let groups = summary::groups(&rows, baseline.as_deref());
+    let results = results(args, &rows, &groups);
+    let out = args
+        .out
+        .as_deref()
+        .or(args.directories.first().map(PathBuf::as_path));
+    let out = out.unwrap_or(Path::new("."));
     let file = out.join("report.html");
-    fs::write(&file, &made.html).map_err(failed(&file))?;
+    let failed = |error| CommandError::Write {
+        file: file.clone(),
+        error,
+    };
+    fs::create_dir_all(out).map_err(failed)?;
+    let text = page(&results, &groups).map_err(|error| failed(error.into()))?;
+    fs::write(&file, text).map_err(failed)?;
     Ok(file)
+}
+
+/// Checks that all rows of a scenario or case are of the same settings.
+fn check_versions(rows: &[Row]) -> Result<(), CommandError> {
+    let mut hashes: BTreeMap<String, &str> = BTreeMap::new();
+    for row in rows {
+        let hash = hashes
+            .entry(row.key.full_name())
+            .or_insert(&row.key.scenario_hash);
+        if *hash != row.key.scenario_hash {
+            return Err(CommandError::BadInput(format!(
+                "the results of {} are of several settings, such as --quick and full titles; write each into a \
+                 directory of its own with `lab run --out`",
+                row.key.full_name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn results(args: &ReportArgs, rows: &[Row], groups: &[Group<'_>]) -> Results {
+    // An explanation is about one experiment, so it is no headline over results that were added later.
+    let explanation = match (args.directories.as_slice(), groups) {
+        ([directory], [_]) => fs::read_to_string(directory.join(EXPLANATION)).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let budget = curves::points_per_line(args, rows);
+    Results {
+        program: env!("CARGO_PKG_VERSION"),
+        title: format!("Results: {}", names.join(", ")),
+        explanation: explanation.lines().map(str::to_owned).collect(),
+        metrics: METRICS.iter().map(metric).collect(),
+        cases: groups
+            .iter()
+            .map(|group| {
+                let own = &group.rows;
+                Case {
+                    name: group.name.clone(),
+                    paths: group.paths,
+                    about: own.first().map_or_else(String::new, |row| about(args, row)),
+                    controllers: group.controllers.iter().map(|name| short_name(name)).collect(),
+                    summaries: group.summaries.iter().map(short).collect(),
+                    curves: curves::read(&args.directories, own, budget),
+                    rows: own.iter().map(|one| row(one)).collect(),
+                }
+            })
+            .collect(),
+    }
+}
+
+fn metric(metric: &Metric) -> Value {
+    let better = match metric.better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+        Better::Neither => "",
+    };
+    json!({
+        "name": metric.name,
+        "label": metric.label,
+        "unit": metric.unit.name(),
+        "better": better,
+        "about": metric.about,
+    })
+}
+
+/// A summary with the short names of controllers.
+fn short(summary: &summary::Summary) -> Value {
+    let mut value = json!(summary);
+    value["controller"] = short_name(&summary.controller).into();
+    if let Some(difference) = &summary.difference {
+        value["difference"]["baseline"] = short_name(&difference.baseline).into();
+    }
+    value
+}
+
+fn row(row: &Row) -> Value {
+    let values = METRICS
+        .iter()
+        .filter_map(|metric| Some((metric.name.to_owned(), json!(metric.value(row)?))));
+    json!({
+        "scenario": row.key.full_name(),
+        "controller": short_name(&row.key.controller),
+        "trial": row.key.trial,
+        "seed": row.key.seed,
+        "role": row.role,
+        "viewer": row.viewer,
+        "values": Map::from_iter(values),
+    })
+}
+
+/// The scenario's description of itself, from its text stored next to the rows.
+fn about(args: &ReportArgs, row: &Row) -> String {
+    let file = format!("scenarios/{}.toml", row.key.scenario);
+    let text = args
+        .directories
+        .iter()
+        .find_map(|directory| fs::read_to_string(directory.join(&file)).ok());
+    let Some(text) = text else { return String::new() };
+    let source = ScenarioSource::new(&row.key.scenario, &file, text, Path::new("scenarios"));
+    let cases = source.scenarios(&Changes::default()).unwrap_or_default();
+    let own = cases
+        .iter()
+        .find(|case| case.case == row.key.case)
+        .or(cases.first());
+    own.map_or_else(String::new, |scenario| {
+        let mut about = scenario.about.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(case) = &scenario.case_about {
+            // Writing to a String cannot fail.
+            let _ = write!(about, " {case}");
+        }
+        about
+    })
+}
+
+/// The page with everything in it.
+fn page(results: &Results, groups: &[Group<'_>]) -> serde_json::Result<String> {
+    // A `<` could end the element that holds the data.
+    let data = serde_json::to_string(results)?.replace('<', "\\u003c");
+    let table = escaped(&summary::text(groups));
+    Ok(PAGE
+        .replace("/*STYLE*/", STYLE)
+        // Without the comment that names a file beside the library.
+        .replace(
+            "/*CHART-LIBRARY*/",
+            CHART_LIBRARY
+                .split("//# sourceMappingURL")
+                .next()
+                .unwrap_or_default(),
+        )
+        .replace("/*SCRIPT*/", SCRIPT)
+        .replace("<!--TABLE-->", &format!("<pre>{table}</pre>"))
+        .replace("{\"data\":\"placeholder\"}", &data))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

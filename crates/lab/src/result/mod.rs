@@ -5,7 +5,6 @@ mod row;
 mod series;
 mod store;
 
-pub(crate) use row::{ALL_ROLES, BULK, IDEAL, VIEWER};
-pub(crate) use row::{ResultKey, Row, SessionOutcome, throughput_bps};
-pub(crate) use series::{SERIES, files as series_files, series_file, slug};
-pub(crate) use store::{ResultSet, SCENARIOS, Store, read_directory, read_runs};
+pub(crate) use row::{BULK, IDEAL, ResultKey, Row, SessionOutcome, VIEWER};
+pub(crate) use series::{bulk_series_file, files as series_files, series_file, slug};
+pub(crate) use store::{Store, read_directories};

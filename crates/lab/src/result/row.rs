@@ -29,8 +29,6 @@ pub(crate) const IDEAL: &str = "ideal";
 pub(crate) const VIEWER: &str = "viewer";
 /// Role of a bulk flow.
 pub(crate) const BULK: &str = "bulk";
-/// Name that selects the flows of all roles.
-pub(crate) const ALL_ROLES: &str = "all";
 
 fn viewer() -> String {
     VIEWER.to_owned()
@@ -111,13 +109,6 @@ pub struct Row {
     pub(crate) link: Option<LinkTotals>,
     /// Hash of every packet's time, size and fate, as 16 hexadecimal digits.
     pub(crate) wire_hash: Option<String>,
-}
-
-/// Throughput of flows in bit/s, each over the time that it was there; `None` if there are none.
-pub(crate) fn throughput_bps(rows: &[&Row]) -> Option<f64> {
-    let bytes: u64 = rows.iter().map(|row| row.received_bytes).sum();
-    let time: f64 = rows.iter().map(|row| row.download_s).sum();
-    (time > 0.0).then(|| bytes as f64 * 8.0 / time)
 }
 
 /// The way in which a session ended.
@@ -420,17 +411,6 @@ impl Row {
             link_rate_bps: bps(scenario.path.forward.rate.mean()),
             ..Self::default()
         }
-    }
-
-    /// Returns true if the flow has this role, or `role` is [`ALL_ROLES`].
-    pub(crate) fn has_role(&self, role: &str) -> bool {
-        role == ALL_ROLES || self.role == role
-    }
-
-    /// End of playback or of the download, whichever is later, in seconds.
-    pub(crate) fn length_s(&self) -> f64 {
-        let ended = self.playback.ended.map_or(0.0, |ended| ended.as_secs_f64());
-        ended.max(self.download_s)
     }
 
     /// The viewer's [impaired share](PlaybackReport::impaired_share), the lab's headline number: 1 for a session that

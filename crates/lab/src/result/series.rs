@@ -15,20 +15,26 @@ use crate::sim::{QueueSample, Simulated, SimulatedViewer, Span};
 /// Directory of time series.
 pub(crate) const SERIES: &str = "series";
 
-/// File of the series `kind` of a viewer: in the directory of the run's scenario hash if there is one, as in a search
-/// over settings, else in that of its scenario.
-pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: usize, kind: &str) -> PathBuf {
-    let series = directory.join(SERIES);
-    let of_hash = series.join(&key.scenario_hash);
-    let parent = if of_hash.exists() { of_hash } else { series };
-    parent.join(format!("{}-{kind}.csv", series_stem(key, viewer)))
+/// File of the series `kind` of a viewer.
+pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: u32, kind: &str) -> PathBuf {
+    directory
+        .join(SERIES)
+        .join(format!("{}-{kind}.csv", series_stem(key, viewer)))
+}
+
+/// File of the series `kind` of a bulk flow, whose number is from 0.
+pub(crate) fn bulk_series_file(directory: &Path, key: &ResultKey, number: u32, kind: &str) -> PathBuf {
+    directory
+        .join(SERIES)
+        .join(format!("{}-bulk{number}-{kind}.csv", run_stem(key)))
 }
 
 /// Beginning of the names of a viewer's files, below the `series` directory.
-fn series_stem(key: &ResultKey, viewer: usize) -> String {
+fn series_stem(key: &ResultKey, viewer: u32) -> String {
     format!("{}-viewer{viewer}", run_stem(key))
 }
 
+/// Beginning of the names of a run's files, below the `series` directory.
 fn run_stem(key: &ResultKey) -> String {
     let (scenario, controller) = (slug(&key.scenario), slug(&key.controller));
     let case = if key.case.is_empty() {
@@ -42,7 +48,7 @@ fn run_stem(key: &ResultKey) -> String {
 /// The files of a run: path below the `series` directory, and content.
 pub(crate) fn files(key: &ResultKey, run: &Simulated) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for (number, viewer) in run.viewers.iter().enumerate() {
+    for (number, viewer) in (0..).zip(&run.viewers) {
         let stem = series_stem(key, number);
         files.push((format!("{stem}-transport.csv"), transport(&viewer.transport)));
         files.push((format!("{stem}-playout.csv"), playout(viewer)));

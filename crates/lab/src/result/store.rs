@@ -1,4 +1,4 @@
-//! [`Store`]: the directory in which results are kept; [`ResultSet`]: its rows, found by scenario and controller.
+//! [`Store`]: the directory in which results are kept.
 //!
 //! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost; at the end all rows are
 //! written to `runs.jsonl` in the order of the plan, in one step, and the other file is removed.
@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::row::{BULK, FORMAT, IDEAL, ResultKey, Row, SessionOutcome, VERSION};
+use super::row::{BULK, FORMAT, ResultKey, Row, VERSION};
 use super::series::{SERIES, series_file};
+use crate::error::CommandError;
 use crate::scenario::{Scenario, full_name};
 
 const ROWS: &str = "runs.jsonl";
@@ -26,8 +27,6 @@ pub(crate) struct Store {
     directory: PathBuf,
     part: File,
     kept: BTreeMap<ResultKey, Vec<Row>>,
-    /// True if series have a directory for each hash of a scenario.
-    series_by_hash: bool,
 }
 
 impl Store {
@@ -47,7 +46,6 @@ impl Store {
             directory: directory.to_owned(),
             part,
             kept,
-            series_by_hash: false,
         };
         // A line that a crash left half written must not swallow the next one.
         store.part.write_all(b"\n")?;
@@ -62,16 +60,6 @@ impl Store {
         match files(directory).next() {
             Some(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
             None => Ok(()),
-        }
-    }
-
-    /// The same store with a directory of series for each hash of a scenario, for runs of the same scenario, controller
-    /// and seed with different settings.
-    #[must_use]
-    pub(crate) fn with_series_by_hash(self) -> Self {
-        Self {
-            series_by_hash: true,
-            ..self
         }
     }
 
@@ -117,6 +105,13 @@ impl Store {
         (whole && ours).then_some(rows)
     }
 
+    /// Returns true if there are rows of the same run with other settings of its scenario.
+    pub(crate) fn has_other_settings(&self, key: &ResultKey) -> bool {
+        let run = |key: &ResultKey| (key.full_name(), key.controller.clone(), key.seed);
+        let other = |known: &&ResultKey| known.scenario_hash != key.scenario_hash && run(known) == run(key);
+        self.kept.keys().any(|known| other(&known))
+    }
+
     /// Adds the rows of a run.
     ///
     /// # Errors
@@ -132,17 +127,12 @@ impl Store {
         Ok(())
     }
 
-    /// Adds the time series `name` of a run.
+    /// Adds the time series `name`.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn add_series(&self, key: &ResultKey, name: &str, text: &str) -> io::Result<()> {
-        let name = if self.series_by_hash {
-            format!("{SERIES}/{}/{name}", key.scenario_hash)
-        } else {
-            format!("{SERIES}/{name}")
-        };
-        self.add_text(&name, text)
+    pub(crate) fn add_series(&self, name: &str, text: &str) -> io::Result<()> {
+        self.add_text(&format!("{SERIES}/{name}"), text)
     }
 
     /// Returns true if the directory has time series of the run's first viewer.
@@ -313,67 +303,63 @@ fn parse(line: &str) -> Result<Option<Row>, String> {
     }
 }
 
-/// The rows of each trial, by seed.
-pub(crate) type Trials<'a> = BTreeMap<u64, Vec<&'a Row>>;
-
-/// Rows grouped by scenario, case and controller, in the order of the results.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ResultSet<'a> {
-    /// By scenario, case and controller.
-    rows: BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a Row>>>>,
-}
-
-impl<'a> ResultSet<'a> {
-    pub(crate) fn of(rows: impl IntoIterator<Item = &'a Row>) -> Self {
-        let mut set = Self::default();
-        for row in rows {
-            set.add(&row.key.controller, row);
+/// Reads the rows of several directories as one set of results: a run that two of them have counts once. Runs are in
+/// the order in which their scenario, case and controller first appear, which need not be that of the plan, and then in
+/// that of their trials. The slices of `lab run --shard` together are the rows of one run.
+///
+/// # Errors
+/// If a directory has no rows, or two have different rows for the same run.
+pub(crate) fn read_directories(directories: &[PathBuf]) -> Result<Vec<Row>, CommandError> {
+    let mut found: BTreeMap<(ResultKey, u32), (usize, &Path)> = BTreeMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for directory in directories {
+        let read = read_directory(directory).map_err(|error| CommandError::read(directory, error))?;
+        for row in read {
+            match found.entry((row.key.clone(), row.viewer)) {
+                Entry::Vacant(place) => {
+                    place.insert((rows.len(), directory));
+                    rows.push(row);
+                }
+                Entry::Occupied(place) => {
+                    let (known, first) = *place.get();
+                    if rows[known] != row {
+                        return Err(CommandError::BadInput(format!(
+                            "the results of {} differ between {} and {}; leave out one of the directories",
+                            row.key.run_name(),
+                            first.display(),
+                            directory.display()
+                        )));
+                    }
+                }
+            }
         }
-        set
     }
-
-    /// Adds a row as one of `controller`, whatever its own controller is.
-    pub(crate) fn add(&mut self, controller: &'a str, row: &'a Row) {
-        let cases = self.rows.entry(&row.key.scenario).or_default();
-        let controllers = cases.entry(&row.key.case).or_default();
-        controllers.entry(controller).or_default().push(row);
-    }
-
-    /// All rows of a controller, given by its canonical spec.
-    pub(crate) fn rows(&self, scenario: &str, case: &str, controller: &str) -> &[&'a Row] {
-        let case = self.rows.get(scenario).and_then(|cases| cases.get(case));
-        case.and_then(|controllers| controllers.get(controller))
-            .map_or(&[], Vec::as_slice)
-    }
-
-    /// The flows with `role` of the trials that `scenario` asks for: the directory may hold more trials of some
-    /// controllers than of others, and rows of other seeds and versions of the scenario.
-    pub(crate) fn flows(&self, scenario: &Scenario, controller: &str, role: &str) -> Vec<&'a Row> {
-        let asked = |row: &&Row| {
-            let key = &row.key;
-            key.scenario_hash == scenario.hash
-                && key.trial <= scenario.trials
-                && key.seed == scenario.seed_of(key.trial)
-                && row.has_role(role)
-        };
-        let rows = self.rows(&scenario.name, &scenario.case, controller);
-        rows.iter().copied().filter(asked).collect()
-    }
-
-    /// Rows of the ideal sender, if it was run: one for each trial, or one for all if they do not vary.
-    pub(crate) fn ideal(&self, scenario: &str, case: &str) -> &[&'a Row] {
-        self.rows(scenario, case, IDEAL)
-    }
-
-    /// The flows with `role` in each of a controller's trials. Trials in which one of them failed are left out.
-    pub(crate) fn trials(rows: &[&'a Row], role: &str) -> Trials<'a> {
-        let mut trials = Trials::new();
-        for row in rows.iter().filter(|row| row.has_role(role)) {
-            trials.entry(row.key.seed).or_default().push(*row);
+    let mut places: [BTreeMap<(String, String, String), usize>; 3] = Default::default();
+    let names = |row: &Row| {
+        let ResultKey {
+            scenario,
+            case,
+            controller,
+            ..
+        } = &row.key;
+        [
+            ("", ""),
+            (case.as_str(), ""),
+            (case.as_str(), controller.as_str()),
+        ]
+        .map(|(case, controller)| (scenario.clone(), case.to_owned(), controller.to_owned()))
+    };
+    for (number, row) in rows.iter().enumerate() {
+        for (place, name) in places.iter_mut().zip(names(row)) {
+            place.entry(name).or_insert(number);
         }
-        trials.retain(|_, rows| rows.iter().all(|row| row.outcome != SessionOutcome::Failed));
-        trials
     }
+    rows.sort_by_cached_key(|row| {
+        let names = names(row);
+        let first = [0, 1, 2].map(|level| places[level].get(&names[level]).copied());
+        (first, row.key.trial, row.viewer)
+    });
+    Ok(rows)
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ mod progress;
 mod rehearsal;
 mod selection;
 mod shard;
-mod summary;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,17 +19,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
+use playrate_transport::ControllerChoice;
 
 pub(crate) use job::{Job, plan, work};
-pub(crate) use over::{Point, SweptKey};
 pub(crate) use progress::ProgressDisplay;
 pub(crate) use rehearsal::rehearsed;
 pub(crate) use selection::RunSelection;
-pub(crate) use shard::{PlannedRun, Shard, ShardPlan};
+pub(crate) use shard::Shard;
 
 use crate::error::CommandError;
-use crate::result::Store;
+use crate::result::{Row, Store};
 use crate::scenario::Scenario;
+use crate::summary;
 
 /// Command line of `lab run`.
 #[derive(Args, Clone, Debug, Default)]
@@ -37,12 +38,20 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) selection: RunSelection,
 
+    /// Controller with which the others are compared, trial by trial; it must be one of those that run
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) baseline: Option<ControllerChoice>,
+
+    /// Print the summary of every metric as one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
     /// Number of runs at once [default: number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
-    /// Make only part I of N of the runs, the others on other machines; `lab merge` combines them, and `lab jobs`
-    /// writes the commands for a cluster
+    /// Make only part I of N of the runs, the others on other machines; `lab rows` and `lab report` take the
+    /// directories of all of them
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 
@@ -61,34 +70,10 @@ pub(crate) struct RunArgs {
 /// # Errors
 /// If a scenario is invalid, the directory holds other results, rows cannot be stored, or runs fail or are stopped.
 pub(crate) fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<PathBuf, CommandError> {
-    make(&args.selection.open()?, args, stop, out)
-}
-
-/// Makes all runs of `scenarios` with the other options of `args` ([`run`]).
-///
-/// # Errors
-/// As [`run`], but for invalid scenarios.
-pub(crate) fn make(
-    scenarios: &[Arc<Scenario>],
-    args: &RunArgs,
-    stop: &AtomicBool,
-    out: &mut impl Write,
-) -> Result<PathBuf, CommandError> {
-    let jobs = plan(scenarios);
-    make_jobs(jobs, args, stop, out)
-}
-
-/// Makes `all` with the options of `args`; the scenarios that these name are ignored ([`run`]).
-///
-/// # Errors
-/// As [`run`], but for invalid scenarios.
-pub(crate) fn make_jobs(
-    all: Vec<Job>,
-    args: &RunArgs,
-    stop: &AtomicBool,
-    out: &mut impl Write,
-) -> Result<PathBuf, CommandError> {
-    let shard_plan = args.shard.map(|shard| ShardPlan::new(shard, &all));
+    let all = plan(&args.selection.open()?);
+    if let Some(baseline) = &args.baseline {
+        check_baseline(baseline, &all)?;
+    }
     let scenarios: BTreeMap<String, Arc<Scenario>> = all
         .iter()
         .map(|job| (job.key.scenario.clone(), Arc::clone(&job.scenario)))
@@ -100,16 +85,28 @@ pub(crate) fn make_jobs(
     for job in &mut jobs {
         job.series = args.selection.series.is_some_and(|of| of.takes(job.key.trial));
     }
-    let mut store = open(args, shard_plan.as_ref())?;
-    for scenario in scenarios.values() {
-        store.add_scenario(scenario).map_err(stored(args))?;
+    let advice =
+        "add --resume to keep them and make the missing runs, or choose another directory with --out";
+    let failed_store = |error| CommandError::store(&args.out, error, advice);
+    let mut store = Store::open(&args.out, args.resume).map_err(failed_store)?;
+    if let Some(job) = jobs
+        .iter()
+        .find(|job| job.series && store.has_other_settings(&job.key))
+    {
+        return Err(CommandError::BadInput(format!(
+            "{} has results of {} with other settings; time series need a directory of their own: choose it with --out",
+            args.out.display(),
+            job.key.full_name()
+        )));
     }
-    let planned: Vec<&Job> = jobs.iter().collect();
+    for scenario in scenarios.values() {
+        store.add_scenario(scenario).map_err(failed_store)?;
+    }
     let MissingRuns {
         missing,
         made,
         failed,
-    } = make_missing(&planned, &mut store, args.jobs, stop).map_err(stored(args))?;
+    } = make_missing(&jobs, &mut store, args.jobs, stop).map_err(failed_store)?;
     if stop.load(Relaxed) && made + failed.len() < missing {
         return Err(CommandError::Stopped {
             done: jobs.len() - (missing - made),
@@ -117,30 +114,69 @@ pub(crate) fn make_jobs(
             directory: args.out.clone(),
         });
     }
-    let text = summary::tables(&jobs, |job| job.stored(&store));
+    let rows: Vec<Row> = jobs
+        .iter()
+        .flat_map(|job| job.stored(&store).unwrap_or_default())
+        .cloned()
+        .collect();
+    if failed.is_empty() {
+        store
+            .finish(jobs.iter().map(|job| &job.key))
+            .map_err(failed_store)?;
+    }
+    let baseline = args.baseline.as_ref().map(ToString::to_string);
+    let groups = summary::groups(&rows, baseline.as_deref());
+    let mut text = if args.json {
+        summary::json(&groups, &args.out)
+    } else {
+        summary::text(&groups)
+    };
+    if !args.json && failed.is_empty() {
+        let file = args.out.join("runs.jsonl");
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "Every run is a line of {}", file.display());
+    }
     out.write_all(text.as_bytes()).map_err(CommandError::Print)?;
-    if !failed.is_empty() {
-        return Err(CommandError::Runs {
+    if failed.is_empty() {
+        Ok(args.out.clone())
+    } else {
+        Err(CommandError::Runs {
             failed,
             all: jobs.len(),
-        });
+        })
     }
-    let file = store
-        .finish(jobs.iter().map(|job| &job.key))
-        .map_err(stored(args))?;
-    writeln!(out, "Every run is a line of {}", file.display()).map_err(CommandError::Print)?;
-    Ok(file)
+}
+
+/// Checks that every scenario runs `baseline`.
+fn check_baseline(baseline: &ControllerChoice, jobs: &[Job]) -> Result<(), CommandError> {
+    let name = baseline.to_string();
+    let with: BTreeSet<String> = jobs
+        .iter()
+        .filter(|job| job.key.controller == name)
+        .map(|job| job.key.full_name())
+        .collect();
+    match jobs.iter().find(|job| !with.contains(&job.key.full_name())) {
+        None => Ok(()),
+        Some(job) => {
+            let known = job.scenario.controllers.iter().map(ToString::to_string);
+            Err(CommandError::BadInput(format!(
+                "the baseline `{name}` does not run in {}; expected one of: {}",
+                job.key.full_name(),
+                known.collect::<Vec<_>>().join(", ")
+            )))
+        }
+    }
 }
 
 /// Outcome of making the runs that a store lacked.
 #[derive(Debug)]
-pub(crate) struct MissingRuns {
+struct MissingRuns {
     /// Number of runs that the store lacked.
-    pub(crate) missing: usize,
+    missing: usize,
     /// Number of them that were made.
-    pub(crate) made: usize,
+    made: usize,
     /// Name and error message of each that failed.
-    pub(crate) failed: Vec<String>,
+    failed: Vec<String>,
 }
 
 /// Makes those of `jobs` whose rows or time series `store` lacks, `threads` at once, shows progress on stderr and adds
@@ -148,8 +184,8 @@ pub(crate) struct MissingRuns {
 ///
 /// # Errors
 /// If the rows or series of a run cannot be stored; the other runs are made nevertheless.
-pub(crate) fn make_missing(
-    jobs: &[&Job],
+fn make_missing(
+    jobs: &[Job],
     store: &mut Store,
     threads: Option<NonZeroUsize>,
     stop: &AtomicBool,
@@ -158,7 +194,7 @@ pub(crate) fn make_missing(
     let missing = jobs
         .iter()
         .filter(|job| job.stored(store).is_none() || lacks_series(job));
-    let missing: Vec<&Job> = missing.copied().collect();
+    let missing: Vec<&Job> = missing.collect();
     let (mut made, mut failed, mut unstored) = (0, Vec::new(), None);
     work(&missing, threads, stop, |index, result| match result {
         Ok(results) => {
@@ -166,7 +202,7 @@ pub(crate) fn make_missing(
             // The rows last: a run that is interrupted in between is made again, with whole files.
             let mut series = results.series.iter();
             let kept = series
-                .try_for_each(|(name, text)| store.add_series(&missing[index].key, name, text))
+                .try_for_each(|(name, text)| store.add_series(name, text))
                 .and_then(|()| store.add(results.rows));
             if let Err(error) = kept {
                 unstored.get_or_insert(error);
@@ -181,43 +217,5 @@ pub(crate) fn make_missing(
             made,
             failed,
         }),
-    }
-}
-
-/// The error of storing results in the directory of `args`.
-fn stored(args: &RunArgs) -> impl Fn(io::Error) -> CommandError {
-    let advice =
-        "add --resume to keep them and make the missing runs, or choose another directory with --out";
-    move |error| CommandError::store(&args.out, error, advice)
-}
-
-/// Opens the directory of `args`, which must not hold another shard.
-fn open(args: &RunArgs, shard_plan: Option<&ShardPlan>) -> Result<Store, CommandError> {
-    if let Some(theirs) = ShardPlan::read(&args.out).map_err(stored(args))?
-        && let Some(why) = conflict(&theirs, shard_plan)
-    {
-        return Err(CommandError::BadInput(format!(
-            "{} holds shard {}: {why}; choose another directory with --out",
-            args.out.display(),
-            theirs.shard
-        )));
-    }
-    let store = Store::open(&args.out, args.resume).map_err(stored(args))?;
-    if let Some(shard_plan) = shard_plan {
-        shard_plan.write(&args.out).map_err(stored(args))?;
-    }
-    Ok(store)
-}
-
-/// The reason why a run cannot continue what `theirs` began; `None` if it can.
-fn conflict(theirs: &ShardPlan, requested: Option<&ShardPlan>) -> Option<String> {
-    match requested {
-        None => Some("it continues only with --shard".to_owned()),
-        Some(requested) if requested.shard != theirs.shard => {
-            Some(format!("{} was requested", requested.shard))
-        }
-        Some(requested) => requested
-            .difference_from(theirs)
-            .map(|why| format!("other runs were requested: {why}")),
     }
 }

@@ -1,6 +1,5 @@
 //! [`SweptKey`]: a key of a scenario and the values that `--over` gives it; [`Point`]: one combination of them.
 
-use std::fmt;
 use std::str::FromStr;
 
 use playrate_cc::registry::split_list;
@@ -59,14 +58,6 @@ impl FromStr for SweptKey {
     }
 }
 
-impl fmt::Display for SweptKey {
-    /// Writes the key and its values as `--over` reads them.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values: Vec<&str> = self.values.iter().map(|(value, _)| value.as_str()).collect();
-        write!(f, "{}={}", self.name, values.join(","))
-    }
-}
-
 /// One combination of values of all swept keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
@@ -101,12 +92,6 @@ impl Point {
         let values = self.names.iter().map(|(key, value)| format!("{key}={value}"));
         own.into_iter().chain(values).collect::<Vec<_>>().join(",")
     }
-
-    /// The values alone, for the head of a column: `0.5bdp 50ms`.
-    pub(crate) fn values(&self) -> String {
-        let values: Vec<&str> = self.names.iter().map(|(_, value)| value.as_str()).collect();
-        values.join(" ")
-    }
 }
 
 #[cfg(test)]
@@ -126,9 +111,6 @@ mod tests {
         assert_eq!(loss.values[1].0, "gilbert(0.1%,20%)");
         let own: SweptKey = "viewer.catch_up_percent=120,200".parse().unwrap();
         assert_eq!(own.values[0].1, Setting::new("viewer.catch_up_percent", 120));
-        for key in [over, loss, own] {
-            assert_eq!(key.to_string().parse(), Ok(key));
-        }
     }
 
     #[test]

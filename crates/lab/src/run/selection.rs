@@ -1,16 +1,14 @@
-//! [`RunSelection`]: the options that say which runs are made, the same for `lab run` and `lab jobs`.
+//! [`RunSelection`]: the options of `lab run` that select runs.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
-use playrate_cc::SpecError;
-use playrate_transport::ControllerChoice;
+use clap::Args;
 
 use super::job::SeriesOf;
 use super::over::{Point, SweptKey};
+use crate::controllers::Controllers;
 use crate::scenario::generated::{Half, PathSet};
 use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting, full_name};
 
@@ -28,7 +26,7 @@ pub(crate) struct RunSelection {
 
     /// Controllers, separated by commas, in place of those of the scenarios
     #[arg(long, value_name = "LIST")]
-    pub(crate) controllers: Option<ControllerList>,
+    pub(crate) controllers: Option<Controllers>,
 
     /// Run only one half of generated paths: parameters are fitted on one and judged on the other
     #[arg(long, value_name = "HALF", value_enum)]
@@ -62,37 +60,19 @@ pub(crate) struct RunSelection {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<Setting>,
 
-    /// A key and its values, such as queue=0.5bdp,1bdp,2bdp, each a case of its own as in `lab sweep`; several --over
-    /// make all combinations
+    /// A key and its values, such as queue=0.5bdp,1bdp,2bdp, each a case of its own; several --over make all
+    /// combinations
     #[arg(long, value_name = "KEY=V1,V2,...")]
     pub(crate) over: Vec<SweptKey>,
 }
 
-/// Controllers of a command line, separated by commas.
-#[derive(Clone, Debug)]
-pub(crate) struct ControllerList(Vec<ControllerChoice>);
-
-impl FromStr for ControllerList {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        ControllerChoice::list(text).map(Self)
-    }
-}
-
-impl ControllerList {
-    fn names(&self) -> Vec<String> {
-        self.0.iter().map(ToString::to_string).collect()
-    }
-}
-
 /// A case of a scenario with one combination of the values of `--over`.
 #[derive(Clone, Debug)]
-pub(crate) struct PointCase {
+struct PointCase {
     /// The scenario; its `case` names the values too.
-    pub(crate) scenario: Scenario,
+    scenario: Scenario,
     /// Name of the case without the values.
-    pub(crate) own: String,
+    own: String,
 }
 
 impl RunSelection {
@@ -102,8 +82,8 @@ impl RunSelection {
     /// If one is invalid, or none has a selected case.
     pub(crate) fn open(&self) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
         let (mut all, mut seen) = (Vec::<PointCase>::new(), BTreeSet::new());
-        for (_, cases) in self.by_point()? {
-            for case in cases {
+        for point in Point::all(&self.over) {
+            for case in self.at(&point)? {
                 let Scenario {
                     name,
                     case: full,
@@ -135,18 +115,7 @@ impl RunSelection {
         Ok(selected.map(|case| Arc::new(case.scenario)).collect())
     }
 
-    /// The cases of all scenarios for each combination of the values of `--over`; for one without values if there is
-    /// no `--over`.
-    ///
-    /// # Errors
-    /// If a scenario is invalid.
-    pub(crate) fn by_point(&self) -> Result<Vec<(Point, Vec<PointCase>)>, ScenarioError> {
-        let points = Point::all(&self.over).into_iter();
-        points
-            .map(|point| Ok((point.clone(), self.at(&point)?)))
-            .collect()
-    }
-
+    /// The cases of all scenarios with one combination of the values of `--over`.
     fn at(&self, point: &Point) -> Result<Vec<PointCase>, ScenarioError> {
         let controllers = self
             .controllers
@@ -172,71 +141,5 @@ impl RunSelection {
             }
         }
         Ok(all)
-    }
-
-    /// The arguments of a `lab run` that selects the same runs.
-    pub(crate) fn arguments(&self) -> Vec<String> {
-        let mut arguments = self.scenarios.clone();
-        let mut option = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
-        for case in &self.cases {
-            option("case", case.clone());
-        }
-        if let Some(controllers) = &self.controllers {
-            option("controllers", controllers.names().join(","));
-        }
-        if let Some(half) = self.half {
-            option("half", half.name().to_owned());
-        }
-        if let Some(trials) = self.trials {
-            option("trials", trials.to_string());
-        }
-        if let Some(seed) = self.seed {
-            option("seed", seed.to_string());
-        }
-        for setting in &self.settings {
-            option("set", setting.to_string());
-        }
-        for key in &self.over {
-            option("over", key.to_string());
-        }
-        if self.quick {
-            arguments.push("--quick".to_owned());
-        }
-        if let Some(series) = self.series.as_ref().and_then(ValueEnum::to_possible_value) {
-            arguments.push(format!("--series={}", series.get_name()));
-        }
-        arguments
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct CommandLine {
-        #[command(flatten)]
-        selection: RunSelection,
-    }
-
-    #[test]
-    fn arguments_select_the_same_runs() {
-        for line in [
-            "papers",
-            "generated2:5:24 --controllers cubic,video(queue=5ms,patience=4s) --half judge",
-            "p13-4 ./mine.toml --case n10 --case n20 --trials 3 --seed 7 --quick",
-            "p13-4 --set path.queue=0.5bdp --set title.variability=2 --set path.loss=gilbert(0.1%,20%) --series",
-            "p13-4 --over queue=0.5bdp,250kB --over loss=none,gilbert(0.1%,20%) --series=all",
-        ] {
-            let read = |arguments: Vec<String>| {
-                let words = std::iter::once("lab".to_owned()).chain(arguments);
-                CommandLine::parse_from(words).selection
-            };
-            let selection = read(line.split(' ').map(str::to_owned).collect());
-            let again = read(selection.arguments());
-            assert_eq!(format!("{selection:?}"), format!("{again:?}"), "{line}");
-        }
     }
 }

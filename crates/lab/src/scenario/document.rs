@@ -8,18 +8,14 @@ use toml::de::{DeTable, DeValue};
 use toml::{Deserializer, Spanned, Table};
 
 use super::error::SourceMap;
-use super::file::{Annotations, ScenarioFile, Text, Time};
+use super::file::{ScenarioFile, Text, Time};
 use super::setting::{Overlay, flatten};
 use super::{Changes, Scenario, ScenarioError, ScenarioSource, Setting};
 
-/// Keys whose tables are read as [`Annotations`].
-const ANNOTATIONS: [&str; 4] = ["figure", "groups", "claim", "beside"];
-
-/// Keys of the rest of the file on which the packets of a run do not depend, and `vary`, which is hashed apart.
-const NOT_HASHED: [&str; 8] = [
+/// Keys of the file on which the packets of a run do not depend, and `vary`, which is hashed apart.
+const NOT_HASHED: [&str; 7] = [
     "about",
     "source",
-    "claims",
     "controllers",
     "trials",
     "seed",
@@ -32,11 +28,10 @@ const NOT_HASHED: [&str; 8] = [
 pub(crate) struct Document<'a> {
     pub(super) source: &'a ScenarioSource,
     whole: DeTable<'a>,
-    /// The file without cases, `quick` and annotations.
+    /// The file without cases and `quick`.
     rest: Spanned<DeTable<'a>>,
     cases: Vec<WithSet<'a, CaseHead>>,
     quick: Option<WithSet<'a, QuickHead>>,
-    pub(crate) annotations: Annotations,
 }
 
 /// A table of the file, its `set` read as overlays and the rest typed.
@@ -78,7 +73,7 @@ impl<'a> Document<'a> {
     /// Parses the text of `source`.
     ///
     /// # Errors
-    /// If it is not TOML, or its cases, figures or claims have unknown keys or values of the wrong type.
+    /// If it is not TOML, or its cases have unknown keys or values of the wrong type.
     pub(super) fn parse(source: &'a ScenarioSource) -> Result<Self, ScenarioError> {
         let (parsed, errors) = DeTable::parse_recoverable(&source.text);
         let span = parsed.span();
@@ -91,14 +86,6 @@ impl<'a> Document<'a> {
         let (cases, quick) = (rest.remove("case"), rest.remove("quick"));
         let cases = cases.map(|cases| case_tables(map, cases)).transpose()?;
         let quick = quick.map(|quick| WithSet::read(map, quick)).transpose()?;
-        let mut annotations = DeTable::new();
-        for key in ANNOTATIONS {
-            if let Some((key, value)) = rest.remove_entry(key) {
-                annotations.insert(key, value);
-            }
-        }
-        let annotations = Deserializer::from(Spanned::new(span.clone(), annotations));
-        let annotations = Annotations::deserialize(annotations).map_err(|error| map.toml(&error))?;
         let rest = Spanned::new(span, rest);
         let document = Self {
             source,
@@ -106,7 +93,6 @@ impl<'a> Document<'a> {
             rest,
             cases: cases.unwrap_or_default(),
             quick,
-            annotations,
         };
         document.check_names()?;
         Ok(document)
@@ -172,14 +158,6 @@ impl<'a> Document<'a> {
             .iter()
             .map(|case| Scenario::of_case(self, case, changes))
             .collect()
-    }
-
-    /// The typed file of the first case without any changes, for readers of what all cases share.
-    pub(crate) fn first_file(&self) -> Result<ScenarioFile, ScenarioError> {
-        let changes = Changes::default();
-        let first = self.cases_with(&changes)?.into_iter().next();
-        let case = first.unwrap_or_default();
-        self.read(&case, &[]).map(|(file, ..)| file)
     }
 
     fn cases_with<'c>(&'c self, changes: &'c Changes) -> Result<Vec<Case<'c>>, ScenarioError> {

@@ -7,7 +7,6 @@ use video_client::playout::{Clock, Fill, Start};
 
 use super::file::TimeRange;
 use super::{Flows, Scenario, Vary, titles};
-use crate::figure::PathDiagram;
 use crate::words::{count, grouped, rate, size, time};
 
 /// Describes a scenario for people: first the lines that all cases share, then those of each case.
@@ -67,9 +66,6 @@ impl Scenario {
         let mut lines = Vec::new();
         if let Some(source) = &self.source {
             lines.push(("Source", source.clone()));
-        }
-        if !self.claims.is_empty() {
-            lines.push(("Claims", self.claims.join(", ")));
         }
         let names: Vec<_> = self.controllers.iter().map(ToString::to_string).collect();
         lines.push(("Controllers", names.join(", ")));
@@ -386,24 +382,6 @@ impl Scenario {
                 loss => Some(loss.to_string()),
             },
         }
-    }
-
-    /// Server, bottleneck and receivers as SVG.
-    pub(crate) fn diagram_svg(&self) -> String {
-        let PathWords { queue, rate, loss } = self.path_words();
-        PathDiagram {
-            sender: "each controller in turn".to_owned(),
-            queue,
-            rate,
-            rtt: time(self.path.round_trip()),
-            loss,
-            receiver: format!(
-                "{}; buffer {}",
-                self.receivers(),
-                size(self.playout.playout_buffer)
-            ),
-        }
-        .svg()
     }
 }
 

@@ -27,9 +27,6 @@ use crate::sim::{TransportProfile, Window};
 pub(crate) struct ScenarioFile {
     pub(super) about: String,
     pub(super) source: Option<String>,
-    /// Rows of the papers' claims that the scenario decides.
-    #[serde(default)]
-    pub(crate) claims: Vec<String>,
     pub(crate) controllers: Spanned<Vec<Text<ControllerChoice>>>,
     pub(super) trials: Option<Spanned<u32>>,
     pub(super) seed: Option<u64>,
@@ -210,89 +207,6 @@ pub(super) struct BulkTable {
 pub(crate) struct MeasureTable {
     /// Time ranges in which every flow's traffic is counted separately.
     pub(crate) windows: Vec<Text<Window>>,
-}
-
-/// Statements about the results and figures of them; runs do not depend on these.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Annotations {
-    pub(crate) figure: Vec<FigureTable>,
-    /// Names for lists of controllers.
-    pub(crate) groups: BTreeMap<String, Spanned<Vec<String>>>,
-    pub(crate) claim: Vec<ClaimTable>,
-    pub(crate) beside: Vec<BesideTable>,
-}
-
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FigureTable {
-    pub(crate) kind: Spanned<String>,
-    #[serde(default)]
-    pub(crate) show: Vec<Spanned<String>>,
-    pub(crate) paper: Option<String>,
-    pub(crate) title: Option<String>,
-    pub(crate) note: Option<String>,
-    #[serde(default)]
-    pub(crate) cases: Vec<Spanned<String>>,
-    pub(crate) role: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(crate) total: bool,
-    pub(crate) window: Option<Spanned<String>>,
-    pub(crate) from: Option<Text<Time>>,
-    pub(crate) until: Option<Text<Time>>,
-    pub(crate) since: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(crate) band: Vec<BandTable>,
-}
-
-/// A range that the paper states of its figure.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BandTable {
-    /// The paper's words, and where they stand.
-    pub(crate) says: Spanned<String>,
-    pub(crate) show: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(crate) of: Vec<Spanned<String>>,
-    #[serde(default)]
-    pub(crate) cases: Vec<Spanned<String>>,
-    pub(crate) least: Option<Spanned<Amount>>,
-    pub(crate) most: Option<Spanned<Amount>>,
-    pub(crate) from: Option<Spanned<Text<Time>>>,
-    pub(crate) until: Option<Spanned<Text<Time>>>,
-}
-
-impl FigureTable {
-    /// Returns true if the figure shows time series of `case`, not only numbers of rows.
-    pub(crate) fn shows_series_of(&self, case: &str) -> bool {
-        let of_series = matches!(self.kind.get_ref().as_str(), "over-time" | "distribution");
-        of_series && (self.cases.is_empty() || self.cases.iter().any(|one| one.get_ref() == case))
-    }
-}
-
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ClaimTable {
-    pub(crate) id: Spanned<String>,
-    pub(crate) says: String,
-    pub(crate) paper: Option<String>,
-    pub(crate) why: Option<String>,
-    pub(crate) note: Option<String>,
-    pub(crate) cases: Option<Vec<Spanned<String>>>,
-    pub(crate) check: Spanned<Vec<Spanned<String>>>,
-    /// True if one check is enough for the claim to hold.
-    #[serde(default)]
-    pub(crate) any: bool,
-    /// False for a claim that is reported beside its row and does not decide it; true if left out.
-    pub(crate) decides: Option<bool>,
-}
-
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BesideTable {
-    pub(crate) name: String,
-    pub(crate) replace: Spanned<String>,
-    pub(crate) by: String,
 }
 
 /// A value that a scenario writes as a string, read by the type's own [`FromStr`].

@@ -42,7 +42,7 @@ pub(crate) use memory::{kept_ssthresh, with_ssthresh};
 pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
 pub use source::ScenarioSource;
-pub(crate) use source::{BUILT_IN, PAPERS, groups, named};
+pub(crate) use source::{BUILT_IN, groups, named};
 pub(crate) use variation::{TrialValues, Vary};
 
 use crate::sim::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
@@ -68,8 +68,6 @@ pub struct Scenario {
     pub(crate) about: String,
     /// Publication that the experiment is from, such as `P13, figure 9`.
     pub(crate) source: Option<String>,
-    /// Rows of the papers' claims that the scenario decides.
-    pub(crate) claims: Vec<String>,
     /// Controllers that are compared, with the same seeds.
     pub controllers: Vec<ControllerChoice>,
     pub(crate) trials: u32,
@@ -233,7 +231,6 @@ impl Scenario {
             case_sets: case.sets.clone(),
             about: file.about.trim().to_owned(),
             source: file.source,
-            claims: file.claims,
             controllers,
             remembers_ssthresh,
             trials: changes.trials.unwrap_or(trials),

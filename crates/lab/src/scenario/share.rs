@@ -1,6 +1,6 @@
 //! The throughput that an ideal sender would get on a scenario's path, and whether the title fits into it.
 
-use playrate_netsim::{PathConfig, Seed};
+use playrate_netsim::PathConfig;
 use playrate_units::Bitrate;
 
 use super::Scenario;
@@ -62,14 +62,6 @@ impl Scenario {
             .as_bits_per_second()
             .saturating_sub(cross) as f64;
         Some(rate * equal_share(self.viewers.count, others, presence) * (1.0 - link.loss.mean()))
-    }
-
-    /// Queue towards the viewers in bandwidth-delay products; `None` if either has no limit.
-    pub(crate) fn queue_products(&self) -> Option<f64> {
-        let (link, rtt) = (&self.path.forward, self.path.round_trip());
-        let built = link.build(rtt, Seed::new(0)).ok()?;
-        let product = (link.rate.mean()? * rtt).as_u64() as f64;
-        (product > 0.0).then_some(built.queue_limit()?.as_u64() as f64 / product)
     }
 
     /// Rate in bit/s that the title needs on the wire: the average of its lowest representation with headers.

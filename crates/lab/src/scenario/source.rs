@@ -14,6 +14,7 @@ macro_rules! built_in {
 
 /// Name and text of the built-in scenarios, in the order of listings. A test compares the list with the directory.
 pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
+    "first-look",
     "three-controllers",
     "fairness-needy",
     "fairness-calm",
@@ -144,7 +145,7 @@ impl ScenarioSource {
     /// Parses the text, and splits it into its cases.
     ///
     /// # Errors
-    /// If it is not TOML, or its cases, figures or claims have unknown keys or values of the wrong type.
+    /// If it is not TOML, or its cases have unknown keys or values of the wrong type.
     pub(crate) fn document(&self) -> Result<Document<'_>, ScenarioError> {
         Document::parse(self)
     }

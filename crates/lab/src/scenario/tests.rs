@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 mod unknowns;
 mod variation;
 
+use super::source::PAPERS;
 use super::*;
 use playrate_netsim::{QueueLimit, WifiConfig};
 use playrate_units::{Bitrate, Bytes};
@@ -577,8 +578,12 @@ fn an_rtt_that_changes_is_split_over_both_directions_and_its_first_value_sizes_t
     let scenario = parse_with(&text, &Changes::default());
     let delays = [&scenario.path.forward, &scenario.path.backward].map(|link| link.delay.to_string());
     assert_eq!(delays, ["50ms,down@30s,10ms@30.3s"; 2]);
-    let parts = [GOOD, &text].map(|text| parse_with(text, &Changes::default()).queue_products());
-    assert_eq!(parts[0], parts[1]);
+    let queues = [GOOD, &text].map(|text| {
+        let path = parse_with(text, &Changes::default()).path;
+        let link = path.forward.build(path.round_trip(), Seed::new(0)).unwrap();
+        link.queue_limit()
+    });
+    assert_eq!(queues[0], queues[1]);
     assert!(explain(&[scenario]).contains("50ms,down@30s,10ms@30.3s"));
 }
 

@@ -56,7 +56,6 @@ pub(crate) use ideal::{Ideal, WIRE_PER_MEDIA, Watching, ideal};
 pub use live::{LiveOptions, LiveRun, run_live};
 pub(crate) use live::{join_all, virtual_only};
 pub use meter::ControlStatistics;
-pub(crate) use restarts::PAUSE;
 pub use restarts::RestartStatistics;
 pub use session::{SERVER_NAME, identity};
 pub use setup::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer};

@@ -1,15 +1,10 @@
 //! The `lab` binary as a user has it: messages, exit status, files.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
-mod fairness;
-mod jobs;
-mod matrix;
-mod papers;
 mod run;
 mod shards;
 mod shell;
 mod width;
-mod worlds;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -131,7 +126,28 @@ fn bad_input_exits_2_and_names_the_value() {
 #[test]
 fn help_lists_what_there_is() {
     let help = Lab::new().succeeds("--help");
-    for command in "demo list show run jobs merge rows live claims sweep report matrix worlds".split(' ') {
+    for command in "demo list show run rows report relay completions man".split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
+    }
+}
+
+#[test]
+fn a_subcommand_that_is_gone_exits_2_and_names_its_replacement() {
+    for (gone, instead) in [
+        ("claims", "papers"),
+        ("fairness", "playrate_lab.fairness"),
+        ("faults", "-p faults"),
+        ("jobs", "packaging/slurm"),
+        ("live", "lab demo scenario"),
+        ("matrix", "playrate_lab.scores"),
+        ("merge", "lab rows"),
+        ("sweep", "--over"),
+        ("worlds", "papers search"),
+    ] {
+        let said = Lab::new().is_refused(&format!("{gone} few"));
+        assert!(
+            said.contains("has been removed") && said.contains(instead),
+            "{said}"
+        );
     }
 }

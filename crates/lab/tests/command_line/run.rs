@@ -189,30 +189,82 @@ fn an_autotuned_receive_window_keeps_player_and_queue_short() {
 }
 
 #[test]
-fn a_run_over_values_leaves_the_rows_of_a_sweep_and_a_sweep_judges_them_without_running() {
-    let claim = r#"
-[[claim]]
-id = "few/discards"
-says = "reno discards no more than cubic"
-why = "Ours."
-check = ["frames_discarded[reno] <= frames_discarded[cubic]"]
-"#;
-    let lab = Lab::with(&(SCENARIO.replace("trials", "claims = [\"few\"]\ntrials") + claim));
-    let over = "./few.toml --over queue=0.5bdp,100kB --over rtt=20ms,40ms";
-    lab.succeeds(&format!("sweep {over} --out swept"));
-    lab.succeeds(&format!("run {over} --out run"));
-    assert_eq!(lab.read("run/runs.jsonl"), lab.read("swept/runs.jsonl"));
-    assert!(
-        lab.read("run/runs.jsonl")
-            .contains("\"case\":\"queue=100kB,rtt=40ms\"")
-    );
+fn a_run_over_values_has_a_case_for_each_combination_and_resumes_them() {
+    let lab = Lab::with(SCENARIO);
+    let run = "run ./few.toml --over queue=0.5bdp,100kB --over rtt=20ms,40ms --out run";
+    lab.succeeds(run);
+    let rows = lab.read("run/runs.jsonl");
+    assert!(rows.contains("\"case\":\"queue=100kB,rtt=40ms\""));
     // A row that is made again would lose this mark.
-    let marked = |text: String| text.replacen("\"outcome\":\"complete\"", "\"outcome\":\"stopped\"", 1);
-    let rows = marked(lab.read("run/runs.jsonl"));
-    lab.write("run/runs.jsonl", &rows);
-    lab.succeeds(&format!("sweep {over} --out run --resume"));
-    assert_eq!(lab.read("run/runs.jsonl"), rows);
-    assert_eq!(lab.read("run/sweep.json"), lab.read("swept/sweep.json"));
+    let marked = rows.replacen("\"outcome\":\"complete\"", "\"outcome\":\"stopped\"", 1);
+    lab.write("run/runs.jsonl", &marked);
+    lab.succeeds(&format!("{run} --resume"));
+    assert_eq!(lab.read("run/runs.jsonl"), marked);
+}
+
+#[test]
+fn a_run_says_by_how_much_each_controller_differs_from_the_baseline() {
+    let lab = Lab::with(SCENARIO);
+    let printed = lab.succeeds("run ./few.toml --trials 3 --baseline reno --out table");
+    assert!(
+        printed.contains("Δ: difference to reno, trial by trial"),
+        "{printed}"
+    );
+    let json = lab.succeeds("run ./few.toml --trials 3 --baseline reno --json --out json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let summaries = json["groups"][0]["summaries"].as_array().unwrap();
+    let of = |controller: &str| {
+        let is =
+            |one: &&serde_json::Value| one["metric"] == "lost_packets" && one["controller"] == controller;
+        summaries.iter().find(is).unwrap()
+    };
+    let (reno, cubic) = (of("reno"), of("cubic"));
+    let lost = |controller: &str| -> Vec<f64> {
+        let rows = lab.read("json/runs.jsonl");
+        let rows = rows
+            .lines()
+            .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
+        let own = rows.filter(|row| row["controller"] == controller);
+        own.map(|row| row["lost_packets"].as_f64().unwrap()).collect()
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (theirs, ours) = (lost("reno"), lost("cubic"));
+    assert_eq!(cubic["count"], 3);
+    assert!(
+        (cubic["mean"].as_f64().unwrap() - mean(&ours)).abs() < 1e-9,
+        "{cubic}"
+    );
+    let difference = cubic["difference"]["mean"].as_f64().unwrap();
+    assert!(
+        (difference - (mean(&ours) - mean(&theirs))).abs() < 1e-9,
+        "{cubic}"
+    );
+    assert!(reno["difference"].is_null() && reno["low"].is_number(), "{reno}");
+    let said = lab.is_refused("run ./few.toml --baseline vegas --out none");
+    assert!(
+        said.contains("`vegas` does not run in few") && said.contains("reno, cubic"),
+        "{said}"
+    );
+}
+
+#[test]
+fn generated_paths_are_summarised_together_path_by_path() {
+    let lab = Lab::new();
+    let run = "run generated:3:4 --controllers reno,cubic --set title.duration=2s --trials 1 --baseline reno";
+    let printed = lab.succeeds(&format!("{run} --out paths"));
+    assert!(printed.starts_with("generated, 4 paths\n"), "{printed}");
+    let json = lab.succeeds(&format!("{run} --out json --json"));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let group = &json["groups"][0];
+    assert_eq!(
+        (group["paths"].as_u64(), json["groups"].as_array().unwrap().len()),
+        (Some(4), 1)
+    );
+    let first = &group["summaries"][0];
+    assert_eq!(
+        (first["metric"].as_str(), first["count"].as_u64()),
+        (Some("impaired_share"), Some(4))
+    );
 }
 
 #[test]

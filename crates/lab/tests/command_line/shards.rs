@@ -1,138 +1,65 @@
-//! Runs made in shards or after an interruption leave the same directory as one `lab run`.
+//! Runs made in shards or after an interruption have the rows of one `lab run`.
 
 use std::fs;
 use std::process::Command;
 
-use super::{Lab, text};
-
-/// The scenario of all tests, with a claim.
-fn scenario() -> String {
-    let claim = r#"
-[[claim]]
-id = "few/discards"
-says = "reno discards no more than cubic"
-why = "Ours."
-check = ["frames_discarded[reno] <= frames_discarded[cubic]"]
-"#;
-    super::SCENARIO.replace("trials", "claims = [\"few\"]\ntrials") + claim
-}
+use super::{Lab, SCENARIO, text};
 
 #[test]
-fn merged_shards_are_the_directory_of_one_run_to_the_byte() {
-    let lab = Lab::with(&scenario());
-    lab.succeeds("run ./few.toml --series=all --out whole");
+fn the_rows_of_all_shards_are_those_of_one_run() {
+    let lab = Lab::with(SCENARIO);
+    lab.succeeds("run ./few.toml --trials 3 --series=all --out whole");
     for shard in 1..=3 {
         lab.succeeds(&format!(
-            "run ./few.toml --series=all --shard {shard}/3 --jobs {shard} --out part{shard}"
+            "run ./few.toml --trials 3 --series=all --shard {shard}/3 --jobs {shard} --out part{shard}"
         ));
     }
-    let rows = |name: &str| lab.read(&format!("{name}/runs.jsonl")).lines().count();
-    assert_eq!(["whole", "part1", "part2", "part3"].map(rows), [6, 2, 2, 2]);
-    let said = lab.succeeds("merge part3 part1 part2 --out merged");
-    assert!(said.contains("6 runs together: merged/runs.jsonl"), "{said}");
-    let (whole, merged) = (lab.tree("whole"), lab.tree("merged"));
-    assert_eq!(
-        whole.keys().collect::<Vec<_>>(),
-        merged.keys().collect::<Vec<_>>()
+    let count = |name: &str| lab.read(&format!("{name}/runs.jsonl")).lines().count();
+    assert_eq!(["whole", "part1", "part2", "part3"].map(count), [9, 3, 3, 3]);
+    let (whole, joined) = (lab.succeeds("rows whole"), lab.succeeds("rows part3 part1 part2"));
+    assert_eq!(lab.succeeds("rows part3 part1 part2 part1"), joined);
+    let sorted = |rows: &str| {
+        let mut rows: Vec<String> = rows.lines().map(str::to_owned).collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(&whole), sorted(&joined));
+    let tree: usize = (1..=3)
+        .map(|shard| lab.tree(&format!("part{shard}/series")).len())
+        .sum();
+    assert_eq!(lab.tree("whole/series").len(), tree);
+    // A page of all shards has the summary of the whole run.
+    lab.succeeds("report part1 part2 part3 --baseline reno --out joined-page");
+    lab.succeeds("report whole --baseline reno --out whole-page");
+    assert!(lab.read("joined-page/report.html") == lab.read("whole-page/report.html"));
+    // Rows of shards in one directory are ordinary results: a run adds those that are missing.
+    fs::create_dir(lab.path("all")).unwrap();
+    lab.write(
+        "all/runs.jsonl",
+        &(lab.read("part1/runs.jsonl") + &lab.read("part2/runs.jsonl")),
     );
-    assert!(whole == merged, "some file differs");
-    assert!(whole.keys().any(|name| name.starts_with("series")));
-
-    // Claims and report come out the same.
-    for line in ["claims DIR --scenario ./few.toml", "report DIR --out DIR-report"] {
-        let [whole, merged] = ["whole", "merged"].map(|name| {
-            let said = lab.succeeds(&line.replace("DIR", name));
-            said.replace(name, "DIR")
-        });
-        assert_eq!(whole, merged);
-    }
-    assert!(lab.tree("whole-report") == lab.tree("merged-report"));
-    // A single shard is a directory of results like any other.
-    lab.succeeds("report part2");
-    lab.succeeds("run ./few.toml --out merged --resume");
-    assert_eq!(lab.read("merged/runs.jsonl"), lab.read("whole/runs.jsonl"));
+    lab.succeeds("run ./few.toml --trials 3 --out all --resume");
+    assert_eq!(lab.read("all/runs.jsonl"), lab.read("whole/runs.jsonl"));
+    let said = lab.is_refused("run ./few.toml --shard 3/2 --out none");
+    assert!(said.contains("`3/2` is not a shard"), "{said}");
 }
 
 #[test]
-fn incomplete_or_different_shards_are_not_merged() {
-    let lab = Lab::with(&scenario());
-    for shard in 1..=2 {
-        lab.succeeds(&format!("run ./few.toml --shard {shard}/2 --out part{shard}"));
-    }
-    let said = lab.is_refused("merge part1 --out merged");
-    assert!(
-        said.contains("3 of 6 runs are missing") && said.contains("shard 2/2"),
-        "{said}"
-    );
-
-    lab.succeeds("run ./few.toml --out whole");
-    let said = lab.is_refused("merge part1 whole --out merged");
-    assert!(said.contains("whole is not a shard"), "{said}");
-    let said = lab.is_refused("merge part1 part2 --out whole");
-    assert!(said.contains("whole already holds results"), "{said}");
-
-    lab.succeeds("run ./few.toml --trials 3 --shard 2/2 --out more");
-    let said = lab.is_refused("merge part1 more --out merged");
-    assert!(
-        said.contains("the run few under ideal with seed 3 is only in it"),
-        "{said}"
-    );
-    lab.write("few.toml", &scenario().replace("3Mbit/s", "4Mbit/s"));
-    lab.succeeds("run ./few.toml --shard 2/2 --out other");
-    let said = lab.is_refused("merge part1 other --out merged");
-    assert!(said.contains("the scenario `few` differs"), "{said}");
-
-    // The same shard twice is accepted, unless one was edited.
-    fs::create_dir_all(lab.path("copy/scenarios")).unwrap();
-    for (name, bytes) in lab.tree("part1") {
-        fs::write(lab.path("copy").join(name), bytes).unwrap();
-    }
-    lab.succeeds("merge part1 copy part2 --out twice");
-    assert_eq!(lab.read("twice/runs.jsonl"), lab.read("whole/runs.jsonl"));
-    let rows = lab.read("copy/runs.jsonl");
-    let changed = rows.replace("\"frames_shown\":", "\"frames_shown\":1");
-    lab.write("copy/runs.jsonl", &changed);
-    let said = lab.is_refused("merge part1 copy part2 --out merged");
-    assert!(
-        said.contains("few under ideal with seed 1 differs between part1 and copy"),
-        "{said}"
-    );
-    let changed = rows.replace("\"program\":\"", "\"program\":\"7");
-    lab.write("copy/runs.jsonl", &changed);
-    let said = lab.is_refused("merge part1 copy part2 --out merged");
-    assert!(said.contains("version 7"), "{said}");
-
-    // An unfinished shard has to be finished.
-    let rows: Vec<_> = rows.split_inclusive('\n').collect();
-    lab.write("copy/runs.part.jsonl", rows[0]);
-    fs::remove_file(lab.path("copy/runs.jsonl")).unwrap();
-    let said = lab.is_refused("merge copy part2 --out merged");
-    assert!(
-        said.contains("copy is not complete") && said.contains("--shard 1/2 --resume"),
-        "{said}"
-    );
-    assert!(!lab.path("merged").exists());
-}
-
-#[test]
-fn a_shards_directory_is_resumed_with_that_shard_only() {
-    let lab = Lab::with(&scenario());
-    lab.succeeds("run ./few.toml --shard 1/2 --out part");
-    for (line, named) in [
-        ("--shard 2/2", "2/2 was requested"),
-        ("--shard 1/3", "1/3 was requested"),
-        ("--trials 7", "continues only with --shard"),
-        ("--shard 1/2 --trials 7", "other runs were requested"),
-    ] {
-        let said = lab.is_refused(&format!("run ./few.toml --resume --out part {line}"));
+fn directories_with_different_results_of_a_run_are_refused() {
+    let lab = Lab::with(SCENARIO);
+    lab.succeeds("run ./few.toml --trials 1 --out one");
+    fs::create_dir(lab.path("other")).unwrap();
+    let changed = lab
+        .read("one/runs.jsonl")
+        .replace("\"frames_shown\":", "\"frames_shown\":1");
+    lab.write("other/runs.jsonl", &changed);
+    for command in ["rows", "report"] {
+        let said = lab.is_refused(&format!("{command} one other"));
         assert!(
-            said.contains("part holds shard 1/2") && said.contains(named),
+            said.contains("few under ideal with seed 1 differ between one and other"),
             "{said}"
         );
     }
-    lab.succeeds("run ./few.toml --shard 1/2 --resume --out part");
-    let said = lab.is_refused("run ./few.toml --shard 3/2 --out none");
-    assert!(said.contains("`3/2` is not a shard"), "{said}");
 }
 
 #[test]
@@ -142,7 +69,7 @@ fn an_interrupted_run_keeps_finished_runs_and_resuming_leaves_the_same_bytes() {
     use std::time::{Duration, Instant};
 
     const TRIALS: usize = 30;
-    let lab = Lab::with(&scenario());
+    let lab = Lab::with(SCENARIO);
     let line = format!("run ./few.toml --trials {TRIALS}");
     let mut command = lab.command(&format!("{line} --jobs 1 --out cut"));
     let mut child = command
@@ -197,7 +124,7 @@ fn an_interrupted_run_keeps_finished_runs_and_resuming_leaves_the_same_bytes() {
 
 #[test]
 fn a_run_whose_series_are_not_whole_is_made_again_when_resumed() {
-    let lab = Lab::with(&(super::SCENARIO.to_owned() + "[bulk]\ncontroller = \"cubic\"\n"));
+    let lab = Lab::with(&(SCENARIO.to_owned() + "[bulk]\ncontroller = \"cubic\"\n"));
     lab.succeeds("run ./few.toml --series --out whole");
     // In the way of the last series of a run, which cannot be written.
     let last = lab.path("part/series/few/reno-seed1-bulk0-transport.csv");

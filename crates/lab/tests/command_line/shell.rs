@@ -7,7 +7,7 @@ use crate::Lab;
 #[test]
 fn completions_name_the_commands() {
     let completions = Lab::new().succeeds("completions bash");
-    for part in ["complete -F _lab", "fairness", "--controllers"] {
+    for part in ["complete -F _lab", "report", "--controllers"] {
         assert!(completions.contains(part), "{part}");
     }
 }

@@ -1,8 +1,8 @@
 //! Runs in virtual time: they repeat to the packet, respect the path's limits, and agree with known results about
 //! TCP.
 //!
-//! Long runs are ignored here; `cargo test --release -p lab --test simulation -- --ignored --nocapture` makes them.
-//! Their figures are in `docs/simulation.md`.
+//! Long runs are ignored here; `cargo test --release -p playrate-lab --test simulation -- --ignored --nocapture` makes
+//! them. Their figures are in `docs/simulation.md`.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod flows;

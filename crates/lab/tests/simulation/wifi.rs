@@ -1,7 +1,7 @@
 //! RTT and goodput of a saturating `cubic` over the calibrated Wi-Fi hop, in the bands by which the hop's parameters
 //! were set once. No other controller was used for the calibration.
 //!
-//! `cargo test --release -p lab --test simulation wifi -- --ignored --nocapture` prints the table of
+//! `cargo test --release -p playrate-lab --test simulation wifi -- --ignored --nocapture` prints the table of
 //! `docs/simulation.md`; `WIFI` in the environment names another hop to print it of, such as
 //! `WIFI='queue=1MB,residual_loss=0.1%'`.
 

@@ -15,7 +15,7 @@ use std::path::Path;
 use playrate_netsim::Seed;
 
 use super::ScenarioSource;
-pub(crate) use cube::{BLOCK, Point};
+use cube::Point;
 use draw::Drawn;
 
 /// Paths that are drawn from the same distributions. A name gives the same paths for ever, so new properties make a new
@@ -79,14 +79,6 @@ impl Half {
     pub(crate) const fn of(number: u32) -> Self {
         if number % 2 == 1 { Self::Fit } else { Self::Judge }
     }
-
-    /// Name on the command line and in JSON.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Fit => "fit",
-            Self::Judge => "judge",
-        }
-    }
 }
 
 /// A set of generated paths.
@@ -119,11 +111,14 @@ impl PathSet {
     }
 }
 
-/// The number of a generated path by its short name: 17 of `g017-20M-100ms`.
-pub(crate) fn number(name: &str) -> Option<u32> {
-    let letters = [Family::First, Family::Second].map(Family::letter);
-    let (number, _) = name.strip_prefix(letters)?.split_once('-')?;
-    number.parse().ok().filter(|number| (1..=MOST).contains(number))
+/// Name of the family to which a path belongs by its short name, such as `g017-20M-100ms`; `None` if it has no such
+/// name.
+pub(crate) fn family(name: &str) -> Option<&'static str> {
+    let families = [(Family::First, "generated"), (Family::Second, "generated2")];
+    families.into_iter().find_map(|(family, called)| {
+        let (number, _) = name.strip_prefix(family.letter())?.split_once('-')?;
+        (number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(called)
+    })
 }
 
 /// The path with this seed and number as a scenario; `None` if `name` is not `generated:SEED#NUMBER`.

@@ -19,8 +19,9 @@ fn a_longer_set_begins_with_the_shorter_one_and_another_seed_gives_other_paths()
 
 #[test]
 fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
-    for (path, expected) in paths("generated:1:96").iter().zip(1..) {
-        assert_eq!(number(&path.name), Some(expected), "{}", path.name);
+    for (path, number) in paths("generated:1:96").iter().zip(1..) {
+        assert!(path.name.starts_with(&format!("g{number:03}-")), "{}", path.name);
+        assert_eq!(family(&path.name), Some("generated"));
         assert!(
             (5..=400).contains(&path.path.round_trip().as_millis()),
             "{}",
@@ -30,7 +31,7 @@ fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
         let policed = path.path.forward.policer.is_some();
         assert!(policed || (0.99..101.0).contains(&link), "{}: {link}", path.name);
     }
-    assert_eq!(number("p12-3"), None);
+    assert_eq!(family("p12-3"), None);
 }
 
 #[test]
@@ -90,8 +91,9 @@ fn paths_of_a_seed_stay_what_they_are() {
 #[test]
 fn the_second_family_changes_routes_and_has_uplinks_batches_jitter_fades_and_long_paths() {
     let all = paths("generated2:3:96");
-    for (path, expected) in all.iter().zip(1..) {
-        assert_eq!(number(&path.name), Some(expected), "{}", path.name);
+    for (path, number) in all.iter().zip(1..) {
+        assert!(path.name.starts_with(&format!("h{number:03}-")), "{}", path.name);
+        assert_eq!(family(&path.name), Some("generated2"));
         let rtt = path.path.round_trip().as_millis();
         assert!((5..=600).contains(&rtt), "{}", path.name);
         assert!(path.path.forward.jitter.as_millis() <= 30, "{}", path.name);

@@ -145,16 +145,10 @@ fn a_ladder_begins_with_another_segment_and_an_mp4_as_it_is() {
 }
 
 #[test]
-fn the_hash_says_whether_trials_vary_and_is_the_old_one_if_they_do_not() {
+fn the_hash_says_whether_trials_vary() {
     let hash = |text: &str| parse(text).hash;
     assert_eq!(hash(&format!("vary = \"trials\"\n{GOOD}")), hash(GOOD));
     assert_ne!(hash(&fixed(GOOD)), hash(GOOD));
-    // As in results that were stored before trials varied.
-    let changes = Changes {
-        settings: vec!["vary=none".parse().unwrap()],
-        ..Changes::default()
-    };
-    assert_eq!(open("p13-4", &changes).unwrap()[0].hash, "948b333ecea84616");
     let error = problem(&format!("vary = \"some\"\n{GOOD}"));
     assert!(
         error.contains("`vary`: ") && error.contains("trials, none"),

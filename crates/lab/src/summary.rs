@@ -1,0 +1,418 @@
+//! Summaries of rows: the mean of every metric of each controller with its 95 % confidence interval, and the
+//! difference to a baseline, trial by trial.
+//!
+//! All controllers run with the same seeds, so the trials of one seed are a pair. On generated paths every path is a
+//! pair: the paths of a family are summarised together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::controllers::short_name;
+use crate::metric::{METRICS, Metric};
+use crate::result::{BULK, IDEAL, Row, SessionOutcome, VIEWER};
+use crate::scenario::generated;
+use crate::statistics::{Interval, Spread, paired};
+use crate::words::{count, stacked_tables};
+
+/// The metrics of the table, and true for those that a bulk flow has too.
+const COLUMNS: [(&str, bool); 9] = [
+    ("impaired_share", false),
+    ("mean_representation_bps", false),
+    ("frames_discarded", false),
+    ("underflow_events", false),
+    ("frozen_s", false),
+    ("startup_delay_s", false),
+    ("lost_packets", true),
+    ("rtt_mean_s", true),
+    ("throughput_bps", true),
+];
+
+/// The results of a scenario or case, or of all generated paths of a family.
+#[derive(Debug, Serialize)]
+pub(crate) struct Group<'a> {
+    /// Scenario and case, or the family of generated paths.
+    pub(crate) name: String,
+    /// Number of paths; 1 for a scenario.
+    pub(crate) paths: usize,
+    /// Canonical specs in the order of the rows.
+    pub(crate) controllers: Vec<String>,
+    pub(crate) summaries: Vec<Summary>,
+    #[serde(skip)]
+    pub(crate) rows: Vec<&'a Row>,
+}
+
+/// One metric of one controller.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) metric: &'static str,
+    pub(crate) role: String,
+    pub(crate) controller: String,
+    /// Controller of the flow; differs from `controller` for a bulk flow with one of its own.
+    pub(crate) flow_controller: String,
+    #[serde(flatten)]
+    pub(crate) values: Ends,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    /// Present for all controllers but the baseline and the ideal sender.
+    pub(crate) difference: Option<Difference>,
+}
+
+/// Mean over trials with the ends of its interval; a single trial has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Ends {
+    pub(crate) count: usize,
+    pub(crate) mean: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+/// A controller's values less those of the baseline in the same trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Difference {
+    pub(crate) baseline: String,
+    #[serde(flatten)]
+    pub(crate) values: Ends,
+}
+
+impl From<Interval> for Ends {
+    fn from(interval: Interval) -> Self {
+        let finite = |end: f64| end.is_finite().then_some(end);
+        Self {
+            count: interval.count,
+            mean: interval.mean,
+            low: finite(interval.low),
+            high: finite(interval.high),
+        }
+    }
+}
+
+impl Ends {
+    /// Mean and interval in units of `1 / scale`.
+    fn text(&self, scale: f64) -> String {
+        let mean = number(self.mean * scale);
+        match (self.low, self.high) {
+            (Some(low), Some(high)) if low < high => {
+                format!("{mean}\n({} to {})", number(low * scale), number(high * scale))
+            }
+            _ => mean,
+        }
+    }
+}
+
+/// About three digits, or all of a whole number.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 || (value - value.round()).abs() < 1e-9 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 0.1 => 2,
+        size if size >= 0.01 => 3,
+        _ => 4,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.trim_matches(['-', '0', '.']).is_empty() {
+        "0".to_owned()
+    } else {
+        text
+    }
+}
+
+/// A trial: scenario, case and seed.
+type Trial<'a> = (&'a str, &'a str, u64);
+
+/// The flows of one role under one controller, trial by trial.
+struct Flows<'a> {
+    controller: &'a str,
+    role: &'a str,
+    trials: BTreeMap<Trial<'a>, Vec<&'a Row>>,
+}
+
+impl<'a> Flows<'a> {
+    /// The metric in each trial that has it. Of a trial with a failed session only the impaired share and the score
+    /// count, which are 1 then: the other numbers are those of a session that ended early.
+    fn values(&self, metric: &Metric) -> BTreeMap<Trial<'a>, f64> {
+        let counts_failures = FAILURES.contains(&metric.name);
+        let is_whole = |row: &&Row| counts_failures || row.outcome != SessionOutcome::Failed;
+        let of_trial = |(trial, rows): (&Trial<'a>, &Vec<&'a Row>)| {
+            let value = rows
+                .iter()
+                .all(is_whole)
+                .then(|| metric.pooled(rows.iter().copied()))??;
+            Some((*trial, value))
+        };
+        self.trials.iter().filter_map(of_trial).collect()
+    }
+}
+
+/// Metrics that say something of a session that failed.
+const FAILURES: [&str; 2] = ["impaired_share", "score"];
+
+/// Name of the group to which a row belongs.
+fn group_name(row: &Row) -> String {
+    generated::family(&row.key.scenario).map_or_else(|| row.key.full_name(), str::to_owned)
+}
+
+/// Summarises `rows`, in their order. `baseline` is a canonical spec.
+pub(crate) fn groups<'a>(rows: &'a [Row], baseline: Option<&str>) -> Vec<Group<'a>> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut by_group: Vec<(String, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let name = group_name(row);
+        let place = *places.entry(name.clone()).or_insert(by_group.len());
+        match by_group.get_mut(place) {
+            Some((_, rows)) => rows.push(row),
+            None => by_group.push((name, vec![row])),
+        }
+    }
+    by_group
+        .into_iter()
+        .map(|(name, rows)| group(name, rows, baseline))
+        .collect()
+}
+
+fn group<'a>(name: String, rows: Vec<&'a Row>, baseline: Option<&str>) -> Group<'a> {
+    let flows = flows(&rows);
+    let mut controllers: Vec<String> = Vec::new();
+    for flow in &flows {
+        if !controllers.iter().any(|known| known == flow.controller) {
+            controllers.push(flow.controller.to_owned());
+        }
+    }
+    let paths = rows.iter().map(|row| (&row.key.scenario, &row.key.case));
+    let paths = paths.collect::<BTreeSet<_>>().len();
+    let summaries = METRICS
+        .iter()
+        .flat_map(|metric| {
+            flows
+                .iter()
+                .filter_map(|one| summary(metric, one, &flows, baseline))
+        })
+        .collect();
+    Group {
+        name,
+        paths,
+        controllers,
+        summaries,
+        rows,
+    }
+}
+
+/// Rows by controller and role, in the order in which these first appear.
+fn flows<'a>(rows: &[&'a Row]) -> Vec<Flows<'a>> {
+    let mut all: Vec<Flows<'a>> = Vec::new();
+    for row in rows {
+        let (controller, role) = (row.key.controller.as_str(), row.role.as_str());
+        let known = all
+            .iter()
+            .position(|one| (one.controller, one.role) == (controller, role));
+        let place = known.unwrap_or_else(|| {
+            all.push(Flows {
+                controller,
+                role,
+                trials: BTreeMap::new(),
+            });
+            all.len() - 1
+        });
+        let trial = (row.key.scenario.as_str(), row.key.case.as_str(), row.key.seed);
+        all[place].trials.entry(trial).or_default().push(row);
+    }
+    all
+}
+
+/// The summary of a metric; `None` if no trial has it.
+fn summary(metric: &Metric, flows: &Flows<'_>, all: &[Flows<'_>], baseline: Option<&str>) -> Option<Summary> {
+    let own = flows.values(metric);
+    let list: Vec<f64> = own.values().copied().collect();
+    let (ends, spread) = (Interval::of(&list)?, Spread::of(list.iter().copied())?);
+    let compared = baseline.filter(|baseline| *baseline != flows.controller && flows.controller != IDEAL);
+    let difference = compared.and_then(|baseline| {
+        let theirs = all
+            .iter()
+            .find(|one| (one.controller, one.role) == (baseline, flows.role))?
+            .values(metric);
+        let pairs: Vec<(f64, f64)> = own
+            .iter()
+            .filter_map(|(trial, value)| Some((*value, *theirs.get(trial)?)))
+            .collect();
+        Some(Difference {
+            baseline: baseline.to_owned(),
+            values: paired(&pairs)?.into(),
+        })
+    });
+    let first = flows.trials.values().flatten().next();
+    Some(Summary {
+        metric: metric.name,
+        role: flows.role.to_owned(),
+        controller: flows.controller.to_owned(),
+        flow_controller: first.map_or_else(String::new, |row| row.flow_controller.clone()),
+        values: ends.into(),
+        min: spread.min,
+        max: spread.max,
+        difference,
+    })
+}
+
+impl Group<'_> {
+    /// Summary of a metric.
+    pub(crate) fn find(&self, metric: &str, controller: &str, role: &str) -> Option<&Summary> {
+        let is = |one: &&Summary| {
+            (one.metric, one.controller.as_str(), one.role.as_str()) == (metric, controller, role)
+        };
+        self.summaries.iter().find(is)
+    }
+
+    /// Controllers with a role, in order, with the label of their line.
+    fn lines(&self) -> Vec<(&str, &str, String)> {
+        let mut lines: Vec<(&str, &str, String)> = Vec::new();
+        for controller in &self.controllers {
+            for role in [VIEWER, BULK] {
+                let of_role = |one: &&Summary| one.controller == *controller && one.role == role;
+                if let Some(first) = self.summaries.iter().find(of_role) {
+                    let name = short_name(controller);
+                    let label = match role {
+                        BULK => format!("  beside {name}: {}", short_name(&first.flow_controller)),
+                        _ => name,
+                    };
+                    lines.push((controller, role, label));
+                }
+            }
+        }
+        lines
+    }
+
+    /// The group's tables for a terminal.
+    fn text(&self) -> String {
+        let lines = self.lines();
+        let has_values = |(name, _): &&(&str, bool)| {
+            lines
+                .iter()
+                .any(|(controller, role, _)| self.find(name, controller, role).is_some())
+        };
+        let columns: Vec<(&Metric, bool)> = COLUMNS
+            .iter()
+            .filter(has_values)
+            .filter_map(|(name, of_bulk)| Some((Metric::find(name)?, *of_bulk)))
+            .collect();
+        let head = columns.iter().map(|(metric, _)| match metric.unit.axis() {
+            ("", _) => metric.label.to_owned(),
+            (unit, _) => format!("{} [{unit}]", metric.label),
+        });
+        let head: Vec<String> = ["controller", "runs"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(head)
+            .collect();
+        let cells = |(controller, role, label): &(&str, &str, String)| -> Vec<String> {
+            let cell = |(metric, of_bulk): &(&Metric, bool)| {
+                let summary = self.find(metric.name, controller, role);
+                let shown = summary.filter(|_| *of_bulk || *role == VIEWER);
+                shown.map_or_else(|| "–".to_owned(), |summary| cell(summary, metric.unit.axis().1))
+            };
+            let runs = self
+                .summaries
+                .iter()
+                .filter(|one| one.controller == **controller && one.role == **role);
+            let runs = runs.map(|one| one.values.count).max().unwrap_or_default();
+            [label.clone(), runs.to_string()]
+                .into_iter()
+                .chain(columns.iter().map(cell))
+                .collect()
+        };
+        let rows: Vec<Vec<String>> = lines.iter().map(cells).collect();
+        let paths = match self.paths {
+            1 => String::new(),
+            paths => format!(", {}", count(paths as u64, "path", "paths")),
+        };
+        format!("{}{paths}\n{}\n", self.name, stacked_tables(&head, &rows, 2, 3))
+    }
+}
+
+/// Mean with its interval and, below, the difference to the baseline.
+fn cell(summary: &Summary, scale: f64) -> String {
+    let mut text = summary.values.text(scale);
+    if let Some(difference) = &summary.difference {
+        let values = difference.values.text(scale);
+        let sign = if values.starts_with(['-', '0']) && !values.starts_with("0.") {
+            ""
+        } else {
+            "+"
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\nΔ {sign}{values}");
+    }
+    text
+}
+
+/// Tables for a terminal, one for each group: means with 95 % intervals, below them the difference Δ to the baseline.
+pub(crate) fn text(groups: &[Group<'_>]) -> String {
+    let mut text: String = groups.iter().map(Group::text).collect();
+    let all = || groups.iter().flat_map(|group| &group.summaries);
+    // Writing to a String cannot fail, here and below.
+    if all().any(|one| one.values.low.is_some()) {
+        let _ = writeln!(text, "Parentheses: 95 % interval of the mean.");
+    }
+    if let Some(difference) = all().find_map(|one| one.difference.as_ref()) {
+        let name = short_name(&difference.baseline);
+        let _ = writeln!(text, "Δ: difference to {name}, trial by trial.");
+    }
+    text
+}
+
+/// All metrics of all groups as one JSON object; `directory` has the rows.
+pub(crate) fn json(groups: &[Group<'_>], directory: &Path) -> String {
+    let value = json!({
+        "format": "lab-summary",
+        "version": 1,
+        "program": env!("CARGO_PKG_VERSION"),
+        "results": directory.display().to_string(),
+        "groups": groups,
+    });
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    /// The rows of two controllers in three trials, the first of whose `cubic` trials failed.
+    fn rows() -> Vec<Row> {
+        let mut rows: Vec<Row> = (1..4)
+            .flat_map(|trial| ["reno", "cubic"].map(|name| samples::row(name, trial)))
+            .collect();
+        for (number, row) in (0..).zip(&mut rows) {
+            row.playback.frames_discarded = number * number;
+        }
+        rows[1].outcome = SessionOutcome::Failed;
+        rows
+    }
+
+    #[test]
+    fn a_failed_session_counts_as_impaired_and_for_nothing_else() {
+        let rows = rows();
+        let group = groups(&rows, None).remove(0);
+        let of = |metric: &str| group.find(metric, "cubic", VIEWER).unwrap().values;
+        assert_eq!((of("impaired_share").count, of("frames_discarded").count), (3, 2));
+        assert!(group.find("impaired_share", "cubic", VIEWER).unwrap().max >= 1.0);
+    }
+
+    #[test]
+    fn a_difference_is_that_of_the_trials_which_both_have() {
+        let rows = rows();
+        let group = groups(&rows, Some("reno")).remove(0);
+        let cubic = group.find("frames_discarded", "cubic", VIEWER).unwrap();
+        let difference = cubic.difference.as_ref().unwrap();
+        // 9 − 4 and 25 − 16.
+        assert_eq!((difference.values.count, difference.values.mean), (2, 7.0));
+        assert!(
+            group
+                .find("frames_discarded", "reno", VIEWER)
+                .unwrap()
+                .difference
+                .is_none()
+        );
+    }
+}
