@@ -1,0 +1,467 @@
+"""Searches for the world in which most of the fitted claims agree, in fixed batches.
+
+First come the nominal world and a random sample, then batches that optuna asks for: all worlds of a batch are asked
+for before the first of them is told, and they are told in their order. So a seed gives the same worlds with any number
+of processes. Every result is a line of `trials.jsonl`; a search that was interrupted asks for the same worlds again
+and takes from there what it has.
+
+A world's results are decided by the means of one short trial. The best worlds are tried again with full titles, and
+ranked by the fitted primaries that agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import multiprocessing
+import statistics
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import optuna
+import playrate_lab
+import polars as pl
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from playrate_lab import LabError
+
+from papers import runs, unknowns
+from papers.judge import Outcome, Results
+from papers.rows import ROWS
+from papers.unknowns import BadInputError, TestBed, Unknown, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from optuna.distributions import BaseDistribution
+
+    from papers.judge import Finding
+    from papers.unknowns import Value
+
+#: Seed of the first trial with full titles: the short trials have the scenarios' own, the judged ones others.
+BEST_SEED = 101
+#: A search ends when it has asked for this many times its worlds, however many of them were the same.
+PATIENCE = 3
+#: Violation of a world in which a run could not be made.
+ERROR = 100.0
+#: Result of a world: `findings` by claim, `axes` by axis, and `error` if a run could not be made.
+Result: TypeAlias = "dict[str, Any]"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A world to try."""
+
+    bed: str
+    world: World
+    #: Rows that are judged.
+    rows: tuple[str, ...]
+    #: False for full titles and the full number of trials.
+    short: bool
+
+    @property
+    def key(self) -> str:
+        """Text that equal worlds share."""
+        return json.dumps(self.world, sort_keys=True, ensure_ascii=False)
+
+
+Evaluate: TypeAlias = "Callable[[Task], Result]"
+
+
+# --- One world
+
+
+def evaluate(task: Task) -> Result:
+    """Makes the runs of a world and returns what they say of its rows and axes."""
+    bed = unknowns.load(task.bed)
+    scenarios = list(dict.fromkeys([*runs.scenarios_of(task.rows), *(axis.scenario for axis in bed.axes)]))
+    trials, seed = (1, None) if task.short else (bed.search.trials, BEST_SEED)
+    try:
+        rows = runs.make(bed, task.world, scenarios, quick=task.short, most_trials=trials, seed=seed, cores=1)
+    except LabError as error:
+        if isinstance(error, playrate_lab.BadInputError):
+            raise
+        return {"findings": {}, "axes": {}, "error": str(error)}
+    if task.short:
+        rows = twice(rows)
+    found = {row: ROWS[row].judge(rows) for row in task.rows}
+    findings = {
+        f"{row}/{number}": summary(one)
+        for row, judgement in found.items()
+        for number, one in enumerate((judgement.primary, *judgement.secondary))
+    }
+    return {"findings": findings, "axes": {axis.name: reach(rows, axis) for axis in bed.axes}}
+
+
+def twice(rows: Results) -> Results:
+    """Returns each trial twice, so that intervals have no width and the means decide."""
+    return pl.concat([rows, rows.with_columns(pl.col("seed") + 1_000_000)])
+
+
+def summary(finding: Finding) -> dict[str, Any]:
+    """Returns what a search keeps of a finding."""
+    return {
+        "agrees": finding.outcome is Outcome.AGREES,
+        "estimate": None if finding.outcome is None else _six_digits(finding.estimate),
+        "margin": finding.margin,
+        "quantity": finding.quantity,
+    }
+
+
+def reach(rows: Results, axis: unknowns.Axis) -> float | None:
+    """Returns the largest mean of a controller on an axis, in its unit; None if it was not run."""
+    mine = rows.filter((pl.col("scenario") == axis.scenario) & (pl.col("controller") != "ideal"))
+    if mine.is_empty() or axis.metric not in mine.columns:
+        return None
+    means = mine.group_by("controller").agg(pl.col(axis.metric).cast(pl.Float64).mean())
+    return _six_digits(means[axis.metric].max())
+
+
+def _six_digits(value: object) -> float | None:
+    return float(f"{value:.6g}") if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+# --- What the search sees of it
+
+
+@dataclass(frozen=True)
+class View:
+    """What a search sees of results, and how it scores them; settled by the random sample."""
+
+    #: Fitted claims that no unseen quantity decides in any world of the sample.
+    claims: tuple[str, ...]
+    #: Median distance of an estimate from zero in the sample, by claim and quantity.
+    scale: Mapping[tuple[str, str], float]
+    limits: Mapping[str, float]
+
+    @classmethod
+    def of(cls, bed: TestBed, sample: Sequence[Result]) -> View:
+        """Settles which claims count, and the scale of their estimates."""
+        ran: dict[str, set[str]] = {}
+        sizes: dict[tuple[str, str], list[float]] = {}
+        for result in sample:
+            for claim, found in result["findings"].items():
+                if found["estimate"] is not None:
+                    ran.setdefault(claim, set()).add(found["quantity"])
+                    sizes.setdefault((claim, found["quantity"]), []).append(abs(found["estimate"]))
+        seen = [claim for claim, by in ran.items() if all(bed.sees(claim.rpartition("/")[0], one) for one in by)]
+        scale = {key: statistics.median(values) for key, values in sizes.items()}
+        return cls(tuple(sorted(seen)), scale, {axis.name: axis.most for axis in bed.axes})
+
+    def score(self, result: Result) -> float:
+        """Returns a world's score: mean over the claims, where a primary counts twice; from -1 to 1."""
+        weights = {claim: 2 if _is_primary(claim) else 1 for claim in self.claims}
+        supports = (weight * self._support(claim, result) for claim, weight in weights.items())
+        return sum(supports) / max(1, sum(weights.values()))
+
+    def _support(self, claim: str, result: Result) -> float:
+        """Returns the support of a claim: half by whether it agrees, half by how far it is from its limit."""
+        found = result["findings"].get(claim)
+        if found is None or found["estimate"] is None:
+            return -1.0
+        estimate, margin = float(found["estimate"]), found["margin"]
+        if margin is None:
+            size = self.scale.get((claim, found["quantity"]), 0.0) or 1.0
+            distance = max(-1.0, min(1.0, estimate / size))
+        else:
+            distance = 1.0 if found["agrees"] else 2 * margin / max(abs(estimate), margin, 1e-12) - 1
+        return 0.5 * (1.0 if found["agrees"] else -1.0) + 0.5 * distance
+
+    def violations(self, result: Result) -> dict[str, float]:
+        """Returns by axis how far a world is beyond it: logarithm of the ratio, zero or less if it is not."""
+        if "error" in result:
+            return {"error": ERROR}
+        reached = {name: most for name, most in result["axes"].items() if most is not None}
+        return {name: math.log(max(most, 1e-9) / self.limits[name]) for name, most in reached.items()}
+
+    def beyond(self, result: Result) -> float:
+        """Returns the sum of the violations."""
+        return sum(max(0.0, one) for one in self.violations(result).values())
+
+    def agreeing(self, result: Result, *, primaries: bool) -> int:
+        """Returns the number of seen claims that agree."""
+        found = result["findings"]
+        mine = [claim for claim in self.claims if claim in found and (_is_primary(claim) or not primaries)]
+        return sum(bool(found[claim]["agrees"]) for claim in mine)
+
+
+def _is_primary(claim: str) -> bool:
+    return claim.endswith("/0")
+
+
+# --- Many worlds
+
+
+@dataclass
+class Store:
+    """Results of worlds in a file of JSON lines, in the order in which the worlds were asked for."""
+
+    path: Path
+    header: dict[str, Any]
+    results: dict[str, Result] = field(default_factory=dict)
+    #: Text of each world, in its order.
+    order: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+
+    def load(self) -> None:
+        """Reads what an earlier search left; a line that an interruption tore is left out.
+
+        Raises:
+            BadInputError: if the file is of another search.
+        """
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(_line(self.header), encoding="utf-8")
+            return
+        header, *lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if header != _line(self.header):
+            raise BadInputError(f"{self.path} is of other declared unknowns; remove it, or give another --out")
+        whole = [line for line in lines if line.endswith("\n")]
+        for line in whole:
+            kept = json.loads(line)
+            self._keep(json.dumps(kept["world"], sort_keys=True, ensure_ascii=False), kept["result"], line)
+        if len(whole) < len(lines):
+            self.path.write_text("".join([header, *whole]), encoding="utf-8")
+
+    def _keep(self, key: str, result: Result, line: str) -> None:
+        self.results[key], self.lines[key] = result, line
+
+    def add(self, task: Task, origin: str, result: Result) -> None:
+        """Appends a result."""
+        line = _line({"number": self.order[task.key], "origin": origin, "world": task.world, "result": result})
+        # What is read again later has to be what is used now.
+        self._keep(task.key, json.loads(line)["result"], line)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    def sort(self) -> None:
+        """Brings the lines of known worlds into their order, whichever ended first."""
+        rank = {key: self.order.get(key, len(self.order)) for key in self.lines}
+        text = _line(self.header) + "".join(self.lines[key] for key in sorted(self.lines, key=lambda key: rank[key]))
+        temporary = self.path.with_suffix(".part")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.path)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+class Runner:
+    """Tries worlds in several processes, which start with the first world and stay; one needs no other process."""
+
+    def __init__(self, evaluate: Evaluate, processes: int, progress: runs.Progress) -> None:
+        """Starts nothing yet."""
+        self.evaluate, self.progress = evaluate, progress
+        # polars does not survive a fork.
+        spawn = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(processes, mp_context=spawn) if processes > 1 else None
+
+    def __enter__(self) -> Runner:
+        """Returns itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the processes when they are through with what they do."""
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+    def results(self, store: Store, tasks: Sequence[Task], origin: str) -> list[Result]:
+        """Returns the results of all tasks; those that the store lacks are made and added to it."""
+        missing: dict[str, Task] = {}
+        for task in tasks:
+            store.order.setdefault(task.key, len(store.order))
+            if task.key not in store.results:
+                missing[task.key] = task
+        for task, result in self._made(list(missing.values())):
+            store.add(task, origin, result)
+            self.progress.step()
+        if missing:
+            store.sort()
+        return [store.results[task.key] for task in tasks]
+
+    def _made(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        """Yields results as they come."""
+        if self.pool is None:
+            yield from ((task, self.evaluate(task)) for task in tasks)
+            return
+        running = {self.pool.submit(self.evaluate, task): task for task in tasks}
+        yield from ((running[future], future.result()) for future in as_completed(running))
+
+
+def search(bed: TestBed, out: Path, *, processes: int, evaluate: Evaluate = evaluate) -> dict[str, Any]:
+    """Makes a search, or what is left of it, and returns its outcome: the content of `papers/worlds/fitted/BED.json`.
+
+    Args:
+        bed: Test bed.
+        out: Directory of its results.
+        processes: Worlds that are tried at the same time; the outcome does not depend on it.
+        evaluate: Tries one world.
+    """
+    sizes = bed.search
+    header = {"format": "papers-trials", "test_bed": bed.name, "declared": declared(bed)}
+    store, full = (Store(out / f"{name}.jsonl", header) for name in ("trials", "best"))
+    for one in (store, full):
+        one.load()
+    known = len(store.results) + len(full.results)
+    progress = runs.Progress(f"{bed.name}, worlds", 1 + sizes.worlds + sizes.best - known)
+    with Runner(evaluate, processes, progress) as runner:
+        return _searched(bed, runner, store, full)
+
+
+def _searched(bed: TestBed, runner: Runner, store: Store, full: Store) -> dict[str, Any]:
+    sizes, every = bed.search, bed.fit + bed.judge
+    nominal = runner.results(store, [Task(bed.name, {}, every, short=True)], "nominal")[0]
+    sample = [Task(bed.name, bed.random_world(number), every, short=True) for number in range(1, sizes.random + 1)]
+    results = runner.results(store, sample, "random")
+    view = View.of(bed, results)
+    tried = dict(zip((task.key for task in sample), sample, strict=True))
+    for task in _ask(bed, view, sample, runner, store):
+        tried.setdefault(task.key, task)
+
+    ranked = sorted(tried, key=lambda key: (view.beyond(store.results[key]), -view.score(store.results[key])))
+    best = [Task(bed.name, tried[key].world, bed.fit, short=False) for key in ranked[: sizes.best]]
+    again = runner.results(full, best, "best")
+    places = sorted(range(len(best)), key=lambda place: _rank(view, again[place]))
+    scores = {task.key: view.score(store.results[task.key]) for task in tried.values()}
+    return {
+        "test_bed": bed.name,
+        "declared": declared(bed),
+        "seed": sizes.seed,
+        "world": best[places[0]].world,
+        "tried": len(tried),
+        "within_axes": sum(view.beyond(store.results[key]) == 0 for key in tried),
+        "seen": list(view.claims),
+        "scores": {
+            "nominal": round(view.score(nominal), 4),
+            "random": [round(scores[task.key], 4) for task in sample],
+            "search": [round(score, 4) for score in list(scores.values())[len(sample) :]],
+            "fitted": round(scores[best[places[0]].key], 4),
+        },
+        "landscape": {one.name: _landscape(one, sample, [scores[task.key] for task in sample]) for one in bed.unknowns},
+        "robustness": _robustness(results),
+        "best": [
+            {
+                "primaries": view.agreeing(again[place], primaries=True),
+                "claims": view.agreeing(again[place], primaries=False),
+                "beyond": round(view.beyond(again[place]), 4),
+                "world": best[place].world,
+            }
+            for place in places
+        ],
+    }
+
+
+def _ask(bed: TestBed, view: View, sample: Sequence[Task], runner: Runner, store: Store) -> list[Task]:
+    """Asks optuna for batches of worlds until there are enough different ones; returns all that it asked for."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(seed=bed.search.seed, n_startup_trials=0)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    distributions = {one.name: distribution(one) for one in bed.unknowns}
+    for task in sample:
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=view.score(store.results[task.key]),
+                params={one.name: encoded(one, task.world[one.name]) for one in bed.unknowns},
+                distributions=distributions,
+                constraints=view.violations(store.results[task.key]),
+            )
+        )
+    different, asked = {task.key for task in sample}, list[Task]()
+    while len(different) < bed.search.worlds and len(asked) < PATIENCE * bed.search.worlds:
+        trials = [study.ask(distributions) for _ in range(bed.search.batch)]
+        worlds = [{one.name: decoded(one, trial.params[one.name]) for one in bed.unknowns} for trial in trials]
+        tasks = [Task(bed.name, world, bed.fit, short=True) for world in worlds]
+        for trial, result in zip(trials, runner.results(store, tasks, "search"), strict=True):
+            for name, value in view.violations(result).items():
+                trial.set_constraint(name, value)
+            study.tell(trial, view.score(result))
+        asked += tasks
+        different |= {task.key for task in tasks}
+    return asked
+
+
+def _rank(view: View, result: Result) -> tuple[float, int, int, float]:
+    """Orders worlds with full titles, the best first: axes kept, primaries, claims, score."""
+    agreeing = [view.agreeing(result, primaries=primaries) for primaries in (True, False)]
+    return (round(view.beyond(result), 4), -agreeing[0], -agreeing[1], -view.score(result))
+
+
+def declared(bed: TestBed) -> str:
+    """Returns a hash of everything that was declared before the search, but for the reasons."""
+    unknowns_alone = tuple(replace(one, why="") for one in bed.unknowns)
+    return hashlib.sha256(repr(replace(bed, about="", why="", unknowns=unknowns_alone)).encode()).hexdigest()[:16]
+
+
+def distribution(unknown: Unknown) -> BaseDistribution:
+    """Returns what optuna samples an unknown from: a range, or the texts of the choices."""
+    if unknown.range is None:
+        return CategoricalDistribution([json.dumps(choice, ensure_ascii=False) for choice in unknown.choices])
+    least, most = unknown.range
+    if isinstance(least, int) and isinstance(most, int):
+        return IntDistribution(least, most, log=unknown.log)
+    return FloatDistribution(least, most, log=unknown.log)
+
+
+def encoded(unknown: Unknown, value: Value) -> Value:
+    """Returns a value as optuna has it."""
+    return value if unknown.range is not None else json.dumps(value, ensure_ascii=False)
+
+
+def decoded(unknown: Unknown, value: str | float) -> Value:
+    """Returns a value of optuna as worlds have it."""
+    if not isinstance(value, str):
+        return unknown.rounded(value)
+    choice: Value = json.loads(value)
+    return choice
+
+
+# --- What is kept for the page
+
+
+def _landscape(unknown: Unknown, sample: Sequence[Task], scores: Sequence[float]) -> list[dict[str, Any]]:
+    """Returns the mean score of the random worlds for each choice, or for each quarter of a range."""
+    values = [task.world[unknown.name] for task in sample]
+    groups: dict[str, list[float]] = {}
+    if unknown.range is None:
+        for value, score in zip(values, scores, strict=True):
+            groups.setdefault(unknown.text(value), []).append(score)
+        groups = {unknown.text(choice): groups.get(unknown.text(choice), []) for choice in unknown.choices}
+    else:
+        order = sorted(range(len(values)), key=lambda place: float(str(values[place])))
+        for quarter in range(4):
+            places = order[quarter * len(order) // 4 : (quarter + 1) * len(order) // 4]
+            if places:
+                ends = [unknown.text(values[places[0]]), unknown.text(values[places[-1]])]
+                groups[" to ".join(ends)] = [scores[place] for place in places]
+    return [
+        {"value": value, "worlds": len(some), "mean": round(statistics.fmean(some), 4)}
+        for value, some in groups.items()
+        if some
+    ]
+
+
+def _robustness(results: Sequence[Result]) -> dict[str, dict[str, int]]:
+    """Returns for each claim in how many of the random worlds it agrees by the means, of those in which it was run.
+
+    It does not agree in worlds in which a run could not be made.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for result in results:
+        for claim, found in result["findings"].items():
+            if found["estimate"] is not None:
+                count = counts.setdefault(claim, {"agrees": 0, "of": 0})
+                count["agrees"] += found["agrees"]
+                count["of"] += 1
+    failed = sum("error" in result for result in results)
+    return {claim: {**count, "of": count["of"] + failed} for claim, count in counts.items()}
+
+
+def write(bed: TestBed, outcome: Mapping[str, Any], directory: Path = unknowns.WORLDS / "fitted") -> Path:
+    """Writes the outcome of a search; returns the file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{bed.name}.json"
+    path.write_text(json.dumps(outcome, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path

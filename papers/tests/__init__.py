@@ -1,0 +1,1 @@
+"""Tests of the judges, the search and the page."""
