@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from playrate_lab.compare import FEWEST_FOR_BOOTSTRAP, cliffs_delta, interval, paired
 from scipy.special import stdtrit
+
+from playrate_lab.compare import FEWEST_FOR_BOOTSTRAP, RATIOS, cliffs_delta, interval, paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,8 +34,8 @@ Shuffled = Literal["controllers", "conditions"]
 
 #: Shuffles of the labels for the chance level, and their seed.
 SHUFFLES, SEED = 200, 20_121_013
-#: Metrics that are a ratio of sums over the flows of a run.
-RATIOS = {"loss_ratio": ("lost_packets", "sent_packets"), "discard_share": ("frames_discarded", "frames")}
+#: Terms of the metrics that are a ratio of sums over the flows of a run.
+TERMS = {metric: tuple(ratio.meta.root_names()) for metric, ratio in RATIOS.items()}
 #: Metrics that have another name in a measurement window.
 IN_WINDOW = {"throughput_bps": "goodput_bps"}
 #: Units by the end of a metric's name, each with the unit for people and its size.
@@ -249,7 +250,7 @@ def _rows_of(results: Results, condition: str) -> pl.DataFrame:
 def _per_trial(rows: pl.DataFrame, metric: str, role: str) -> dict[tuple[str, int], float]:
     """Returns a metric by controller and seed: the mean over the flows, or the ratio of their sums.
 
-    A trial is left out if one of its flows failed or lacks the metric.
+    A trial is left out if one of its flows failed or lacks the metric. Rows without the terms of a ratio have its mean.
     """
     if role != "all":
         rows = rows.filter(pl.col("role") == role)
@@ -265,12 +266,12 @@ def _per_trial(rows: pl.DataFrame, metric: str, role: str) -> dict[tuple[str, in
         rows, name = rows.filter(pl.col("window") == window), IN_WINDOW.get(name, name)
     elif place and name in rows.columns:
         rows = rows.with_columns(pl.col(name).list.get(int(place.rstrip("]")) - 1, null_on_oob=True))
-    fields = RATIOS.get(name, (name,))
+    together = name in RATIOS and all(term in rows.columns and rows[term].count() for term in TERMS[name])
+    fields, value = (TERMS[name], RATIOS[name]) if together else ((name,), pl.col(name).mean())
     if rows.is_empty() or any(field not in rows.columns for field in fields):
         return {}
-    numbers = [pl.col(field).cast(pl.Float64) for field in fields]
-    value = numbers[0].sum() / numbers[1].sum() if len(numbers) > 1 else numbers[0].mean()
-    whole = pl.all_horizontal([number.is_not_null().all() for number in numbers])
+    rows = rows.with_columns(pl.col(fields).cast(pl.Float64))
+    whole = pl.all_horizontal(pl.col(fields).is_not_null().all())
     trials = rows.group_by("controller", "seed").agg(value=value, whole=whole).filter(pl.col("whole"))
     # Twelve digits, since means of equal numbers may differ in the last one.
     found = trials.select("controller", "seed", "value").iter_rows()

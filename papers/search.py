@@ -22,18 +22,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import optuna
-import playrate_lab
 import polars as pl
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from playrate_lab import LabError
 
 from papers import runs, unknowns
 from papers.judge import Outcome, Results
 from papers.rows import ROWS
 from papers.unknowns import BadInputError, TestBed, Unknown, World
+from playrate_lab import BadInputError as LabRefused
+from playrate_lab import LabError, find_lab
+from playrate_lab._command import call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from optuna.distributions import BaseDistribution
 
@@ -46,6 +47,8 @@ BEST_SEED = 101
 PATIENCE = 3
 #: Violation of a world in which a run could not be made.
 ERROR = 100.0
+#: What fields of a store's header are of.
+_WHY = {"declared": "declared unknowns", "program": "version of lab", "claims": "claims (p*.py or judge.py)"}
 #: Result of a world: `findings` by claim, `axes` by axis, and `error` if a run could not be made.
 Result: TypeAlias = "dict[str, Any]"
 
@@ -64,7 +67,11 @@ class Task:
     @property
     def key(self) -> str:
         """Text that equal worlds share."""
-        return json.dumps(self.world, sort_keys=True, ensure_ascii=False)
+        return _key(self.world)
+
+
+def _key(world: World) -> str:
+    return json.dumps(world, sort_keys=True, ensure_ascii=False)
 
 
 Evaluate: TypeAlias = "Callable[[Task], Result]"
@@ -79,10 +86,10 @@ def evaluate(task: Task) -> Result:
     scenarios = list(dict.fromkeys([*runs.scenarios_of(task.rows), *(axis.scenario for axis in bed.axes)]))
     trials, seed = (1, None) if task.short else (bed.search.trials, BEST_SEED)
     try:
-        rows = runs.make(bed, task.world, scenarios, quick=task.short, most_trials=trials, seed=seed, cores=1)
+        rows = runs.make(bed, task.world, scenarios, task.short, trials, seed=seed, cores=1)
+    except LabRefused:
+        raise
     except LabError as error:
-        if isinstance(error, playrate_lab.BadInputError):
-            raise
         return {"findings": {}, "axes": {}, "error": str(error)}
     if task.short:
         rows = twice(rows)
@@ -180,11 +187,10 @@ class View:
         """Returns the sum of the violations."""
         return sum(max(0.0, one) for one in self.violations(result).values())
 
-    def agreeing(self, result: Result, *, primaries: bool) -> int:
-        """Returns the number of seen claims that agree."""
-        found = result["findings"]
-        mine = [claim for claim in self.claims if claim in found and (_is_primary(claim) or not primaries)]
-        return sum(bool(found[claim]["agrees"]) for claim in mine)
+    def rank(self, result: Result) -> tuple[float, int, int, float]:
+        """Orders worlds with full titles, the best first: axes kept, seen primaries and claims that agree, score."""
+        agreeing = [claim for claim in self.claims if result["findings"].get(claim, {}).get("agrees")]
+        return (round(self.beyond(result), 4), -sum(map(_is_primary, agreeing)), -len(agreeing), -self.score(result))
 
 
 def _is_primary(claim: str) -> bool:
@@ -217,22 +223,24 @@ class Store:
             return
         header, *lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
         if header != _line(self.header):
-            raise BadInputError(f"{self.path} is of other declared unknowns; remove it, or give another --out")
+            kept = json.loads(header)
+            other = [_WHY.get(name, name) for name in self.header if kept.get(name) != self.header[name]]
+            raise BadInputError(f"{self.path} was made with other {', '.join(other)}; remove it, or give another --out")
         whole = [line for line in lines if line.endswith("\n")]
         for line in whole:
-            kept = json.loads(line)
-            self._keep(json.dumps(kept["world"], sort_keys=True, ensure_ascii=False), kept["result"], line)
+            self._keep(line)
         if len(whole) < len(lines):
             self.path.write_text("".join([header, *whole]), encoding="utf-8")
 
-    def _keep(self, key: str, result: Result, line: str) -> None:
-        self.results[key], self.lines[key] = result, line
+    def _keep(self, line: str) -> None:
+        kept = json.loads(line)
+        key = _key(kept["world"])
+        self.results[key], self.lines[key] = kept["result"], line
 
     def add(self, task: Task, origin: str, result: Result) -> None:
         """Appends a result."""
         line = _line({"number": self.order[task.key], "origin": origin, "world": task.world, "result": result})
-        # What is read again later has to be what is used now.
-        self._keep(task.key, json.loads(line)["result"], line)
+        self._keep(line)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line)
 
@@ -249,66 +257,51 @@ def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
+@dataclass(frozen=True)
 class Runner:
-    """Tries worlds in several processes, which start with the first world and stay; one needs no other process."""
+    """Tries worlds in the processes of a pool."""
 
-    def __init__(self, evaluate: Evaluate, processes: int, progress: runs.Progress) -> None:
-        """Starts nothing yet."""
-        self.evaluate, self.progress = evaluate, progress
-        # polars does not survive a fork.
-        spawn = multiprocessing.get_context("spawn")
-        self.pool = ProcessPoolExecutor(processes, mp_context=spawn) if processes > 1 else None
-
-    def __enter__(self) -> Runner:
-        """Returns itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ends the processes when they are through with what they do."""
-        if self.pool is not None:
-            self.pool.shutdown(cancel_futures=True)
+    evaluate: Evaluate
+    pool: ProcessPoolExecutor
+    progress: runs.Progress
 
     def results(self, store: Store, tasks: Sequence[Task], origin: str) -> list[Result]:
         """Returns the results of all tasks; those that the store lacks are made and added to it."""
-        missing: dict[str, Task] = {}
+        missing = {task.key: task for task in tasks if task.key not in store.results}
         for task in tasks:
             store.order.setdefault(task.key, len(store.order))
-            if task.key not in store.results:
-                missing[task.key] = task
-        for task, result in self._made(list(missing.values())):
-            store.add(task, origin, result)
-            self.progress.step()
+        running = {self.pool.submit(self.evaluate, task): task for task in missing.values()}
+        try:
+            for future in as_completed(running):
+                store.add(running[future], origin, future.result())
+                self.progress.step()
+        except BaseException:
+            self.pool.shutdown(cancel_futures=True)
+            raise
         if missing:
             store.sort()
         return [store.results[task.key] for task in tasks]
 
-    def _made(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
-        """Yields results as they come."""
-        if self.pool is None:
-            yield from ((task, self.evaluate(task)) for task in tasks)
-            return
-        running = {self.pool.submit(self.evaluate, task): task for task in tasks}
-        yield from ((running[future], future.result()) for future in as_completed(running))
-
 
 def search(bed: TestBed, out: Path, *, processes: int, evaluate: Evaluate = evaluate) -> dict[str, Any]:
-    """Makes a search, or what is left of it, and returns its outcome: the content of `papers/worlds/fitted/BED.json`.
-
-    Args:
-        bed: Test bed.
-        out: Directory of its results.
-        processes: Worlds that are tried at the same time; the outcome does not depend on it.
-        evaluate: Tries one world.
-    """
+    """Makes a search, or what `out` does not have of it; returns the content of `papers/worlds/fitted/BED.json`."""
     sizes = bed.search
-    header = {"format": "papers-trials", "test_bed": bed.name, "declared": declared(bed)}
+    header = {
+        "format": "papers-trials",
+        "test_bed": bed.name,
+        "declared": declared(bed),
+        "optuna": optuna.__version__,
+        "program": program(),
+        "claims": claims(),
+    }
     store, full = (Store(out / f"{name}.jsonl", header) for name in ("trials", "best"))
     for one in (store, full):
         one.load()
     known = len(store.results) + len(full.results)
     progress = runs.Progress(f"{bed.name}, worlds", 1 + sizes.worlds + sizes.best - known)
-    with Runner(evaluate, processes, progress) as runner:
-        return _searched(bed, runner, store, full)
+    # polars does not survive a fork.
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return _searched(bed, Runner(evaluate, pool, progress), store, full)
 
 
 def _searched(bed: TestBed, runner: Runner, store: Store, full: Store) -> dict[str, Any]:
@@ -324,33 +317,24 @@ def _searched(bed: TestBed, runner: Runner, store: Store, full: Store) -> dict[s
     ranked = sorted(tried, key=lambda key: (view.beyond(store.results[key]), -view.score(store.results[key])))
     best = [Task(bed.name, tried[key].world, bed.fit, short=False) for key in ranked[: sizes.best]]
     again = runner.results(full, best, "best")
-    places = sorted(range(len(best)), key=lambda place: _rank(view, again[place]))
+    fitted = min(zip(best, again, strict=True), key=lambda pair: view.rank(pair[1]))[0]
     scores = {task.key: view.score(store.results[task.key]) for task in tried.values()}
     return {
         "test_bed": bed.name,
         "declared": declared(bed),
         "seed": sizes.seed,
-        "world": best[places[0]].world,
+        "world": fitted.world,
         "tried": len(tried),
         "within_axes": sum(view.beyond(store.results[key]) == 0 for key in tried),
         "seen": list(view.claims),
         "scores": {
             "nominal": round(view.score(nominal), 4),
             "random": [round(scores[task.key], 4) for task in sample],
-            "search": [round(score, 4) for score in list(scores.values())[len(sample) :]],
-            "fitted": round(scores[best[places[0]].key], 4),
+            "search": [round(score, 4) for key, score in scores.items() if key not in {task.key for task in sample}],
+            "fitted": round(scores[fitted.key], 4),
         },
         "landscape": {one.name: _landscape(one, sample, [scores[task.key] for task in sample]) for one in bed.unknowns},
         "robustness": _robustness(results),
-        "best": [
-            {
-                "primaries": view.agreeing(again[place], primaries=True),
-                "claims": view.agreeing(again[place], primaries=False),
-                "beyond": round(view.beyond(again[place]), 4),
-                "world": best[place].world,
-            }
-            for place in places
-        ],
     }
 
 
@@ -383,16 +367,21 @@ def _ask(bed: TestBed, view: View, sample: Sequence[Task], runner: Runner, store
     return asked
 
 
-def _rank(view: View, result: Result) -> tuple[float, int, int, float]:
-    """Orders worlds with full titles, the best first: axes kept, primaries, claims, score."""
-    agreeing = [view.agreeing(result, primaries=primaries) for primaries in (True, False)]
-    return (round(view.beyond(result), 4), -agreeing[0], -agreeing[1], -view.score(result))
-
-
 def declared(bed: TestBed) -> str:
     """Returns a hash of everything that was declared before the search, but for the reasons."""
     unknowns_alone = tuple(replace(one, why="") for one in bed.unknowns)
     return hashlib.sha256(repr(replace(bed, about="", why="", unknowns=unknowns_alone)).encode()).hexdigest()[:16]
+
+
+def program() -> str:
+    """Returns the version of the program that makes the runs."""
+    return call(find_lab(), ["--version"]).strip()
+
+
+def claims(directory: Path = Path(__file__).parent) -> str:
+    """Returns a hash of the functions that judge claims."""
+    files = [*sorted(directory.glob("p[0-9]*.py")), directory / "judge.py"]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def distribution(unknown: Unknown) -> BaseDistribution:
@@ -422,25 +411,18 @@ def decoded(unknown: Unknown, value: str | float) -> Value:
 
 
 def _landscape(unknown: Unknown, sample: Sequence[Task], scores: Sequence[float]) -> list[dict[str, Any]]:
-    """Returns the mean score of the random worlds for each choice, or for each quarter of a range."""
+    """Returns the mean score of the random worlds for each choice, or for each quarter of the values of a range."""
     values = [task.world[unknown.name] for task in sample]
-    groups: dict[str, list[float]] = {}
-    if unknown.range is None:
-        for value, score in zip(values, scores, strict=True):
-            groups.setdefault(unknown.text(value), []).append(score)
-        groups = {unknown.text(choice): groups.get(unknown.text(choice), []) for choice in unknown.choices}
-    else:
-        order = sorted(range(len(values)), key=lambda place: float(str(values[place])))
-        for quarter in range(4):
-            places = order[quarter * len(order) // 4 : (quarter + 1) * len(order) // 4]
-            if places:
-                ends = [unknown.text(values[places[0]]), unknown.text(values[places[-1]])]
-                groups[" to ".join(ends)] = [scores[place] for place in places]
-    return [
-        {"value": value, "worlds": len(some), "mean": round(statistics.fmean(some), 4)}
-        for value, some in groups.items()
-        if some
-    ]
+    order = unknown.choices or tuple(sorted(values, key=lambda value: float(str(value))))
+    each = 1 if unknown.choices else len(order) / 4
+    groups = [int(order.index(value) / each) for value in values]
+    found = []
+    for group in sorted(set(groups)):
+        mine = [(value, score) for value, score, at in zip(values, scores, groups, strict=True) if at == group]
+        ends = sorted({order.index(value) for value, _ in mine})
+        text = " to ".join(dict.fromkeys(unknown.text(order[end]) for end in (ends[0], ends[-1])))
+        found.append({"value": text, "worlds": len(mine), "mean": round(statistics.fmean(s for _, s in mine), 4)})
+    return found
 
 
 def _robustness(results: Sequence[Result]) -> dict[str, dict[str, int]]:
@@ -457,11 +439,3 @@ def _robustness(results: Sequence[Result]) -> dict[str, dict[str, int]]:
                 count["of"] += 1
     failed = sum("error" in result for result in results)
     return {claim: {**count, "of": count["of"] + failed} for claim, count in counts.items()}
-
-
-def write(bed: TestBed, outcome: Mapping[str, Any], directory: Path = unknowns.WORLDS / "fitted") -> Path:
-    """Writes the outcome of a search; returns the file."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{bed.name}.json"
-    path.write_text(json.dumps(outcome, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path

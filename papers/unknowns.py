@@ -19,6 +19,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from playrate_lab._command import split
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -63,7 +65,7 @@ class Unknown:
 
     def text(self, value: Value) -> str:
         """Returns the value as it stands on the command line of `lab`."""
-        if self.range is not None and isinstance(value, (int, float)):
+        if self.range is not None and not isinstance(value, str):
             return self.form.format(value)
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -248,27 +250,15 @@ def with_argument(controller: str, name: str, value: str) -> str:
 
 def with_component(controller: str, key: str, value: str) -> str:
     """Returns a spec with the component `value` behind `key`, in place of the one that it names."""
-    pieces = _split(controller, "+")
+    pieces = split(controller, "+")
     return "+".join([*(one for one in pieces if not one.startswith(f"{key}=")), f"{key}={value}"])
 
 
 def _parts(controller: str) -> tuple[str, list[str], str]:
     """Returns the name, the arguments and the components (with a leading plus sign) of a spec."""
-    first, *components = _split(controller, "+")
+    first, *components = split(controller, "+")
     head, _, rest = first.partition("(")
-    return head, _split(rest.removesuffix(")"), ",") if rest else [], "".join(f"+{one}" for one in components)
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """Splits at separators outside parentheses."""
-    pieces, depth = [""], 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if character == separator and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += character
-    return pieces
+    return head, split(rest.removesuffix(")"), ",") if rest else [], "".join(f"+{one}" for one in components)
 
 
 def _is_of(controller: str, of: Sequence[str]) -> bool:

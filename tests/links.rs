@@ -8,8 +8,10 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Text that `lab report papers` puts on the page one directory above, so its links start there.
-const FRAGMENT: &str = "docs/fidelity/summary.md";
+/// Texts that `python -m papers page` puts on `docs/papers/results.md`, so their links start there.
+const FRAGMENTS: [&str; 2] = ["papers/page.md", "papers/summary.md"];
+/// Figures that the same command draws; they are not committed.
+const DRAWN: &str = "docs/papers/figures";
 
 /// Markdown files below `directory`, without what was built or downloaded.
 fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -23,7 +25,9 @@ fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
             if !name.starts_with('.') && name != "target" && name != "node_modules" {
                 pages(&path, found);
             }
-        } else if path.extension().is_some_and(|suffix| suffix == "md") && !path.ends_with(FRAGMENT) {
+        } else if path.extension().is_some_and(|suffix| suffix == "md")
+            && !FRAGMENTS.iter().any(|fragment| path.ends_with(fragment))
+        {
             found.push(path);
         }
     }
@@ -86,7 +90,7 @@ fn problem(page: &Path, text: &str, target: &str) -> Option<String> {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = page.parent()?.join(file.replace("%20", " "));
     let path = if file.is_empty() { page.to_owned() } else { path };
-    if !path.exists() {
+    if !path.exists() && !path.starts_with(root().join(DRAWN)) {
         return Some(format!("{}: no file `{file}`", page.display()));
     }
     let is_page = path.extension().is_some_and(|extension| extension == "md");

@@ -1,7 +1,5 @@
 """Tests of the vocabulary of claims."""
 
-# ruff: noqa: D103
-
 from __future__ import annotations
 
 import math
@@ -10,7 +8,6 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from playrate_lab.compare import cliffs_delta, interval
 
 import papers
 from papers.judge import (
@@ -36,6 +33,7 @@ from papers.judge import (
     words,
 )
 from papers.tests.worlds import world
+from playrate_lab.compare import cliffs_delta, interval, per_seed
 
 AGREES, NO_DIFFERENCE, CONTRADICTED = Outcome.AGREES, Outcome.NO_DIFFERENCE, Outcome.CONTRADICTED
 LOW, HIGH = [9.0, 10.0, 11.0, 10.0], [19.0, 21.0, 20.0, 20.0]
@@ -231,6 +229,18 @@ def test_flows_are_averaged_and_shares_are_ratios_of_sums() -> None:
     assert of.of("lost_packets", role="bulk")["a"].mean == 27
     assert of.of("loss_ratio")["a"].mean == 0.15
     assert of.of("loss_ratio", role="all")["a"].mean == 0.25
+
+
+def test_ratios_are_those_of_playrate_lab() -> None:
+    run = {"scenario": "s", "case": "", "controller": "a", "seed": 1, "role": "viewer", "startup_delay_s": 0.0}
+    flows = [(1, 60.0, 1.0), (1, 30.0, 2.0)]
+    names = ("underflow_events", "ended_s", "underflows_per_minute")
+    frame = pl.DataFrame([{**run, **dict(zip(names, flow, strict=True))} for flow in flows])
+    ours = Trials(frame, ["s"], ["a"]).of("underflows_per_minute")["a"].mean
+    assert ours == pytest.approx(per_seed(frame, "underflows_per_minute")["value"][0]) == pytest.approx(4 / 3)
+    # Values of another world may have the terms.
+    kept = frame.with_columns(ended_s=pl.lit(None, pl.Float64))
+    assert Trials(kept, ["s"], ["a"]).of("underflows_per_minute")["a"].mean == 1.5
 
 
 def test_windows_and_places_of_lists_are_read() -> None:

@@ -1,7 +1,5 @@
 """The page says what the values say, and nothing that a reader cannot check."""
 
-# ruff: noqa: D103
-
 from __future__ import annotations
 
 import json
@@ -15,7 +13,7 @@ import pytest
 
 from papers import page, runs, unknowns
 from papers.__main__ import main
-from papers.judge import RATIOS
+from papers.judge import TERMS, Outcome
 from papers.rows import ROWS
 from papers.search import declared
 from papers.unknowns import BadInputError, TestBed
@@ -61,6 +59,14 @@ def outcome(bed: TestBed) -> dict[str, Any]:
     }
 
 
+@pytest.fixture(autouse=True)
+def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take what the summary says of the committed values out of it, as values are made up here."""
+    text = re.sub(r"\{([^{}=]+)=[^{}]*\}", r"{\1}", page.SUMMARY.read_text(encoding="utf-8"))
+    (tmp_path / "summary.md").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(page, "SUMMARY", tmp_path / "summary.md")
+
+
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with made values, outcomes of searches, and the summary."""
@@ -72,14 +78,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         runs.write_values(directory / "values" / f"{name}.csv", worlds)
         (directory / "fitted").mkdir(exist_ok=True)
         (directory / "fitted" / f"{name}.json").write_text(json.dumps(outcome(bed)))
-    (directory / "summary.md").write_text((page.DOCS / "summary.md").read_text())
     return directory
 
 
 @pytest.fixture(scope="module")
-def findings(kept: Path) -> page.Findings:
-    """Return what the made values say."""
-    return page.Findings.read(kept / "values", kept / "fitted")
+def inputs(kept: Path) -> page.Inputs:
+    """Return what the page follows from."""
+    return page.Inputs.read(kept / "values", kept / "fitted")
 
 
 def test_values_that_are_kept_give_the_same_outcomes(tmp_path: Path) -> None:
@@ -104,11 +109,11 @@ def test_values_of_a_failed_flow_are_no_values() -> None:
     keys: dict[str, Any] = {"scenario": "p21-dash", "case": "", "controller": "a", "seed": 1, "role": "viewer"}
     kept = runs.aggregated(pl.DataFrame([{**keys, **flow} for flow in flows])).to_dicts()
     assert kept == [{**keys, "outcome": "failed", "lost_packets": None, "switches": None}]
-    assert "lost_packets" in {field for fields in RATIOS.values() for field in fields}
+    assert "lost_packets" in {field for fields in TERMS.values() for field in fields}
 
 
-def test_page_is_whole_and_narrow(findings: page.Findings, kept: Path) -> None:
-    texts = page.files(findings, kept)
+def test_page_is_whole_and_narrow(inputs: page.Inputs, kept: Path) -> None:
+    texts = page.files(inputs, kept)
     text = texts[kept / "results.md"]
     assert not re.search(r"\{\w|None|nan|inf\b", text), "a placeholder or a missing number is left"
     for row in ROWS.values():
@@ -124,13 +129,12 @@ def test_page_is_whole_and_narrow(findings: page.Findings, kept: Path) -> None:
     assert set(re.findall(r"\]\(#(.+?)\)", text)) <= headings
 
 
-def test_data_has_every_row(findings: page.Findings) -> None:
-    data = json.loads(json.dumps(page.fidelity(findings)))
+def test_data_has_every_row(inputs: page.Inputs) -> None:
+    data = json.loads(json.dumps(page.fidelity(inputs)))
     assert [row["id"] for row in data["rows"]] == list(ROWS)
     for row in data["rows"]:
         assert row["judged"] == (row["id"] in unknowns.load(row["test_bed"]).judge)
-        assert set(row["primary"]) == {"nominal", "fitted"}
-        assert row["primary"]["fitted"]["outcome"] in page.OUTCOMES
+        assert row["primary"]["fitted"]["outcome"] in list(Outcome)
         assert row["robustness"] == {"agrees": 3, "of": 12}
     counted = data["counts"]["all"]["primaries"]
     assert counted["of"] == len(ROWS) == sum(counted["nominal"].values())
@@ -141,20 +145,20 @@ def test_data_has_every_row(findings: page.Findings) -> None:
 def test_missing_worlds_are_said_to_be_missing(kept: Path, tmp_path: Path) -> None:
     bed = unknowns.load("ns2")
     runs.write_values(tmp_path / "ns2.csv", {"nominal": runs.aggregated(made(bed, 1))})
-    findings = page.Findings.read(tmp_path, tmp_path)
-    assert page.fidelity(findings)["counts"]["all"]["primaries"]["of"] == 4
-    text = page.files(findings, kept)[kept / "results.md"]
+    inputs = page.Inputs.read(tmp_path, tmp_path)
+    assert page.fidelity(inputs)["counts"]["all"]["primaries"]["of"] == 4
+    text = page.files(inputs, kept)[kept / "results.md"]
     assert "No search has been made." in text
     assert "Not run." in text
     with pytest.raises(BadInputError, match="no values"):
-        page.Findings.read(tmp_path / "nothing")
+        page.Inputs.read(tmp_path / "nothing")
 
 
 def test_search_of_other_unknowns_is_refused(kept: Path, tmp_path: Path) -> None:
     for name in unknowns.names():
         (tmp_path / f"{name}.json").write_text(json.dumps({**outcome(unknowns.load(name)), "declared": "other"}))
     with pytest.raises(BadInputError, match="other declared unknowns"):
-        page.Findings.read(kept / "values", tmp_path)
+        page.Inputs.read(kept / "values", tmp_path)
 
 
 def test_placeholders_are_checked() -> None:

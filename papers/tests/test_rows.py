@@ -1,7 +1,5 @@
 """Tests of the rows: in a world that is as the paper says they agree, in its opposites they are contradicted."""
 
-# ruff: noqa: D103
-
 from __future__ import annotations
 
 from pathlib import Path

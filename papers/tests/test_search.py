@@ -1,7 +1,5 @@
 """A search gives the same worlds however it is made, and sees only what was declared."""
 
-# ruff: noqa: D103
-
 from __future__ import annotations
 
 import functools
@@ -13,9 +11,10 @@ import polars as pl
 import pytest
 
 from papers import runs, unknowns
+from papers import search as searching
 from papers.judge import Finding, Outcome
 from papers.rows import ROWS
-from papers.search import Result, Task, View, declared, reach, search, summary, twice
+from papers.search import Result, Task, View, claims, declared, reach, search, summary, twice
 from papers.unknowns import BadInputError, parse, with_argument, with_component
 
 if TYPE_CHECKING:
@@ -35,6 +34,12 @@ BED: dict[str, Any] = {
     ],
 }
 TRIED = Path("tried")
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches need no program, as results are made."""
+    monkeypatch.setattr(searching, "program", lambda: "lab 0.1.0")
 
 
 def cheap(task: Task, stop_at: int = 0, log: Path = TRIED) -> Result:
@@ -91,21 +96,49 @@ def test_outcome(tmp_path: Path) -> None:
     made, _ = outcome(tmp_path, 2)
     assert made["tried"] >= 30
     assert made["seen"] == ["A/0", "B/0"], "an underflow or a judged row was seen"
-    assert made["best"][0]["primaries"] == 2
-    assert made["best"][0]["beyond"] == 0
     assert made["scores"]["fitted"] == max(made["scores"]["random"] + made["scores"]["search"])
     assert made["robustness"]["C/0"]["of"] == 8
     assert sum(one["worlds"] for one in made["landscape"]["queue"]) == 8
     assert len(made["scores"]["random"]) == 8
 
 
-def test_store_of_another_declaration_is_refused(tmp_path: Path) -> None:
+def test_store_of_another_declaration_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome(tmp_path, 1)
     other = parse("made", {**BED, "search": {**BED["search"], "seed": 4}})
     with pytest.raises(BadInputError, match="declared"):
         search(other, tmp_path, processes=1, evaluate=cheap)
+    monkeypatch.setattr(searching, "claims", lambda: "changed")
+    with pytest.raises(BadInputError, match=r"trials\.jsonl was made with other claims"):
+        outcome(tmp_path, 1)
     reworded = parse("made", {**BED, "about": "The same in other words."})
     assert declared(reworded) == declared(parse("made", BED))
+
+
+def test_hash_of_claims_is_that_of_their_functions(tmp_path: Path) -> None:
+    for name in ("p12.py", "page.py", "judge.py"):
+        (tmp_path / name).write_text("1", encoding="utf-8")
+    first = claims(tmp_path)
+    (tmp_path / "page.py").write_text("2", encoding="utf-8")
+    assert claims(tmp_path) == first
+    (tmp_path / "p12.py").write_text("2", encoding="utf-8")
+    assert claims(tmp_path) != first
+
+
+@pytest.mark.parametrize(
+    ("hashes", "names", "words"),
+    [
+        (["old", "new"], ["reno", "reno"], "p15-pob has rows of another version of p15-pob; remove it"),
+        (["new"], ["reno", "cubic"], r"the rows have 2; .*p15-pob has .*; remove it"),
+    ],
+)
+def test_rows_of_another_version_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashes: list[str], names: list[str], words: str
+) -> None:
+    made = pl.DataFrame({"case": "", "controller": names, "seed": 1, "trial": 1, "viewer": 0})
+    made = made.join(pl.DataFrame({"scenario_hash": hashes}), how="cross")
+    monkeypatch.setattr(runs, "lab_run", lambda *_, **__: made)
+    with pytest.raises(BadInputError, match=words):
+        runs.make(unknowns.load("kyutech"), {}, ["p15-pob"], quick=True, most_trials=1, out=tmp_path)
 
 
 def test_score_counts_agreement_and_distance() -> None:

@@ -1,4 +1,4 @@
-"""Scores, ranks and regret on rows that are made by hand, and the agreement with the program that computed them before."""
+"""Scores, ranks and regret on rows that are made by hand, and on rows whose numbers are known."""
 
 from __future__ import annotations
 

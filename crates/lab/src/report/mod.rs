@@ -189,7 +189,7 @@ fn row(row: &Row) -> Value {
         "seed": row.key.seed,
         "role": row.role,
         "viewer": row.viewer,
-        "values": Map::from_iter(values),
+        "values": values.collect::<Map<_, _>>(),
     })
 }
 
