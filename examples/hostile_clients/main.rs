@@ -13,7 +13,6 @@
 
 #[path = "../../tests/hostile/attacks/mod.rs"]
 mod attacks;
-mod figure;
 #[path = "../../tests/hostile/good.rs"]
 mod good;
 mod measure;
@@ -21,6 +20,7 @@ mod measure;
 mod process;
 #[path = "../../tests/hostile/rig.rs"]
 mod rig;
+mod samples;
 mod scales;
 mod soak;
 #[expect(dead_code, reason = "a server is all that is needed of it")]
@@ -33,9 +33,6 @@ mod viewers;
 #[path = "../../tests/hostile/wire.rs"]
 mod wire;
 
-use std::path::PathBuf;
-
-use anyhow::Context as _;
 use clap::Parser;
 
 /// Attacks on `video-server` over loopback, measured at clients that behave
@@ -45,13 +42,6 @@ enum Command {
     Measure(measure::MeasureOptions),
     /// Many viewers for a long time, with attacks in turns
     Soak(soak::SoakOptions),
-    /// Draws what `soak` has sampled
-    Figure {
-        /// The CSV file of `soak`
-        samples: PathBuf,
-        /// SVG file to write
-        figure: PathBuf,
-    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -62,10 +52,5 @@ fn main() -> anyhow::Result<()> {
     match command {
         Command::Measure(options) => tokio.block_on(measure::run(&options)),
         Command::Soak(options) => tokio.block_on(soak::run(&options)),
-        Command::Figure { samples, figure } => {
-            let text = std::fs::read_to_string(&samples).with_context(|| samples.display().to_string())?;
-            let svg = figure::draw(&text).with_context(|| samples.display().to_string())?;
-            std::fs::write(&figure, svg).with_context(|| figure.display().to_string())
-        }
     }
 }

@@ -17,8 +17,8 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::attacks::Attack;
-use crate::figure::{self, HEAD};
 use crate::rig::Rig;
+use crate::samples::{self, HEAD};
 use crate::scales;
 use crate::support::{program, title};
 use crate::thread::AttackThread;
@@ -54,7 +54,7 @@ pub(crate) struct SoakOptions {
     /// Time between two samples of the server
     #[arg(long, default_value = "5s", value_parser = duration::parse)]
     sample: Duration,
-    /// Directory for samples.csv and soak.svg
+    /// Existing or new directory for samples.csv
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Further options of `video-server serve`
@@ -89,9 +89,8 @@ pub(crate) async fn run(options: &SoakOptions) -> anyhow::Result<()> {
     }
     let end = rig.end();
     let text = fs::read_to_string(&path)?;
-    fs::write(options.out.join("soak.svg"), figure::draw(&text)?)?;
     let seen = seen.borrow();
-    println!("{seen:#?}\n{}", figure::summary(&text)?);
+    println!("{seen:#?}\n{}", samples::summary(&text)?);
     ensure!(seen.wrong == 0, "{} bytes were wrong", seen.wrong);
     ensure!(end.in_order(), "the server did not end in order: {end:?}");
     Ok(())

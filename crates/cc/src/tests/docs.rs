@@ -79,7 +79,7 @@ fn every_example_is_drawn_and_shown() {
         assert!(shown, "docs/controllers.md does not show {file}");
         assert!(
             folder.join(&file).exists(),
-            "{file} is missing: run `cargo run --example controller_figures`"
+            "{file} is missing: run `cargo run --release --example controller_windows` and `python docs/draw.py`"
         );
     }
 }

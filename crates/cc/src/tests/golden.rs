@@ -1,8 +1,8 @@
 //! Golden traces: what each controller does on one fixed path, to the byte.
 //!
 //! A change of an algorithm shows here first. Look at the difference, redraw the figures (`cargo run
-//! --example controller_figures`), look at them too, and accept it with `INSTA_UPDATE=always cargo test -p
-//! playrate-cc golden`.
+//! --release --example controller_windows`, then `python docs/draw.py`), look at them too, and accept it with
+//! `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
 
 use super::trace::{LINK, Round, Trace, trace};
 use crate::testing::{Demand, examples};
