@@ -200,7 +200,7 @@ fn group<'a>(name: String, rows: Vec<&'a Row>, baseline: Option<&str>) -> Group<
     }
 }
 
-/// Rows by controller and role, in the order in which these first appear.
+/// Groups rows by controller and role, ordered by first appearance.
 fn flows<'a>(rows: &[&'a Row]) -> Vec<Flows<'a>> {
     let mut all: Vec<Flows<'a>> = Vec::new();
     for row in rows {

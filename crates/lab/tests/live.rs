@@ -1,4 +1,4 @@
-//! `lab demo scenario` from end to end: servers, relay and clients on loopback UDP beside the same in virtual time.
+//! `lab demo scenario` from end to end: servers, relay and clients on loopback UDP, compared with virtual time.
 //!
 //! Nothing here depends on how busy the machine is. The test of the comparison itself is ignored;
 //! `cargo test --release -p playrate-lab --test live -- --ignored` runs it.

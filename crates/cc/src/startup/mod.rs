@@ -35,8 +35,8 @@ pub(crate) trait Startup {
     /// burst](crate::component::Bursts::Every); `core` does not contain the burst yet.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) {}
 
-    /// Returns true if the flight doubles in a round trip. Half of it was in flight then when a packet left whose
-    /// loss shows now.
+    /// Returns true if the flight doubles in a round trip. If so, a packet whose loss shows now left when half as
+    /// much was in flight.
     fn doubles(&self, _core: &Core) -> bool {
         true
     }

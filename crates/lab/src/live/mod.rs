@@ -1,4 +1,4 @@
-//! `lab demo scenario`: a scenario over real UDP through the relay, beside the same scenario in virtual time.
+//! `lab demo scenario`: runs a scenario over real UDP through the relay and compares it with virtual time.
 //!
 //! Both are made by the same code ([`crate::sim`]); they differ in the clock, the sockets and the program that
 //! applies the path's model. A live run agrees if its throughput is within 5 % of the virtual reference run, which

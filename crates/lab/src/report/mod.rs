@@ -73,8 +73,8 @@ struct Case {
 /// Writes the page that `args` ask for and returns its path. The same results give the same bytes.
 ///
 /// # Errors
-/// If a directory has no results, two have different results of the same run, the baseline was not run, or the page
-/// cannot be written.
+/// If a directory has no results, two have different results of the same run, the baseline was not run, or the
+/// page cannot be written.
 pub(crate) fn write(args: &ReportArgs) -> Result<PathBuf, CommandError> {
     let rows = read_directories(&args.directories)?;
     let baseline = args.baseline.as_ref().map(ToString::to_string);
@@ -224,7 +224,7 @@ fn page(results: &Results, groups: &[Group<'_>]) -> serde_json::Result<String> {
     let table = escaped(&summary::text(groups));
     Ok(PAGE
         .replace("/*STYLE*/", STYLE)
-        // Without the comment that names a file beside the library.
+        // The library ends with a comment that names another file; leave it out.
         .replace(
             "/*CHART-LIBRARY*/",
             CHART_LIBRARY
@@ -234,7 +234,7 @@ fn page(results: &Results, groups: &[Group<'_>]) -> serde_json::Result<String> {
         )
         .replace("/*SCRIPT*/", SCRIPT)
         .replace("<!--TABLE-->", &format!("<pre>{table}</pre>"))
-        .replace("{\"data\":\"placeholder\"}", &data))
+        .replace("{\"slot\":\"data\"}", &data))
 }
 
 fn escaped(text: &str) -> String {

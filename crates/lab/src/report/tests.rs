@@ -37,7 +37,7 @@ fn data(page: &str) -> Value {
 }
 
 #[test]
-fn the_page_has_every_row_and_no_placeholder() {
+fn the_page_has_every_row_and_no_empty_slot() {
     let (home, out) = (results(&["reno", "cubic"], 1..4), tempfile::tempdir().unwrap());
     let file = write(&args(&[&home], &out)).unwrap();
     let page = fs::read_to_string(file).unwrap();
@@ -50,8 +50,8 @@ fn the_page_has_every_row_and_no_placeholder() {
         case["rows"][0]["values"]["frames_discarded"],
         json!(row.playback.frames_discarded as f64)
     );
-    for placeholder in ["/*STYLE*/", "/*SCRIPT*/", "/*CHART-LIBRARY*/", "<!--TABLE-->"] {
-        assert!(!page.contains(placeholder), "{placeholder}");
+    for slot in ["/*STYLE*/", "/*SCRIPT*/", "/*CHART-LIBRARY*/", "<!--TABLE-->"] {
+        assert!(!page.contains(slot), "{slot}");
     }
 }
 
@@ -82,17 +82,17 @@ fn a_text_in_the_results_cannot_end_the_element_that_holds_them() {
 }
 
 #[test]
-fn every_placeholder_is_in_the_page_once_and_in_no_file_that_replaces_one() {
-    for placeholder in [
+fn every_slot_is_in_the_page_once_and_in_no_file_that_fills_one() {
+    for slot in [
         "/*STYLE*/",
         "/*CHART-LIBRARY*/",
         "/*SCRIPT*/",
         "<!--TABLE-->",
-        "{\"data\":\"placeholder\"}",
+        "{\"slot\":\"data\"}",
     ] {
-        assert_eq!(PAGE.matches(placeholder).count(), 1, "{placeholder}");
+        assert_eq!(PAGE.matches(slot).count(), 1, "{slot}");
         for file in [STYLE, SCRIPT, CHART_LIBRARY] {
-            assert!(!file.contains(placeholder), "{placeholder}");
+            assert!(!file.contains(slot), "{slot}");
         }
     }
 }

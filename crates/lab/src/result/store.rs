@@ -1,4 +1,4 @@
-//! [`Store`]: the directory in which results are kept.
+//! [`Store`]: a directory of results.
 //!
 //! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost; at the end all rows are
 //! written to `runs.jsonl` in the order of the plan, in one step, and the other file is removed.
@@ -76,8 +76,7 @@ impl Store {
         Ok(())
     }
 
-    /// Opens `directory` for the results of the scenario called `name`, and removes older results of a scenario of that
-    /// name.
+    /// Opens `directory` for the results of the scenario called `name`, and removes that scenario's older results.
     ///
     /// # Errors
     /// If it cannot be written, or holds results of other scenarios ([`io::ErrorKind::AlreadyExists`]).
@@ -303,9 +302,9 @@ fn parse(line: &str) -> Result<Option<Row>, String> {
     }
 }
 
-/// Reads the rows of several directories as one set of results: a run that two of them have counts once. Runs are in
-/// the order in which their scenario, case and controller first appear, which need not be that of the plan, and then in
-/// that of their trials. The slices of `lab run --shard` together are the rows of one run.
+/// Reads the rows of several directories as one set of results: a run found in two of them counts once. Runs are
+/// ordered by the first appearance of their scenario, case and controller, which need not be the order of the plan,
+/// then by trial. So the shards of `lab run --shard` together give the rows of one `lab run`.
 ///
 /// # Errors
 /// If a directory has no rows, or two have different rows for the same run.

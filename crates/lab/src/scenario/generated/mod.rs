@@ -111,8 +111,7 @@ impl PathSet {
     }
 }
 
-/// Name of the family to which a path belongs by its short name, such as `g017-20M-100ms`; `None` if it has no such
-/// name.
+/// Family of the generated path with this short name, such as `g017-20M-100ms`; `None` if it is not a path's name.
 pub(crate) fn family(name: &str) -> Option<&'static str> {
     let families = [(Family::First, "generated"), (Family::Second, "generated2")];
     families.into_iter().find_map(|(family, called)| {
