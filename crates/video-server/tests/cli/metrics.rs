@@ -169,7 +169,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert_eq!(seen["arms"][1]["arm"], "default");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connections_that_ended() {
     let media = tempfile::tempdir().unwrap();
     let serving = serving(media.path(), &[]);

@@ -12,6 +12,7 @@ use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, ConnectError, Connection, Target, Trust, time};
 use quinn::TokioRuntime;
 use rustls::pki_types::CertificateDer;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_video-server"));
@@ -203,8 +204,12 @@ impl Serving {
         log
     }
 
-    /// Its exit code, the rest of its output, and its log.
+    /// Its exit code, the rest of its output, and its log. This blocks the thread, so a runtime needs another
+    /// one: the server waits until the clients of the test have acknowledged its last bytes.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
+        if let Ok(runtime) = Handle::try_current() {
+            assert_eq!(runtime.runtime_flavor(), RuntimeFlavor::MultiThread);
+        }
         let mut out = String::new();
         let errors = self.errors.end();
         self.out.read_to_string(&mut out).unwrap();

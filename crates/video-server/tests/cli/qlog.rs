@@ -47,7 +47,7 @@ fn files(directory: &Path) -> Vec<Vec<Value>> {
         .collect()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_s_congestion_control_is_there_from_beginning_to_end() {
     let (log, files) = recorded(1, &["--controller", "reno"]).await;
     assert_eq!(files.len(), 1, "{log}");
@@ -94,7 +94,7 @@ async fn a_connection_s_congestion_control_is_there_from_beginning_to_end() {
     assert_contains(said, &["controller reno", "1 requests", "in good order"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_sample_the_others_leave_no_file() {
     let (log, files) = recorded(5, &["--qlog-sample", "2"]).await;
     let numbers: Vec<_> = files

@@ -53,7 +53,7 @@ async fn length(connection: &Connection) -> u64 {
 }
 
 #[cfg(unix)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_changes_nothing() {
     let (directory, first, serving) = serve(&[]);
     let old = connect(&serving, first).await.unwrap();
@@ -86,7 +86,7 @@ async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_c
 }
 
 #[cfg(unix)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
     let (directory, _, serving) = serve(&["--drain-delay", "10min"]);
     serving.signal("TERM");
@@ -100,7 +100,7 @@ async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
 }
 
 #[cfg(unix)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hang_up_does_not_end_a_server_without_a_certificate_of_its_own() {
     let media = tempfile::tempdir().unwrap();
     fs::write(media.path().join("file.bin"), [7; 10_000]).unwrap();

@@ -53,7 +53,7 @@ fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
     assert_contains(&log, &["cannot be played", "cut.mp4: mdat box at offset"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the_option_says() {
     let media = media();
     let cubic = ["--controller", "cubic", "--ack-packets", "10"];
@@ -67,7 +67,7 @@ async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     let media = media();
     let serving = Serving::start(media.path(), &["--log-format", "json", "--controller", "reno"]);
@@ -124,7 +124,7 @@ async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     assert_eq!(session["end"], "in good order");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
     let media = media();
     let serving = Serving::start(media.path(), &["--drain-timeout", "10min"]);

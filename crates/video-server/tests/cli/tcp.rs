@@ -300,7 +300,7 @@ async fn pages_of_other_origins_may_read_what_the_operator_lets_them(#[case] ver
 #[rstest]
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_under_way_ends_before_the_server_does(#[case] version: Version) {
     let site = Site::new();
     let serving = site.serve(&["--drain-timeout", "1min"]);
@@ -324,7 +324,7 @@ async fn a_response_under_way_ends_before_the_server_does(#[case] version: Versi
     assert_eq!(code, Some(0), "{log}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_that_nobody_reads_is_cut_at_the_deadline_and_counted() {
     let site = Site::new();
     let serving = site.serve(&["--drain-timeout", "300ms"]);
