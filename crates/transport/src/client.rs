@@ -203,7 +203,7 @@ impl Client {
 
     async fn connect_to(&self, target: &Target, address: SocketAddr) -> Result<Connection, ConnectError> {
         let setup = |error: EndpointError| ConnectError::Setup(Arc::new(error));
-        let (crypto, handshake) =
+        let (crypto, wrong_pin) =
             client_config(&self.options.trust, Arc::clone(&self.options.crypto_provider))
                 .map_err(|error| setup(error.into()))?;
         let mut config = quinn::ClientConfig::new(crypto);
@@ -216,7 +216,8 @@ impl Client {
             waited: limit,
         };
         let established = async {
-            let quinn = connecting.await.map_err(|error| handshake.error(error))?;
+            let quinn = connecting.await;
+            let quinn = quinn.map_err(|error| ConnectError::in_handshake(error, wrong_pin.get()))?;
             Connection::new(quinn, target, Arc::clone(&self.runtime), &self.options).await
         };
         match time::timeout(&*self.runtime, limit, established).await {

@@ -6,7 +6,6 @@ use quinn::{ConnectionError, TransportErrorCode};
 
 use crate::endpoint::BindError;
 use crate::options::OptionsError;
-use crate::server::Refusal;
 use crate::tls::{Pin, TlsError};
 
 /// HTTP/3's "no error" (RFC 9114 §8.1).
@@ -43,6 +42,21 @@ pub enum EndpointError {
     /// The runtime or the socket failed.
     #[error("cannot start the QUIC endpoint: {0}")]
     Io(#[from] std::io::Error),
+}
+
+/// Limit because of which a server refused a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The server has as many connections as it may have.
+    #[error("too many connections are open")]
+    Connections,
+    /// The client's network has as many connections as it may have.
+    #[error("too many connections are open from its address")]
+    Address,
+    /// The client's address is validated, and too many handshakes with such clients are in progress.
+    #[error("too many handshakes are in progress")]
+    Handshakes,
 }
 
 /// Reasons for which a connection ended.
@@ -229,6 +243,26 @@ pub enum ConnectError {
     /// The connection was lost during the handshake.
     #[error(transparent)]
     Lost(#[from] ConnectionLost),
+}
+
+impl ConnectError {
+    /// The reason for which a handshake failed with `error`, where `wrong_pin` has the expected pin and the server's if
+    /// they differ.
+    pub(crate) fn in_handshake(error: ConnectionError, wrong_pin: Option<&(Pin, Pin)>) -> Self {
+        if let Some(&(expected, seen)) = wrong_pin {
+            return Self::WrongPin { expected, seen };
+        }
+        match error {
+            ConnectionError::TransportError(broken)
+                if broken.reason.starts_with("invalid peer certificate") =>
+            {
+                Self::Untrusted {
+                    reason: broken.reason,
+                }
+            }
+            error => Self::Lost(error.into()),
+        }
+    }
 }
 
 /// Errors of one request and its response. Most leave the connection usable.

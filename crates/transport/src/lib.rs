@@ -29,7 +29,7 @@ pub use client::{Body, Client, ClientOptions, Connection, Target};
 #[cfg(target_os = "linux")]
 pub use endpoint::further_sockets;
 pub use endpoint::{BindError, SOCKET_BUFFER, udp_socket};
-pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError};
+pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, Refusal};
 pub use log_limit::LogLimit;
 pub use options::{LossDetection, OptionsError, TransportOptions};
 pub use playrate_quinn::{
@@ -37,8 +37,8 @@ pub use playrate_quinn::{
 };
 pub use server::{
     Activity, Arrival, BodyWriter, ClientTotals, CountedExchange, Datagram, DatagramRouter, EndpointKey,
-    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, Refusal, Server, ServerOptions, Session,
-    Succession, Worker,
+    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, Server, ServerOptions, Session, Succession,
+    Worker,
 };
 #[cfg(feature = "quic-lb")]
 pub use server::{QuicLb, QuicLbConfig, QuicLbError};

@@ -60,7 +60,7 @@ mod session;
 mod worker;
 
 pub use activity::{Activity, CountedExchange};
-pub use clients::{ClientTotals, Refusal};
+pub use clients::ClientTotals;
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
 pub use places::{PlaceLimits, Places};

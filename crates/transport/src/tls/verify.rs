@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use quinn::ConnectionError;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::{ALPN, Pin, TlsError, read_certificates};
-use crate::error::{ConnectError, ConnectionLost};
 
 /// Servers that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,43 +29,16 @@ pub enum Trust {
     Insecure,
 }
 
-/// Details of one handshake for its error message.
-#[derive(Debug, Default)]
-pub(crate) struct Handshake {
-    wrong_pin: Arc<OnceLock<(Pin, Pin)>>,
-}
-
-impl Handshake {
-    /// The reason why the handshake failed, for the user.
-    pub(crate) fn error(&self, error: ConnectionError) -> ConnectError {
-        if let Some(&(expected, seen)) = self.wrong_pin.get() {
-            return ConnectError::WrongPin { expected, seen };
-        }
-        if let ConnectionError::TransportError(broken) = &error
-            && broken.reason.starts_with("invalid peer certificate")
-        {
-            return ConnectError::Untrusted {
-                reason: broken.reason.clone(),
-            };
-        }
-        ConnectError::Lost(ConnectionLost::from(error))
-    }
-}
+/// The expected pin and the server's, once a handshake has failed because they differ.
+pub(crate) type WrongPin = Arc<OnceLock<(Pin, Pin)>>;
 
 /// The client's TLS for one connection.
 pub(crate) fn client_config(
     trust: &Trust,
     provider: Arc<CryptoProvider>,
-) -> Result<(Arc<QuicClientConfig>, Handshake), TlsError> {
-    let handshake = Handshake::default();
-    let by_key = |expected| {
-        Arc::new(KeyVerifier {
-            expected,
-            wrong_pin: Arc::clone(&handshake.wrong_pin),
-            provider: Arc::clone(&provider),
-        })
-    };
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+) -> Result<(Arc<QuicClientConfig>, WrongPin), TlsError> {
+    let wrong_pin = WrongPin::default();
+    let policy = match trust {
         Trust::CaFile(path) => {
             let mut roots = RootCertStore::empty();
             let listed = read_certificates(path)?;
@@ -73,8 +46,7 @@ pub(crate) fn client_config(
                 let added = roots.add(certificate.clone());
                 added.map_err(|error| TlsError::authorities(&error))?;
             }
-            let by_authority = from_roots(roots, &provider)?;
-            Arc::new(ListedVerifier { listed, by_authority })
+            Policy::authorities(roots, listed, &provider)?
         }
         Trust::System => {
             let found = rustls_native_certs::load_native_certs();
@@ -86,45 +58,70 @@ pub(crate) fn client_config(
             if added == 0 {
                 return Err(TlsError::NoSystemAuthorities);
             }
-            from_roots(roots, &provider)?
+            Policy::authorities(roots, Vec::new(), &provider)?
         }
-        Trust::Pin(pin) => by_key(Some(*pin)),
+        Trust::Pin(expected) => Policy::Pin {
+            expected: *expected,
+            wrong_pin: Arc::clone(&wrong_pin),
+        },
         Trust::Insecure => {
             tracing::warn!(
                 "the server's certificate is NOT verified: anyone on the path can pose as the server"
             );
-            by_key(None)
+            Policy::Any
         }
+    };
+    let verifier = Verifier {
+        policy,
+        algorithms: provider.signature_verification_algorithms,
     };
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| TlsError::authorities(&error))?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
     let config = QuicClientConfig::try_from(config).map_err(|error| TlsError::authorities(&error))?;
-    Ok((Arc::new(config), handshake))
+    Ok((Arc::new(config), wrong_pin))
 }
 
-fn from_roots(
-    roots: RootCertStore,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|error| TlsError::authorities(&error))
-}
-
-/// Trusts servers whose certificate an authority issued, and those whose certificate is itself listed although it calls
-/// itself an authority's, as `openssl req -x509` makes them.
+/// Servers that a [`Verifier`] accepts.
 #[derive(Debug)]
-struct ListedVerifier {
-    listed: Vec<CertificateDer<'static>>,
-    by_authority: Arc<WebPkiServerVerifier>,
+enum Policy {
+    /// Servers whose certificate an authority issued, and those whose certificate is itself `listed` although it calls
+    /// itself an authority's, as `openssl req -x509` makes them.
+    Authorities {
+        verifier: Arc<WebPkiServerVerifier>,
+        listed: Vec<CertificateDer<'static>>,
+    },
+    /// The server that has the expected key, regardless of the rest of its certificate.
+    Pin { expected: Pin, wrong_pin: WrongPin },
+    /// Any server, whatever its certificate.
+    Any,
 }
 
-impl ServerCertVerifier for ListedVerifier {
+impl Policy {
+    fn authorities(
+        roots: RootCertStore,
+        listed: Vec<CertificateDer<'static>>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, TlsError> {
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+        let verifier = verifier.map_err(|error| TlsError::authorities(&error))?;
+        Ok(Self::Authorities { verifier, listed })
+    }
+}
+
+/// Verifies a server's certificate. The handshake signature proves in any case that the server has the key.
+#[derive(Debug)]
+struct Verifier {
+    policy: Policy,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -133,72 +130,31 @@ impl ServerCertVerifier for ListedVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified =
-            self.by_authority
-                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verified {
-            // An authority's certificate in a server's place. Dates are checked before, with errors of their own.
-            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.listed.contains(end_entity) =>
-            {
+        use rustls::Error::InvalidCertificate;
+        match &self.policy {
+            Policy::Authorities { verifier, listed } => {
+                let verified =
+                    verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+                // An authority's certificate in a server's place. Dates are checked before, with errors of their own.
+                if !matches!(verified, Err(InvalidCertificate(CertificateError::Other(_))))
+                    || !listed.contains(end_entity)
+                {
+                    return verified;
+                }
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-                Ok(ServerCertVerified::assertion())
             }
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.by_authority.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.by_authority.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authority.supported_verify_schemes()
-    }
-}
-
-/// Trusts the server that has the expected key, regardless of the rest of the certificate, or any server. The handshake
-/// signature proves in either case that the server has the key.
-#[derive(Debug)]
-struct KeyVerifier {
-    expected: Option<Pin>,
-    wrong_pin: Arc<OnceLock<(Pin, Pin)>>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for KeyVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if let Some(expected) = self.expected {
-            let seen = Pin::of(end_entity)
-                .map_err(|_| rustls::Error::InvalidCertificate(CertificateError::BadEncoding))?;
-            if seen != expected {
-                // Only the first word counts, and a handshake has only one.
-                let _ = self.wrong_pin.set((expected, seen));
-                return Err(rustls::Error::InvalidCertificate(
-                    CertificateError::ApplicationVerificationFailure,
-                ));
+            Policy::Pin { expected, wrong_pin } => {
+                let seen =
+                    Pin::of(end_entity).map_err(|_| InvalidCertificate(CertificateError::BadEncoding))?;
+                if seen != *expected {
+                    // Only the first one counts, and a handshake has only one.
+                    let _ = wrong_pin.set((*expected, seen));
+                    return Err(InvalidCertificate(
+                        CertificateError::ApplicationVerificationFailure,
+                    ));
+                }
             }
+            Policy::Any => {}
         }
         Ok(ServerCertVerified::assertion())
     }
@@ -209,12 +165,7 @@ impl ServerCertVerifier for KeyVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -223,17 +174,10 @@ impl ServerCertVerifier for KeyVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }

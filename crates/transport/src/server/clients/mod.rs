@@ -8,7 +8,6 @@
 //!
 //! A client takes one of the server's [`Places`] once its handshake is done.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -17,6 +16,7 @@ use super::ServerOptions;
 use super::activity::Activity;
 use super::networks::{Network, NetworkCounts};
 use super::places::{PlaceLimits, Places};
+use crate::error::Refusal;
 use crate::log_limit::LogLimit;
 use playrate_quinn::ConnectionController;
 
@@ -43,28 +43,6 @@ pub struct ClientTotals {
     pub evicted: u64,
     /// Number of handshakes that began and did not complete: the client left, was too slow, or spoke no common TLS.
     pub failed_handshakes: u64,
-}
-
-/// Limit because of which a server refused a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The server has as many connections as it may have.
-    Connections,
-    /// The client's network has as many connections as it may have.
-    Address,
-    /// The client's address is validated, and too many handshakes with such clients are in progress.
-    Handshakes,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Connections => "too many connections are open",
-            Self::Address => "too many connections are open from its address",
-            Self::Handshakes => "too many handshakes are in progress",
-        })
-    }
 }
 
 /// Decision on a client that wants to connect.

@@ -20,8 +20,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::activity::{Activity, Idleness};
-use super::clients::Refusal;
 use super::networks::{LEVELS, Network};
+use crate::error::Refusal;
 
 /// Least time after which a connection without any request yet makes room for a network with fewer. A client requests
 /// as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
