@@ -26,7 +26,12 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
         &["h3", "http", "rustls"],
     ),
     ("origin", &["playrate-units"], &["quinn", "h3"]),
-    ("transport", &["playrate-units", "playrate-quinn"], &[]),
+    ("quic-lb", &[], &["quinn", "quinn-proto", "ring", "tokio"]),
+    (
+        "transport",
+        &["playrate-units", "playrate-quinn", "playrate-quic-lb"],
+        &["aes"],
+    ),
     (
         "video-server",
         &[

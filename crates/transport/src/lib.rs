@@ -32,14 +32,13 @@ pub use endpoint::{BindError, SOCKET_BUFFER, udp_socket};
 pub use error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, Refusal};
 pub use log_limit::LogLimit;
 pub use options::{LossDetection, OptionsError, TransportOptions};
+pub use playrate_quic_lb::{QuicLbConfig, QuicLbError};
 pub use playrate_quinn::{
     AckRequest, Baseline, ConnectionController, ControllerChoice, QuinnController, telemetry,
 };
 pub use server::{
     Activity, Arrival, BodyWriter, ClientTotals, CountedExchange, Datagram, DatagramRouter, EndpointKey,
-    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, Server, ServerOptions, Session, Succession,
-    Worker,
+    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, QuicLb, Server, ServerOptions, Session,
+    Succession, Worker,
 };
-#[cfg(feature = "quic-lb")]
-pub use server::{QuicLb, QuicLbConfig, QuicLbError};
 pub use tls::{Identity, Pin, TlsError, Trust};

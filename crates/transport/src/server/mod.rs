@@ -53,7 +53,6 @@ mod exchange;
 mod keys;
 mod networks;
 mod places;
-#[cfg(feature = "quic-lb")]
 mod quic_lb;
 mod routing;
 mod session;
@@ -64,8 +63,7 @@ pub use clients::ClientTotals;
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
 pub use places::{PlaceLimits, Places};
-#[cfg(feature = "quic-lb")]
-pub use quic_lb::{QuicLb, QuicLbConfig, QuicLbError};
+pub use quic_lb::QuicLb;
 pub use routing::{Datagram, DatagramRouter, ForwardedTotals, Succession};
 pub use session::Session;
 pub use worker::Worker;
@@ -82,7 +80,6 @@ pub struct ServerOptions {
     /// Load balancer in front of it that reads its number in its connection IDs. Servers behind the same one may have
     /// the same endpoint key: they accept each other's tokens, and none resets another one's connections. `None`: its
     /// connection IDs say nothing to others.
-    #[cfg(feature = "quic-lb")]
     pub quic_lb: Option<QuicLb>,
     /// Place of this process among those that have the same endpoint key and socket.
     pub succession: Succession,
@@ -123,7 +120,6 @@ impl ServerOptions {
         Self {
             identity,
             endpoint_key: None,
-            #[cfg(feature = "quic-lb")]
             quic_lb: None,
             succession: Succession::default(),
             crypto_provider: ring_provider(),
@@ -140,27 +136,19 @@ impl ServerOptions {
     /// Number that two processes compare to find out if each recognizes the other's connection IDs; `None` without an
     /// endpoint key. It reveals no key.
     pub fn fingerprint(&self) -> Option<u64> {
-        #[cfg(feature = "quic-lb")]
         let distinction = self.quic_lb.as_ref().map(QuicLb::distinction).unwrap_or_default();
-        #[cfg(not(feature = "quic-lb"))]
-        let distinction = [];
-        let key = self.endpoint_key.as_ref()?;
-        Some(key.fingerprint(&distinction))
+        Some(self.endpoint_key.as_ref()?.fingerprint(&distinction))
     }
 
-    /// The keys of its endpoint, unless quinn's own do.
+    /// The keys of its endpoint; `None` if those that quinn makes will do.
     fn keys(&self) -> Result<Option<EndpointKeys>, EndpointError> {
-        #[cfg(feature = "quic-lb")]
-        if let Some(lb) = &self.quic_lb {
-            let key = match &self.endpoint_key {
-                Some(key) => key.clone(),
-                None => EndpointKey::generate()?,
-            };
-            let keys = EndpointKeys::derive_behind(lb, &key);
-            return keys.map(Some).map_err(|_| EndpointError::Key);
-        }
-        let keys = self.endpoint_key.as_ref().map(EndpointKeys::derive);
-        keys.transpose().map_err(|_| EndpointError::Key)
+        let key = match &self.endpoint_key {
+            Some(key) => key.clone(),
+            None if self.quic_lb.is_some() => EndpointKey::generate()?,
+            None => return Ok(None),
+        };
+        let keys = EndpointKeys::derive(&key, self.quic_lb.as_ref());
+        keys.map(Some).map_err(|_| EndpointError::Key)
     }
 }
 

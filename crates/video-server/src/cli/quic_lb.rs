@@ -92,12 +92,13 @@ fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
     let config_id = required(CONFIG_ID, values.config_id)?;
     let length = required(SERVER_ID_LENGTH, values.server_id_length)?;
     let config = QuicLbConfig::new(config_id, length, values.nonce_length, values.key);
+    let config = config.and_then(QuicLb::suitable);
     let config = config.map_err(|error| values.fault(&error))?;
     let number = given.or(values.server_id).ok_or_else(|| Fault {
         line: None,
         what: format!("`{SERVER_ID}` is missing; write it here, or give --server-id"),
     })?;
-    config.server(number).map_err(|error| match given {
+    QuicLb::new(config, number).map_err(|error| match given {
         Some(_) => Fault {
             line: values.lines[1],
             what: format!("{error}, with --server-id {number}"),
@@ -110,7 +111,7 @@ fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
 fn subject(error: &QuicLbError) -> &'static str {
     match error {
         QuicLbError::ConfigId(_) => CONFIG_ID,
-        QuicLbError::ServerIdLength(_) => SERVER_ID_LENGTH,
+        QuicLbError::ServerIdLength { .. } => SERVER_ID_LENGTH,
         QuicLbError::NonceLength { .. } => NONCE_LENGTH,
         _ => SERVER_ID,
     }
@@ -170,7 +171,7 @@ fn key(value: &DeValue<'_>) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
 /// Describes a server's place behind its load balancer.
 pub(super) fn describe(lb: &QuicLb) -> String {
     let config = lb.config();
-    let encryption = if config.is_encrypted() {
+    let encryption = if config.key().is_some() {
         "encrypted"
     } else {
         "not encrypted"
@@ -218,7 +219,7 @@ server-id = 9
     fn a_key_may_have_colons() {
         let colons = GOOD.replace("8f95f0", "8f:95:f0:");
         let lb = parse(&colons, None).ok().unwrap();
-        assert!(lb.config().is_encrypted());
+        assert!(lb.config().key().is_some());
     }
 
     #[test]

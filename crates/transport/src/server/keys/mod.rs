@@ -5,11 +5,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use playrate_quic_lb::BlockCipher;
 use quinn::{ConnectionId, EndpointConfig};
 use quinn_proto::{ConnectionIdGenerator, InvalidCid, RandomConnectionIdGenerator};
+use ring::aead::quic::AES_128;
 use ring::error::Unspecified;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{hkdf, hmac};
+
+use super::quic_lb::{self, QuicLb, RoutableIds};
 
 /// Least time between two stateless resets: 1,000 in a second. quinn's 20 ms would have the clients of a busy server
 /// wait for seconds. A reset is smaller than the packet that it answers, so it amplifies nothing.
@@ -17,7 +21,11 @@ const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
 /// Random bytes in a connection ID.
 const ID_RANDOM: usize = 6;
 /// Bytes at the beginning of a connection ID that the HMAC covers: the [`Issuer`], and random ones.
-pub(super) const ID_MARKED: usize = 2 + ID_RANDOM;
+const ID_MARKED: usize = 2 + ID_RANDOM;
+const _: () = assert!(
+    quic_lb::MIN_NONCE as usize == ID_MARKED,
+    "what the HMAC covers must be in the nonce"
+);
 /// Bytes of the HMAC that follow them, where nothing else takes their room.
 const ID_MAC: usize = 8;
 
@@ -44,8 +52,8 @@ impl EndpointKey {
         Ok(Self(bytes))
     }
 
-    /// Number that two processes compare to find out if they have the same key, and the same `distinction` beside it.
-    /// It does not reveal the key.
+    /// Number that two processes compare to find out if they have the same key and the same `distinction`. It does not
+    /// reveal the key.
     pub(super) fn fingerprint(&self, distinction: &[u8]) -> u64 {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         let tag = hmac::sign(
@@ -78,58 +86,32 @@ pub(super) struct EndpointKeys {
     token: Arc<hkdf::Prk>,
     /// Marks connection IDs as the server's own.
     connection_ids: hmac::Key,
-    /// Form of the IDs on the wire, if it is not their content alone.
-    encoding: Option<Arc<dyn IdEncoding>>,
-}
-
-/// Form of connection IDs on the wire, around the content that this server makes and recognizes.
-pub(super) trait IdEncoding: fmt::Debug + Send + Sync {
-    /// Length of the content in bytes: more than [`ID_MARKED`].
-    fn content_length(&self) -> usize;
-
-    /// Length of the IDs in bytes.
-    fn length(&self) -> usize;
-
-    /// The ID with `content`.
-    fn encode(&self, content: &[u8]) -> ConnectionId;
-
-    /// The content of `id`, in the type of an ID; `None` if this server has not made it.
-    fn decode(&self, id: &[u8]) -> Option<ConnectionId>;
+    /// Form of the IDs on the wire behind a load balancer; `None` if it is their content alone.
+    routable: Option<Arc<RoutableIds>>,
 }
 
 impl EndpointKeys {
-    pub(super) fn derive(key: &EndpointKey) -> Result<Self, Unspecified> {
-        let master = master(key);
-        Ok(Self {
-            reset: master.expand(&[b"stateless reset"], hmac::HMAC_SHA256)?.into(),
-            token: Arc::new(master.expand(&[b"address validation"], hkdf::HKDF_SHA256)?.into()),
-            connection_ids: master.expand(&[b"connection IDs"], hmac::HMAC_SHA256)?.into(),
-            encoding: None,
-        })
-    }
-
-    /// The keys of the server `lb` behind a load balancer. Only the tokens are those of all servers with the same
-    /// `key`: each server marks IDs in its own way, and those of one configuration have other reset tokens than the
-    /// same IDs of another one.
-    #[cfg(feature = "quic-lb")]
-    pub(super) fn derive_behind(lb: &super::QuicLb, key: &EndpointKey) -> Result<Self, Unspecified> {
-        let master = master(key);
-        let server = lb.distinction();
-        let mut content = [0; super::QuicLbConfig::KEY_LENGTH];
-        master
-            .expand(
-                &[b"content of connection IDs", &server],
-                &ring::aead::quic::AES_128,
-            )?
-            .fill(&mut content)?;
+    /// The keys that follow from `key`, for the server `lb` if it is behind a load balancer. Of those only the tokens are
+    /// common to all servers with the same `key`: each server marks IDs in its own way, and the same ID has another reset
+    /// token in another configuration.
+    pub(super) fn derive(key: &EndpointKey, lb: Option<&QuicLb>) -> Result<Self, Unspecified> {
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint");
+        let master = salt.extract(key.as_bytes());
+        let server = lb.map(QuicLb::distinction).unwrap_or_default();
         let expand = |purpose: &[u8]| -> Result<hmac::Key, Unspecified> {
             Ok(master.expand(&[purpose, &server], hmac::HMAC_SHA256)?.into())
         };
+        let routable = |lb| -> Result<_, Unspecified> {
+            let mut own = [0; BlockCipher::KEY_LENGTH];
+            let info: [&[u8]; 2] = [b"content of connection IDs", &server];
+            master.expand(&info, &AES_128)?.fill(&mut own)?;
+            Ok(Arc::new(RoutableIds::new(lb, &own)))
+        };
         Ok(Self {
             reset: expand(b"stateless reset")?,
+            token: Arc::new(master.expand(&[b"address validation"], hkdf::HKDF_SHA256)?.into()),
             connection_ids: expand(b"connection IDs")?,
-            encoding: Some(Arc::new(super::quic_lb::RoutableIds::new(lb.clone(), &content))),
-            ..Self::derive(key)?
+            routable: lb.map(routable).transpose()?,
         })
     }
 
@@ -138,7 +120,7 @@ impl EndpointKeys {
         MarkedConnectionIds {
             issuer,
             key: self.connection_ids.clone(),
-            encoding: self.encoding.clone(),
+            routable: self.routable.clone(),
         }
     }
 
@@ -159,10 +141,6 @@ impl EndpointKeys {
     }
 }
 
-fn master(key: &EndpointKey) -> hkdf::Prk {
-    hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint").extract(key.as_bytes())
-}
-
 /// The endpoint of a server that issued a connection ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Issuer {
@@ -173,7 +151,7 @@ pub(super) struct Issuer {
 }
 
 /// Connection IDs that only the server makes: their [`Issuer`], random bytes, and an HMAC-SHA256 over these, cut to as
-/// many bytes, or to as many as an [`IdEncoding`] has room for.
+/// many bytes, or to as many as [`RoutableIds`] have room for.
 ///
 /// A packet with a valid ID of no connection is answered with that ID's reset token, so no peer may find out an ID that
 /// it was not given, and none is issued twice. quinn's own generator has 24 random bits and a hash that is not
@@ -183,7 +161,7 @@ pub(super) struct Issuer {
 pub(super) struct MarkedConnectionIds {
     issuer: Issuer,
     key: hmac::Key,
-    encoding: Option<Arc<dyn IdEncoding>>,
+    routable: Option<Arc<RoutableIds>>,
 }
 
 impl MarkedConnectionIds {
@@ -201,22 +179,21 @@ impl MarkedConnectionIds {
     }
 
     /// The content of `id`, if it has the form of this server's.
-    fn content(&self, id: &[u8]) -> Option<ConnectionId> {
-        match &self.encoding {
-            Some(encoding) => encoding.decode(id),
-            None => (id.len() == self.cid_len()).then(|| ConnectionId::new(id)),
+    fn content(&self, id: &[u8]) -> Option<Vec<u8>> {
+        match &self.routable {
+            Some(routable) => routable.decode(id),
+            None => (id.len() == self.cid_len()).then(|| id.to_vec()),
         }
     }
 
     fn content_length(&self) -> usize {
-        let encoding = self.encoding.as_ref();
-        encoding.map_or(ID_MARKED + ID_MAC, |encoding| encoding.content_length())
+        let routable = self.routable.as_ref();
+        routable.map_or(ID_MARKED + ID_MAC, |routable| routable.content_length())
     }
 
     /// Returns true if the HMAC in `content` is that of this server.
     fn is_marked(&self, content: &[u8]) -> bool {
-        let whole = Some(content).filter(|content| content.len() == self.content_length());
-        let Some((marked, mac)) = whole.and_then(|content| content.split_at_checked(ID_MARKED)) else {
+        let Some((marked, mac)) = content.split_at_checked(ID_MARKED) else {
             return false;
         };
         // All bytes are compared, which takes the same time wherever they differ.
@@ -238,8 +215,8 @@ impl ConnectionIdGenerator for MarkedConnectionIds {
         let mac = self.mac(&content);
         content.extend_from_slice(mac.as_ref());
         content.truncate(self.content_length());
-        match &self.encoding {
-            Some(encoding) => encoding.encode(&content),
+        match &self.routable {
+            Some(routable) => routable.encode(content),
             None => ConnectionId::new(&content),
         }
     }
@@ -250,8 +227,8 @@ impl ConnectionIdGenerator for MarkedConnectionIds {
     }
 
     fn cid_len(&self) -> usize {
-        let encoding = self.encoding.as_ref();
-        encoding.map_or(ID_MARKED + ID_MAC, |encoding| encoding.length())
+        let routable = self.routable.as_ref();
+        routable.map_or(ID_MARKED + ID_MAC, |routable| routable.length())
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {

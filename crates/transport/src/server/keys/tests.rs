@@ -6,7 +6,7 @@ const ISSUER: Issuer = Issuer {
 };
 
 fn ids(key: u8) -> MarkedConnectionIds {
-    let keys = EndpointKeys::derive(&EndpointKey::new([key; EndpointKey::LENGTH])).unwrap();
+    let keys = EndpointKeys::derive(&EndpointKey::new([key; EndpointKey::LENGTH]), None).unwrap();
     keys.connection_ids(ISSUER)
 }
 

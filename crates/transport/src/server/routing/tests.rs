@@ -53,7 +53,7 @@ fn ids(process: u8) -> MarkedConnectionIds {
 }
 
 fn ids_of(process: u8, worker: u8) -> MarkedConnectionIds {
-    let keys = EndpointKeys::derive(&EndpointKey::new([1; EndpointKey::LENGTH])).unwrap();
+    let keys = EndpointKeys::derive(&EndpointKey::new([1; EndpointKey::LENGTH]), None).unwrap();
     keys.connection_ids(Issuer { process, worker })
 }
 

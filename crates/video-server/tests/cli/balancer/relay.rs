@@ -55,6 +55,7 @@ impl Table {
             packet.get(1..)?
         };
         let number = self.config.server_id(id);
+        let number = number.and_then(|number| u64::try_from(number).ok());
         if let Some((number, address)) = number.and_then(|number| Some((number, *self.servers.get(&number)?)))
         {
             *self.counts.named.entry(number).or_default() += 1;
