@@ -237,7 +237,7 @@ impl Client {
     }
 }
 
-type RequestSender = h3::client::SendRequest<quic::StreamOpener, Bytes>;
+type RequestSender = h3::client::SendRequest<quic::Connection, Bytes>;
 type RequestStream = h3::client::RequestStream<quic::BidiStream, Bytes>;
 
 /// A connection to a server. Clones are the same connection; it closes when the last of them and of its bodies is
@@ -268,7 +268,7 @@ impl Connection {
         options: &ClientOptions,
     ) -> Result<Self, ConnectError> {
         // A server opens no stream that this client reads more of than a header's worth.
-        let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT);
+        let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT, None);
         let gates = adapter.gates();
         let (mut driver, sender) = h3::client::builder()
             .max_field_section_size(HEADER_LIMIT)

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -23,7 +23,7 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 use playrate_quinn::ConnectionController;
-use quinn::{ConnectionError, VarInt};
+use quinn::{ConnectionError, ReadError, VarInt};
 
 mod receive;
 mod send;
@@ -86,112 +86,140 @@ impl<T> Drop for TableEntry<T> {
 type StreamHalves = (quinn::SendStream, quinn::RecvStream);
 type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
 
-/// Requests streams of one kind from quinn, one after the other. A request that is pending is kept between polls.
-struct StreamRequest<T> {
-    request: fn(quinn::Connection) -> StreamFuture<T>,
-    pending: Option<StreamFuture<T>>,
-}
+/// A request for a stream of quinn's. It is kept between polls while it is pending; a clone has none pending.
+struct StreamRequest<T>(Option<StreamFuture<T>>);
 
 impl<T> StreamRequest<T> {
-    fn new(request: fn(quinn::Connection) -> StreamFuture<T>) -> Self {
-        Self {
-            request,
-            pending: None,
-        }
-    }
-
-    fn poll(&mut self, quinn: &quinn::Connection, cx: &mut Context<'_>) -> Poll<Result<T, ConnectionError>> {
-        let pending = self.pending.get_or_insert_with(|| (self.request)(quinn.clone()));
+    fn poll(
+        &mut self,
+        quinn: &quinn::Connection,
+        request: fn(quinn::Connection) -> StreamFuture<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, ConnectionError>> {
+        let pending = self.0.get_or_insert_with(|| request(quinn.clone()));
         let result = ready!(pending.as_mut().poll(cx));
-        self.pending = None;
+        self.0 = None;
         Poll::Ready(result)
     }
 }
 
-/// A QUIC connection, for `h3`.
+impl<T> Default for StreamRequest<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Clone for StreamRequest<T> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// A QUIC connection, for `h3`. Clones are the same connection.
+#[derive(Clone)]
 pub(crate) struct Connection {
-    opener: StreamOpener,
+    quinn: quinn::Connection,
     accepting_bi: StreamRequest<StreamHalves>,
     accepting_uni: StreamRequest<quinn::RecvStream>,
+    opening_bi: StreamRequest<StreamHalves>,
+    opening_uni: StreamRequest<quinn::SendStream>,
+    shared: Arc<ConnectionState>,
+}
+
+/// State that the clones of a [`Connection`] share.
+struct ConnectionState {
+    control: Option<Arc<ConnectionController>>,
     /// Most bytes taken on one stream that the peer opened.
     limit: u64,
     responses: StreamTable<ResponseStream>,
+    gates: StreamTable<Arc<ReadGate>>,
     rejecting: Arc<AtomicBool>,
     peer_streams: PeerStreams,
 }
 
 impl Connection {
-    /// `limit` is the most bytes that are taken on one stream that the peer opens.
-    pub(crate) fn new(quinn: quinn::Connection, limit: u64) -> Self {
+    /// `limit` is the most bytes that are taken on one stream that the peer opens. The connection sends with the window
+    /// of `control`, if there is one, which is lifted so that a close is sent.
+    pub(crate) fn new(
+        quinn: quinn::Connection,
+        limit: u64,
+        control: Option<Arc<ConnectionController>>,
+    ) -> Self {
         Self {
-            opener: StreamOpener::new(quinn),
-            accepting_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.accept_bi().await })),
-            accepting_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.accept_uni().await })),
-            limit,
-            responses: StreamTable::default(),
-            rejecting: Arc::default(),
-            peer_streams: PeerStreams::default(),
+            quinn,
+            accepting_bi: StreamRequest::default(),
+            accepting_uni: StreamRequest::default(),
+            opening_bi: StreamRequest::default(),
+            opening_uni: StreamRequest::default(),
+            shared: Arc::new(ConnectionState {
+                control,
+                limit,
+                responses: StreamTable::default(),
+                gates: StreamTable::default(),
+                rejecting: Arc::default(),
+                peer_streams: PeerStreams::default(),
+            }),
         }
-    }
-
-    /// Lifts the congestion window of `control`, with which the connection sends, so that a close is sent.
-    pub(crate) fn controlled_by(mut self, control: &Arc<ConnectionController>) -> Self {
-        self.opener.control = Some(Arc::clone(control));
-        self
     }
 
     /// The sending directions of streams that the peer opened, until their requests have been received.
     pub(crate) fn responses(&self) -> StreamTable<ResponseStream> {
-        self.responses.clone()
+        self.shared.responses.clone()
     }
 
     /// The gates of streams that this side opened, until their readers take them.
     pub(crate) fn gates(&self) -> StreamTable<Arc<ReadGate>> {
-        self.opener.gates.clone()
+        self.shared.gates.clone()
     }
 
     /// A switch: once it is true, streams are accepted only to be reset with `H3_REQUEST_REJECTED` when they are
     /// dropped.
     pub(crate) fn rejecting(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.rejecting)
+        Arc::clone(&self.shared.rejecting)
     }
 }
 
 impl quic::Connection<Bytes> for Connection {
     type RecvStream = UniStream;
-    type OpenStreams = StreamOpener;
+    type OpenStreams = Self;
 
     fn poll_accept_recv(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::RecvStream, ConnectionErrorIncoming>> {
-        if let Poll::Ready(error) = self.peer_streams.poll_error(cx) {
-            quic::OpenStreams::<Bytes>::close(&mut self.opener, error.code(), error.to_string().as_bytes());
+        if let Poll::Ready(error) = self.shared.peer_streams.poll_error(cx) {
+            quic::OpenStreams::<Bytes>::close(self, error.code(), error.to_string().as_bytes());
             return Poll::Ready(Err(ConnectionErrorIncoming::Undefined(Arc::new(error))));
         }
-        let stream = ready!(self.accepting_uni.poll(&self.opener.quinn, cx)).map_err(connection_error)?;
-        Poll::Ready(UniStream::new(stream, &self.peer_streams))
+        let request = |quinn: quinn::Connection| -> StreamFuture<_> {
+            Box::pin(async move { quinn.accept_uni().await })
+        };
+        let stream = ready!(self.accepting_uni.poll(&self.quinn, request, cx)).map_err(connection_error)?;
+        Poll::Ready(UniStream::new(stream, &self.shared.peer_streams))
     }
 
     fn poll_accept_bidi(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
+        let request = |quinn: quinn::Connection| -> StreamFuture<_> {
+            Box::pin(async move { quinn.accept_bi().await })
+        };
         let (send, receive) =
-            ready!(self.accepting_bi.poll(&self.opener.quinn, cx)).map_err(connection_error)?;
-        let code = if self.rejecting.load(Relaxed) {
+            ready!(self.accepting_bi.poll(&self.quinn, request, cx)).map_err(connection_error)?;
+        let code = if self.shared.rejecting.load(Relaxed) {
             Code::H3_REQUEST_REJECTED
         } else {
             Code::H3_REQUEST_CANCELLED
         };
         Poll::Ready(Ok(BidiStream {
-            send: SendStream::new(send, code)?.with_response(&self.responses),
-            receive: RecvStream::new(receive, self.limit, Code::H3_NO_ERROR)?,
+            send: SendStream::new(send, code)?.with_response(&self.shared.responses),
+            receive: RecvStream::new(receive, self.shared.limit, Code::H3_NO_ERROR)?,
         }))
     }
 
-    fn opener(&self) -> Self::OpenStreams {
-        self.opener.clone()
+    fn opener(&self) -> Self {
+        self.clone()
     }
 }
 
@@ -203,66 +231,14 @@ impl quic::OpenStreams<Bytes> for Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
-        self.opener.poll_open_bidi(cx)
-    }
-
-    fn poll_open_send(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        self.opener.poll_open_send(cx)
-    }
-
-    fn close(&mut self, code: Code, reason: &[u8]) {
-        self.opener.close(code, reason);
-    }
-}
-
-/// Opens streams on a QUIC connection, for `h3`.
-pub(crate) struct StreamOpener {
-    quinn: quinn::Connection,
-    control: Option<Arc<ConnectionController>>,
-    opening_bi: StreamRequest<StreamHalves>,
-    opening_uni: StreamRequest<quinn::SendStream>,
-    gates: StreamTable<Arc<ReadGate>>,
-}
-
-impl StreamOpener {
-    fn new(quinn: quinn::Connection) -> Self {
-        Self {
-            quinn,
-            control: None,
-            opening_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_bi().await })),
-            opening_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_uni().await })),
-            gates: StreamTable::default(),
-        }
-    }
-}
-
-impl Clone for StreamOpener {
-    fn clone(&self) -> Self {
-        Self {
-            gates: self.gates.clone(),
-            control: self.control.clone(),
-            ..Self::new(self.quinn.clone())
-        }
-    }
-}
-
-impl quic::OpenStreams<Bytes> for StreamOpener {
-    type BidiStream = BidiStream;
-    type SendStream = SendStream;
-
-    fn poll_open_bidi(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
-        let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, cx)).map_err(stream_lost)?;
+        let request =
+            |quinn: quinn::Connection| -> StreamFuture<_> { Box::pin(async move { quinn.open_bi().await }) };
+        let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, request, cx)).map_err(stream_lost)?;
         // A response to a request of this side may be of any length.
         let receive = RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?;
         Poll::Ready(Ok(BidiStream {
             send: SendStream::new(send, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
-            receive: receive.gated(&self.gates),
+            receive: receive.gated(&self.shared.gates),
         }))
     }
 
@@ -270,12 +246,14 @@ impl quic::OpenStreams<Bytes> for StreamOpener {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        let stream = ready!(self.opening_uni.poll(&self.quinn, cx)).map_err(stream_lost)?;
+        let request =
+            |quinn: quinn::Connection| -> StreamFuture<_> { Box::pin(async move { quinn.open_uni().await }) };
+        let stream = ready!(self.opening_uni.poll(&self.quinn, request, cx)).map_err(stream_lost)?;
         Poll::Ready(SendStream::new(stream, Code::H3_REQUEST_CANCELLED).map_err(on_stream))
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        if let Some(control) = &self.control {
+        if let Some(control) = &self.shared.control {
             control.lift_window();
         }
         self.quinn.close(var_int(code.value()), reason);
@@ -344,6 +322,27 @@ pub(crate) fn var_int(code: u64) -> VarInt {
 fn stream_id(id: quinn::StreamId) -> Result<StreamId, ConnectionErrorIncoming> {
     StreamId::try_from(u64::from(id))
         .map_err(|error| ConnectionErrorIncoming::InternalError(format!("stream number {id}: {error}")))
+}
+
+/// Most bytes read at once. quinn would hand out megabytes to a reader that was slow, and extend the sender's flow
+/// control limit by as much before any of it was used.
+const CHUNK: usize = 64 << 10;
+
+/// The next bytes of `stream`, in order; `None` at its end.
+fn poll_chunk(
+    stream: &mut quinn::RecvStream,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
+    let chunk = ready!(pin!(stream.read_chunk(CHUNK, true)).poll(cx));
+    Poll::Ready(match chunk {
+        Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
+        Err(ReadError::Reset(code)) => Err(StreamErrorIncoming::StreamTerminated {
+            error_code: code.into_inner(),
+        }),
+        Err(ReadError::ConnectionLost(error)) => Err(stream_lost(error)),
+        Err(error) => Err(StreamErrorIncoming::Unknown(Box::new(error))),
+    })
 }
 
 fn on_stream(connection_error: ConnectionErrorIncoming) -> StreamErrorIncoming {

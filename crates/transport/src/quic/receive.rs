@@ -1,7 +1,5 @@
 //! The receiving direction of a stream: [`RecvStream`] for `h3`, [`ReadGate`] for the reader of a body.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
@@ -10,11 +8,7 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 
-use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
-
-/// Most bytes read at once. quinn would hand out megabytes to a reader that was slow, and extend the sender's flow
-/// control limit by as much before any of it was used.
-pub(super) const CHUNK: usize = 64 << 10;
+use super::{StreamTable, TableEntry, poll_chunk, stream_id, var_int};
 
 /// Lets a reader have what `h3` has buffered before more is taken from QUIC.
 ///
@@ -106,30 +100,19 @@ impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        use quinn::ReadError;
         if self.gate.is_shut() {
             return Poll::Pending;
         }
-        // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
-        let chunk = ready!(pin!(self.stream.read_chunk(CHUNK, true)).poll(cx));
-        match chunk {
-            Ok(None) => Poll::Ready(Ok(None)),
-            Ok(Some(chunk)) => {
-                self.received = self.received.saturating_add(chunk.bytes.len() as u64);
-                if self.received > self.limit {
-                    self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-                    return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(TooManyBytes {
-                        limit: self.limit,
-                    }))));
-                }
-                Poll::Ready(Ok(Some(chunk.bytes)))
-            }
-            Err(ReadError::Reset(code)) => Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
-                error_code: code.into_inner(),
-            })),
-            Err(ReadError::ConnectionLost(error)) => Poll::Ready(Err(stream_lost(error))),
-            Err(error) => Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error)))),
+        let chunk = ready!(poll_chunk(&mut self.stream, cx))?;
+        self.received = self
+            .received
+            .saturating_add(chunk.as_ref().map_or(0, Bytes::len) as u64);
+        if self.received > self.limit {
+            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
+            let error = TooManyBytes { limit: self.limit };
+            return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error))));
         }
+        Poll::Ready(Ok(chunk))
     }
 
     fn stop_sending(&mut self, error_code: u64) {

@@ -5,18 +5,14 @@
 //! of bounded length. QPACK's streams (RFC 9204 §4.2) it never reads once it knows their type: they are read here, for
 //! their end.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
-use quinn::ReadError;
 
-use super::receive::CHUNK;
-use super::{stream_id, stream_lost, var_int};
+use super::{poll_chunk, stream_id, var_int};
 
 /// Most bytes accepted in one frame of a control stream. Those that `h3` knows have tens of bytes.
 const FRAME_LIMIT: usize = 64 << 10;
@@ -83,11 +79,11 @@ impl PeerStreams {
         let mut closed = false;
         state.qpack.retain_mut(|stream| {
             loop {
-                match pin!(stream.read_chunk(CHUNK, true)).poll(cx) {
+                match poll_chunk(stream, cx) {
                     Poll::Pending => return true,
                     Poll::Ready(Ok(Some(_))) => {}
-                    // Whoever polls this learns of the connection's end elsewhere.
-                    Poll::Ready(Err(ReadError::ConnectionLost(_))) => return false,
+                    // The caller is informed of the connection's end elsewhere.
+                    Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming { .. })) => return false,
                     Poll::Ready(Ok(None) | Err(_)) => {
                         closed = true;
                         return false;
@@ -150,17 +146,9 @@ impl quic::RecvStream for UniStream {
             return Poll::Pending;
         };
         if self.unread.is_empty() {
-            // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
-            let chunk = ready!(pin!(stream.read_chunk(CHUNK, true)).poll(cx));
-            match chunk {
-                Ok(Some(chunk)) => self.unread = chunk.bytes,
-                Ok(None) => return Poll::Ready(Ok(None)),
-                Err(ReadError::Reset(code)) => {
-                    let error_code = code.into_inner();
-                    return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
-                }
-                Err(ReadError::ConnectionLost(error)) => return Poll::Ready(Err(stream_lost(error))),
-                Err(error) => return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error)))),
+            match ready!(poll_chunk(stream, cx))? {
+                Some(chunk) => self.unread = chunk,
+                None => return Poll::Ready(Ok(None)),
             }
         }
         match self.parts.next(&self.unread) {

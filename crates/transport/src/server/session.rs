@@ -74,7 +74,7 @@ impl Session {
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
-        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT).controlled_by(&control);
+        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT, Some(Arc::clone(&control)));
         let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
