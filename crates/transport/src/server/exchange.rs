@@ -10,7 +10,7 @@ use bytes::Bytes;
 use h3::error::Code;
 use http::{Method, Request, Response};
 use playrate_quinn::ConnectionController;
-use quinn::{StoppedError, WriteError};
+use quinn::{Runtime, StoppedError, WriteError};
 
 use super::ServerState;
 use super::activity::CountedExchange;
@@ -30,6 +30,7 @@ pub(super) struct SessionContext {
     pub(super) quinn: quinn::Connection,
     pub(super) control: Arc<ConnectionController>,
     pub(super) shared: Arc<ServerState>,
+    pub(super) runtime: Arc<dyn Runtime>,
     pub(super) responses: StreamTable<ResponseStream>,
 }
 
@@ -61,7 +62,7 @@ impl SessionContext {
         let mut future = pin!(future);
         let mut before = self.delivered();
         loop {
-            if let Ok(output) = time::timeout(&*self.shared.runtime, limit, future.as_mut()).await {
+            if let Ok(output) = time::timeout(&*self.runtime, limit, future.as_mut()).await {
                 return Ok(output);
             }
             let delivered = self.delivered();
@@ -75,9 +76,9 @@ impl SessionContext {
 
 /// A request of which only the beginning has arrived.
 pub struct Arrival {
-    resolver: Resolver,
-    context: SessionContext,
-    count: CountedExchange,
+    pub(super) resolver: Resolver,
+    pub(super) context: SessionContext,
+    pub(super) count: CountedExchange,
 }
 
 impl fmt::Debug for Arrival {
@@ -87,14 +88,6 @@ impl fmt::Debug for Arrival {
 }
 
 impl Arrival {
-    pub(super) fn new(resolver: Resolver, context: SessionContext, count: CountedExchange) -> Self {
-        Self {
-            resolver,
-            context,
-            count,
-        }
-    }
-
     /// Receives the whole request. A body, which no request for media has, is read and dropped: some clients take
     /// a response to a half-read request for a broken one. A connection that made room for another client meanwhile
     /// rejects the request, which the client may then send again.
@@ -110,7 +103,7 @@ impl Arrival {
             while stream.recv_data().await?.is_some() {}
             Ok((request, stream))
         };
-        let received = time::timeout(&*context.shared.runtime, limit, whole).await;
+        let received = time::timeout(&*context.runtime, limit, whole).await;
         let (request, mut stream) = match received {
             Ok(Ok(whole)) => whole,
             Ok(Err(error)) => return Err(context.failed(error)),

@@ -152,14 +152,13 @@ impl ServerOptions {
     }
 }
 
-/// State that the sessions of one worker share.
+/// State that a server shares with its workers and their sessions.
 #[derive(Debug)]
-pub(crate) struct ServerState {
-    pub(crate) runtime: Arc<dyn Runtime>,
-    pub(crate) options: ServerOptions,
+struct ServerState {
+    options: ServerOptions,
     clients: Arc<Clients>,
     /// Without a controller: every connection gets its own.
-    base: Arc<RwLock<quinn::ServerConfig>>,
+    base: RwLock<quinn::ServerConfig>,
 }
 
 impl ServerState {
@@ -174,9 +173,7 @@ pub struct Server {
     /// At least one, in the order of their numbers.
     workers: Arc<[Worker]>,
     router: Option<Arc<DatagramRouter>>,
-    clients: Arc<Clients>,
-    crypto_provider: Arc<CryptoProvider>,
-    base: Arc<RwLock<quinn::ServerConfig>>,
+    shared: Arc<ServerState>,
     stop: Arc<watch::Sender<bool>>,
 }
 
@@ -255,8 +252,9 @@ impl Server {
         if count > 1 && options.endpoint_key.is_none() {
             options.endpoint_key = Some(EndpointKey::generate()?);
         }
-        let crypto_provider = Arc::clone(&options.crypto_provider);
-        let crypto = options.identity.server_config(Arc::clone(&crypto_provider))?;
+        let crypto = options
+            .identity
+            .server_config(Arc::clone(&options.crypto_provider))?;
         let mut base = quinn::ServerConfig::with_crypto(crypto);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
         let keys = options.keys()?;
@@ -283,9 +281,12 @@ impl Server {
                 .collect();
             Arc::new(router)
         });
-        let clients = Clients::new(&options);
         let stop = Arc::new(watch::Sender::new(false));
-        let shared_base = Arc::new(RwLock::new(base.clone()));
+        let shared = Arc::new(ServerState {
+            clients: Clients::new(&options),
+            options,
+            base: RwLock::new(base.clone()),
+        });
         let mut workers = Vec::with_capacity(count);
         for ((setup, socket), config) in setups.into_iter().zip(sockets).zip(configs) {
             let endpoint = quinn::Endpoint::new_with_abstract_socket(
@@ -294,18 +295,13 @@ impl Server {
                 socket,
                 Arc::clone(&setup.runtime),
             )?;
-            let shared = Arc::new(ServerState {
-                runtime: setup.runtime,
-                options: options.clone(),
-                clients: Arc::clone(&clients),
-                base: Arc::clone(&shared_base),
-            });
-            workers.push(Worker::new(
+            workers.push(Worker {
                 endpoint,
-                setup.worker_runtime,
-                shared,
-                Arc::clone(&stop),
-            ));
+                endpoint_runtime: setup.runtime,
+                runtime: setup.worker_runtime,
+                shared: Arc::clone(&shared),
+                stop: Arc::clone(&stop),
+            });
         }
         if workers.is_empty() {
             return Err(EndpointError::Workers { count });
@@ -313,9 +309,7 @@ impl Server {
         Ok(Self {
             workers: workers.into(),
             router,
-            clients,
-            crypto_provider,
-            base: shared_base,
+            shared,
             stop,
         })
     }
@@ -341,7 +335,7 @@ impl Server {
     /// Address and port that it listens on.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         let first = self.workers.first().ok_or(std::io::ErrorKind::NotConnected)?;
-        first.endpoint().local_addr()
+        first.endpoint.local_addr()
     }
 
     /// Connections open now, those that are being set up or taken down included.
@@ -354,14 +348,14 @@ impl Server {
         // A worker that was without one may have got one while another was waited for.
         while self.open_connections() > 0 {
             for worker in &*self.workers {
-                worker.endpoint().wait_idle().await;
+                worker.endpoint.wait_idle().await;
             }
         }
     }
 
     /// Totals of the decisions on clients up to now.
     pub fn clients(&self) -> ClientTotals {
-        self.clients.totals()
+        self.shared.clients.totals()
     }
 
     /// Uses `identity` for clients that connect from now on. Open connections are not affected.
@@ -369,11 +363,12 @@ impl Server {
     /// # Errors
     /// If its certificate and key cannot be used. Nothing has changed then.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
-        let crypto = identity.server_config(Arc::clone(&self.crypto_provider))?;
-        let mut base = self.base.write().unwrap_or_else(PoisonError::into_inner);
+        let provider = Arc::clone(&self.shared.options.crypto_provider);
+        let crypto = identity.server_config(provider)?;
+        let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
         base.crypto = crypto;
         for worker in &*self.workers {
-            worker.endpoint().set_server_config(Some(base.clone()));
+            worker.endpoint.set_server_config(Some(base.clone()));
         }
         Ok(())
     }
@@ -395,7 +390,7 @@ impl Server {
         let Some(first) = self.workers.first() else {
             return true;
         };
-        let runtime = first.endpoint_runtime();
+        let runtime = &*first.endpoint_runtime;
         let refusing = join_all(self.workers.iter().map(Worker::refuse_clients));
         let drained = tokio::select! {
             biased;
@@ -403,9 +398,9 @@ impl Server {
             // It does not end.
             _ = refusing => false,
         };
-        self.clients.lift_windows();
+        self.shared.clients.lift_windows();
         for worker in &*self.workers {
-            worker.endpoint().close(var_int(H3_NO_ERROR), b"server shut down");
+            worker.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
         }
         if !drained {
             // Long enough for the closes to leave; a peer that is gone answers none of them.
@@ -452,7 +447,8 @@ impl Incoming {
         config.transport_config(Arc::new(transport));
         let connecting = quinn.accept_with(Arc::new(config))?;
         let mut stop = setup.stop.clone();
-        let established = time::timeout(&*shared.runtime, shared.options.request_timeout, async {
+        let runtime = Arc::clone(&setup.runtime);
+        let established = time::timeout(&*runtime, shared.options.request_timeout, async {
             Session::new(connecting.await?, Arc::new(control), setup).await
         });
         tokio::select! {

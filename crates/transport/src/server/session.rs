@@ -47,6 +47,7 @@ pub struct Session {
 pub(super) struct SessionSetup {
     pub(super) place: ClientPlace,
     pub(super) shared: Arc<ServerState>,
+    pub(super) runtime: Arc<dyn Runtime>,
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -69,6 +70,7 @@ impl Session {
         let SessionSetup {
             mut place,
             shared,
+            runtime,
             stop,
         } = setup;
         if control.overhead().is_some() {
@@ -83,8 +85,8 @@ impl Session {
             .build(adapter)
             .await
             .map_err(|error| ConnectionLost::of(&quinn, &error))?;
-        let activity = Activity::new(Arc::clone(&shared.runtime));
-        if let Err(refusal) = place.establish(&activity, &control, shared.runtime.now()) {
+        let activity = Activity::new(Arc::clone(&runtime));
+        if let Err(refusal) = place.establish(&activity, &control, runtime.now()) {
             control.lift_window();
             quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
             return Err(ConnectionLost::Refused { refusal });
@@ -95,6 +97,7 @@ impl Session {
                 quinn,
                 control,
                 shared,
+                runtime,
                 responses,
             },
             stop,
@@ -151,7 +154,7 @@ impl Session {
                     Ok(None) => return Ok(None),
                     Err(error) => return self.ended(&error),
                 },
-                () = drained(&self.activity, &*self.context.shared.runtime, self.linger_until), if self.going_away => {
+                () = drained(&self.activity, &*self.context.runtime, self.linger_until), if self.going_away => {
                     return Ok(None);
                 }
                 () = self.activity.expired(self.context.shared.options.idle_limit), if !self.going_away => {
@@ -159,7 +162,7 @@ impl Session {
                     // client knows that it may be sent again. Set first, as this future may be given up while it sends
                     // the GOAWAY.
                     let linger = GOAWAY_LIMIT.min(self.context.quinn.rtt() * 3);
-                    self.linger_until = Some(self.context.shared.runtime.now() + linger);
+                    self.linger_until = Some(self.context.runtime.now() + linger);
                     if let Err(error) = self.go_away().await {
                         return self.ended(&error);
                     }
@@ -170,7 +173,14 @@ impl Session {
                 continue;
             }
             match self.activity.begin_arrival() {
-                Some(count) => return Ok(Some(Arrival::new(resolver, self.context.clone(), count))),
+                Some(count) => {
+                    let context = self.context.clone();
+                    return Ok(Some(Arrival {
+                        resolver,
+                        context,
+                        count,
+                    }));
+                }
                 // The session has made room meanwhile; the client may send the request again on another connection.
                 None => resolver.frame_stream.reset(Code::H3_REQUEST_REJECTED.value()),
             }
@@ -183,7 +193,7 @@ impl Session {
         self.rejecting.store(true, Relaxed);
         // One more than the last accepted is the first that is not taken (RFC 9114 §5.2).
         let sending = self.h3.shutdown(1);
-        time::timeout(&*self.context.shared.runtime, GOAWAY_LIMIT, sending)
+        time::timeout(&*self.context.runtime, GOAWAY_LIMIT, sending)
             .await
             .unwrap_or(Ok(()))
     }

@@ -13,35 +13,15 @@ use super::{Incoming, ServerState};
 /// One endpoint of a [`Server`](super::Server). Its connections run on its runtime.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    endpoint: quinn::Endpoint,
-    runtime: Option<Arc<dyn Runtime>>,
-    shared: Arc<ServerState>,
-    stop: Arc<watch::Sender<bool>>,
+    pub(super) endpoint: quinn::Endpoint,
+    /// Runs the tasks of the endpoint and its connections.
+    pub(super) endpoint_runtime: Arc<dyn Runtime>,
+    pub(super) runtime: Option<Arc<dyn Runtime>>,
+    pub(super) shared: Arc<ServerState>,
+    pub(super) stop: Arc<watch::Sender<bool>>,
 }
 
 impl Worker {
-    pub(super) fn new(
-        endpoint: quinn::Endpoint,
-        runtime: Option<Arc<dyn Runtime>>,
-        shared: Arc<ServerState>,
-        stop: Arc<watch::Sender<bool>>,
-    ) -> Self {
-        Self {
-            endpoint,
-            runtime,
-            shared,
-            stop,
-        }
-    }
-
-    pub(super) fn endpoint(&self) -> &quinn::Endpoint {
-        &self.endpoint
-    }
-
-    pub(super) fn endpoint_runtime(&self) -> &dyn Runtime {
-        &*self.shared.runtime
-    }
-
     /// Runtime for what is done for its connections; `None` unless the server was started with
     /// [one for each socket](super::Server::on_sockets).
     pub fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
@@ -65,17 +45,15 @@ impl Worker {
                 incoming = self.endpoint.accept() => incoming?,
             };
             let (peer, is_validated) = (incoming.remote_address(), incoming.remote_address_validated());
-            match self
-                .shared
-                .clients
-                .decide(peer, is_validated, self.shared.runtime.now())
-            {
+            let now = self.endpoint_runtime.now();
+            match self.shared.clients.decide(peer, is_validated, now) {
                 Decision::Accepted(place) => {
                     return Some(Incoming {
                         quinn: incoming,
                         setup: SessionSetup {
                             place,
                             shared: Arc::clone(&self.shared),
+                            runtime: Arc::clone(&self.endpoint_runtime),
                             stop: self.stop.subscribe(),
                         },
                     });

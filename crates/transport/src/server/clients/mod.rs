@@ -134,8 +134,8 @@ impl Clients {
                 };
                 (Decision::Accepted(place), None)
             }
-            Err(refusal) if is_validated => (Decision::Refused, state.refused(refusal, peer, now)),
-            Err(_) => (Decision::Retry, state.retried(peer, now)),
+            Err(refusal) if is_validated => (Decision::Refused, state.turned_away(peer, Some(refusal), now)),
+            Err(_) => (Decision::Retry, state.turned_away(peer, None, now)),
         };
         drop(state);
         if let Some(warning) = warning {
@@ -168,28 +168,20 @@ impl ClientsState {
         }
     }
 
-    /// Counts a Retry; returns the warning that is due.
-    fn retried(&mut self, peer: SocketAddr, now: Instant) -> Option<Warning> {
-        self.totals.retried += 1;
-        let count = self.retry_log.due(self.totals.retried, now)?;
-        Some(self.warning(peer, count, None))
-    }
-
-    /// Counts a refusal; returns the warning that is due.
-    fn refused(&mut self, refusal: Refusal, peer: SocketAddr, now: Instant) -> Option<Warning> {
-        self.totals.refused += 1;
-        let count = self.refusal_log.due(self.totals.refused, now)?;
-        Some(self.warning(peer, count, Some(refusal)))
-    }
-
-    fn warning(&self, peer: SocketAddr, count: u64, refusal: Option<Refusal>) -> Warning {
-        Warning {
+    /// Counts a refusal, or a Retry if there is no `refusal`. Returns the warning that is due.
+    fn turned_away(&mut self, peer: SocketAddr, refusal: Option<Refusal>, now: Instant) -> Option<Warning> {
+        let (total, log) = match refusal {
+            Some(_) => (&mut self.totals.refused, &mut self.refusal_log),
+            None => (&mut self.totals.retried, &mut self.retry_log),
+        };
+        *total += 1;
+        Some(Warning {
             peer,
-            count,
+            count: log.due(*total, now)?,
             refusal,
             handshakes: self.unvalidated + self.validated.total(),
             connections: self.connections.taken(),
-        }
+        })
     }
 
     /// Forgets what takes `place`.
@@ -219,11 +211,11 @@ impl Warning {
         let Self {
             peer,
             count,
-            refusal,
             handshakes,
             connections,
+            ..
         } = self;
-        if let Some(refusal) = refusal {
+        if let Some(refusal) = self.refusal {
             tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
         } else {
             tracing::warn!(
@@ -274,7 +266,7 @@ impl ClientPlace {
         let number = match state.connections.take(peer, activity.clone(), control, now) {
             Ok(number) => number,
             Err(refusal) => {
-                let warning = state.refused(refusal, self.peer, now);
+                let warning = state.turned_away(self.peer, Some(refusal), now);
                 drop(state);
                 self.is_refused = true;
                 if let Some(warning) = warning {
