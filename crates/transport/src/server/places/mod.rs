@@ -1,18 +1,15 @@
 //! [`Places`]: the connections that a server may have at once, and the choice of the one that makes room for another.
 //!
-//! Where all places are taken, a connection without a request in progress makes room:
+//! When all places are taken, a connection without a request in progress makes room for a newcomer, if its network has
+//! more connections than the newcomer's or is the same one: first one without any request yet, then one of the largest
+//! network, then the one that has been idle for the longest. It must have been idle for [`PlaceLimits::evict_after`];
+//! in a larger network, for [`UNUSED`] if it had no request yet; in a crowded one, for no time at all.
 //!
-//! 1. Of a network that has more connections than the newcomer's, where the two differ first (IPv4 /24 or IPv6 /48,
-//!    then /56, then address or /64): one that has had no request for [`UNUSED`].
-//! 2. Of such a network with more than a [few](PlaceLimits::few) connections, and two more than the newcomer's:
-//!    any one.
-//! 3. Of such a network, or of the newcomer's own: one that has been idle for [`PlaceLimits::evict_after`].
-//!
-//! Among these a connection without any request goes first, then one of the largest network, then the one that has been
-//! idle for the longest.
+//! Networks are compared where two addresses differ first: IPv4 /24 or IPv6 /48, then /56, then address or /64. A
+//! network is crowded if it has more than a [few](PlaceLimits::few) connections, and two more than the newcomer's.
 //!
 //! So a network that holds many places with a small request now and then locks no smaller one out, and networks of the
-//! same size do not displace each other's in turns.
+//! same size do not displace each other in turns.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -23,8 +20,8 @@ use super::activity::{Activity, Idleness};
 use super::networks::{LEVELS, Network};
 use crate::error::Refusal;
 
-/// Least time after which a connection without any request yet makes room for a network with fewer. A client requests
-/// as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
+/// Least time after which a connection without any request yet makes room for a smaller network. A client sends one as
+/// soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
 const UNUSED: Duration = Duration::from_secs(2);
 
 /// Limits of a server's connections.
@@ -38,8 +35,8 @@ pub struct PlaceLimits {
     /// Most connections of a network whose players stay though a smaller one wants a place; see
     /// [`few_of`](Self::few_of).
     pub few: usize,
-    /// Least time without an exchange after which a connection makes room for another client. It makes room at
-    /// once for smaller networks if its own has more than [`few`](Self::few).
+    /// Least time without an exchange after which a connection with a request makes room for another client. It makes
+    /// room at once for smaller networks if its own has more than [`few`](Self::few).
     pub evict_after: Duration,
 }
 
@@ -60,13 +57,6 @@ struct Occupied<T> {
     occupant: T,
 }
 
-/// Least times for which a connection has to be idle to make room, once it has had a request and before.
-#[derive(Clone, Copy, Debug)]
-struct LeastIdle {
-    used: Duration,
-    unused: Duration,
-}
-
 /// A connection that may make room; the greatest of all does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
@@ -76,99 +66,6 @@ struct Candidate {
     sizes: [usize; LEVELS],
     idle_since: Reverse<Instant>,
     number: Reverse<u64>,
-}
-
-/// A search for the connection that makes room for one of a newcomer.
-#[derive(Debug)]
-struct Search {
-    /// Networks of the newcomer, and their numbers of connections.
-    networks: [Network; LEVELS],
-    sizes: [usize; LEVELS],
-    now: Instant,
-    evict_after: Duration,
-    few: usize,
-    best: Option<Candidate>,
-}
-
-/// Networks that the connections of one step of a search share.
-#[derive(Clone, Copy, Debug, Default)]
-struct Shared {
-    /// Number of these networks, which is the next level to search.
-    levels: usize,
-    /// Numbers of connections of these networks.
-    sizes: [usize; LEVELS],
-    /// `None` if all of them are the newcomer's as well.
-    least_idle: Option<LeastIdle>,
-}
-
-impl Search {
-    /// Searches among `connections`, which have the networks `shared` in common.
-    fn visit<T>(&mut self, connections: &[Occupied<T>], shared: Shared) {
-        let level = shared.levels;
-        let Some(&own) = self.networks.get(level) else {
-            return self.visit_site(connections, shared);
-        };
-        for site in connections.chunk_by(|one, next| one.networks[level] == next.networks[level]) {
-            let mut shared = shared;
-            shared.levels += 1;
-            shared.sizes[level] = site.len();
-            if shared.least_idle.is_none() && site[0].networks[level] != own {
-                shared.least_idle = self.least_idle(site.len(), self.sizes[level]);
-                if shared.least_idle.is_none() {
-                    continue;
-                }
-            }
-            // A smaller network has none that goes first, unless that is one without a request.
-            let smaller = |best: Candidate| best.is_unused && best.sizes[..=level] > shared.sizes[..=level];
-            if !self.best.is_some_and(smaller) {
-                self.visit(site, shared);
-            }
-        }
-    }
-
-    /// Searches among `connections` of one address or /64.
-    fn visit_site<T>(&mut self, connections: &[Occupied<T>], shared: Shared) {
-        let least_idle = shared.least_idle.unwrap_or(LeastIdle {
-            used: self.evict_after,
-            unused: self.evict_after,
-        });
-        for connection in connections {
-            let Some(Idleness { since, is_unused }) = connection.activity.idleness() else {
-                continue;
-            };
-            let idle = self.now.saturating_duration_since(since);
-            let least = if is_unused {
-                least_idle.unused
-            } else {
-                least_idle.used
-            };
-            if idle >= least {
-                let candidate = Candidate {
-                    is_unused: is_unused && idle >= UNUSED,
-                    sizes: shared.sizes,
-                    idle_since: Reverse(since),
-                    number: Reverse(connection.number),
-                };
-                self.best = self.best.max(Some(candidate));
-            }
-        }
-    }
-
-    /// Least times for connections of a network with `theirs` connections, if the newcomer's has `own`. `None` if they
-    /// make no room.
-    fn least_idle(&self, theirs: usize, own: usize) -> Option<LeastIdle> {
-        match theirs.saturating_sub(own) {
-            0 => None,
-            2.. if theirs > self.few => Some(LeastIdle {
-                used: Duration::ZERO,
-                unused: Duration::ZERO,
-            }),
-            _ => Some(LeastIdle {
-                used: self.evict_after,
-                unused: UNUSED.min(self.evict_after),
-            }),
-        }
-    }
 }
 
 /// Connections of a server, each with an occupant `T`.
@@ -232,21 +129,40 @@ impl<T> Places<T> {
         let Some(limit) = self.reached(address) else {
             return Ok(None);
         };
-        let networks = Network::all_of(address);
-        let mut search = Search {
-            networks,
-            sizes: [1, 2, 3].map(|levels| self.within(&networks[..levels]).len()),
-            now,
-            evict_after: self.limits.evict_after,
-            few: self.limits.few,
-            best: None,
+        let newcomer = Network::all_of(address);
+        let own_sizes = [1, 2, 3].map(|levels| self.within(&newcomer[..levels]).len());
+        let among = match limit {
+            Refusal::Address => &self.connections[self.within(&newcomer)],
+            _ => &self.connections[..],
         };
-        if limit == Refusal::Connections {
-            search.visit(&self.connections, Shared::default());
-        } else {
-            search.visit_site(&self.connections[self.within(&networks)], Shared::default());
+        let mut best: Option<Candidate> = None;
+        for (site, sizes) in sites(among) {
+            // Least times for which a connection must have been idle, with a request before and without.
+            let (used, unused) = match (0..LEVELS).find(|&level| site[0].networks[level] != newcomer[level]) {
+                None => (self.limits.evict_after, self.limits.evict_after),
+                Some(level) if sizes[level] <= own_sizes[level] => continue,
+                Some(level) if sizes[level] > self.limits.few.max(own_sizes[level] + 1) => {
+                    (Duration::ZERO, Duration::ZERO)
+                }
+                Some(_) => (self.limits.evict_after, UNUSED.min(self.limits.evict_after)),
+            };
+            // None of a smaller network goes before one without a request.
+            if best.is_some_and(|best| best.is_unused && best.sizes > sizes) {
+                continue;
+            }
+            let candidates = site.iter().filter_map(|connection| {
+                let Idleness { since, is_unused } = connection.activity.idleness()?;
+                let idle = now.saturating_duration_since(since);
+                (idle >= if is_unused { unused } else { used }).then_some(Candidate {
+                    is_unused: is_unused && idle >= UNUSED,
+                    sizes,
+                    idle_since: Reverse(since),
+                    number: Reverse(connection.number),
+                })
+            });
+            best = best.max(candidates.max());
         }
-        let best = search.best.ok_or(limit)?;
+        let best = best.ok_or(limit)?;
         Ok(Some((best.idle_since.0, best.number.0)))
     }
 
@@ -305,6 +221,20 @@ impl<T> Places<T> {
             .iter()
             .position(|connection| connection.number == number)
     }
+}
+
+/// The connections of each address or /64 among `connections`, and the numbers of connections of its networks.
+fn sites<T>(connections: &[Occupied<T>]) -> impl Iterator<Item = (&[Occupied<T>], [usize; LEVELS])> {
+    let split = |connections, level| {
+        <[Occupied<T>]>::chunk_by(connections, move |one, next| {
+            one.networks[level] == next.networks[level]
+        })
+    };
+    split(connections, 0).flat_map(move |widest| {
+        split(widest, 1).flat_map(move |middle| {
+            split(middle, 2).map(move |site| (site, [widest.len(), middle.len(), site.len()]))
+        })
+    })
 }
 
 #[cfg(test)]
