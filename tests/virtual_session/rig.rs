@@ -1,8 +1,6 @@
 //! [`Rig`]: a server and a client on two simulated hosts, with a server that can vanish and be started again.
 
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
@@ -10,10 +8,11 @@ use std::time::Duration;
 
 use playrate_netsim::{HostConfig, PathConfig, PathId, RunLimits, Seed, Simulation, VirtualSocket};
 use playrate_transport::{
-    Client, ClientOptions, Identity, Server, ServerOptions, Target, TransportOptions, Trust,
+    Client, ClientOptions, Identity, LayeredSocket, Server, ServerOptions, SocketLayer, Target,
+    TransportOptions, Trust,
 };
 use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, Runtime, UdpPoller};
+use quinn::{AsyncUdpSocket, Runtime};
 use video_client::cmcd::{CmcdMode, CmcdOptions};
 use video_client::{ReconnectOptions, SessionOptions};
 use video_server::library::Library;
@@ -68,11 +67,11 @@ impl Rig {
         let mut options = ServerOptions::new(self.identity.clone());
         options.transport.seed = Some(self.seed.derive(&format!("server {number}")));
         change(&mut options);
-        let socket = Arc::new(ServerSocket {
-            inner: Arc::clone(&self.server),
+        let socket = Arc::new(LayeredSocket(ServerSocket {
+            inner: Arc::clone(&self.server) as _,
             number,
             present: Arc::clone(&self.present),
-        });
+        }));
         let server = Server::new(Arc::clone(&self.runtime), socket, options).unwrap();
         VideoServer::start(server, Arc::clone(&self.runtime), library, settings)
     }
@@ -120,14 +119,14 @@ pub(crate) fn reconnecting(limit: Duration) -> SessionOptions {
 /// The socket of one of several servers, one after the other, on the same address.
 #[derive(Debug)]
 struct ServerSocket {
-    inner: Arc<VirtualSocket>,
+    inner: Arc<dyn AsyncUdpSocket>,
     number: usize,
     present: Arc<AtomicUsize>,
 }
 
-impl AsyncUdpSocket for ServerSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
+impl SocketLayer for ServerSocket {
+    fn below(&self) -> &Arc<dyn AsyncUdpSocket> {
+        &self.inner
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -151,17 +150,5 @@ impl AsyncUdpSocket for ServerSocket {
                 _ => return Poll::Pending,
             }
         }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.inner.max_transmit_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
     }
 }

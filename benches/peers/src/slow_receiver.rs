@@ -5,13 +5,12 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, UdpPoller};
+use playrate_transport::{LayeredSocket, SocketLayer};
+use quinn::AsyncUdpSocket;
+use quinn::udp::RecvMeta;
 
 const AT_A_TIME: usize = 2;
 
@@ -31,26 +30,22 @@ struct Received {
 }
 
 impl TwoAtATime {
-    pub(crate) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Arc<Self> {
+    pub(crate) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Arc<LayeredSocket<Self>> {
         let received = Received {
             buffer: vec![0; 1 << 16],
             datagrams: VecDeque::new(),
             rests: false,
         };
-        Arc::new(Self {
+        Arc::new(LayeredSocket(Self {
             inner,
             received: Mutex::new(received),
-        })
+        }))
     }
 }
 
-impl AsyncUdpSocket for TwoAtATime {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.inner.try_send(transmit)
+impl SocketLayer for TwoAtATime {
+    fn below(&self) -> &Arc<dyn AsyncUdpSocket> {
+        &self.inner
     }
 
     fn poll_recv(
@@ -86,21 +81,5 @@ impl AsyncUdpSocket for TwoAtATime {
         }
         received.rests = true;
         Poll::Ready(Ok(count))
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.inner.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
     }
 }

@@ -22,6 +22,7 @@ mod quic;
 mod receiving;
 mod self_waking;
 mod server;
+mod socket_layer;
 pub mod time;
 mod tls;
 
@@ -41,4 +42,5 @@ pub use server::{
     Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, QuicLb, Server, ServerOptions, Session,
     Succession, Worker,
 };
+pub use socket_layer::{LayeredSocket, SocketLayer};
 pub use tls::{Identity, Pin, TlsError, Trust};

@@ -53,9 +53,7 @@ impl Runtime for ReceivingRuntime {
 
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         if self.has_endpoint.swap(true, Ordering::Relaxed) {
-            return self
-                .inner
-                .spawn(Box::pin(MergingTask::new(task, Arc::clone(&self.socket))));
+            return self.inner.spawn(Box::pin(MergingTask::new(task, &self.socket)));
         }
         self.inner.spawn(Box::pin(LongTurnTask {
             // tokio makes a task that has used up its budget wake itself and yield, which would end the turn here.

@@ -8,16 +8,17 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
+use quinn::udp::{EcnCodepoint, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
 use crate::self_waking::{Polled, SelfWaking};
+use crate::socket_layer::{LayeredSocket, SocketLayer};
 
 /// Most bytes in one call: the payload of the largest UDP datagram over IPv4.
 const MOST_BYTES: usize = 65_507;
@@ -121,18 +122,21 @@ impl Datagrams {
 }
 
 /// A socket that gathers what a [`MergingTask`] sends.
+pub(crate) type MergingSocket = LayeredSocket<MergingLayer>;
+
+/// The layer of a [`MergingSocket`], with the socket below.
 #[derive(Debug)]
-pub(crate) struct MergingSocket(Arc<dyn AsyncUdpSocket>);
+pub(crate) struct MergingLayer(Arc<dyn AsyncUdpSocket>);
 
 impl MergingSocket {
     pub(crate) fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<Self> {
-        Arc::new(Self(socket))
+        Arc::new(Self(MergingLayer(socket)))
     }
 }
 
-impl AsyncUdpSocket for MergingSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.0).create_io_poller()
+impl SocketLayer for MergingLayer {
+    fn below(&self) -> &Arc<dyn AsyncUdpSocket> {
+        &self.0
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -149,38 +153,14 @@ impl AsyncUdpSocket for MergingSocket {
             Ok(())
         })
     }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        bufs: &mut [IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        self.0.poll_recv(cx, bufs, meta)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.0.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.0.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.0.may_fragment()
-    }
 }
 
 /// The task of a connection whose datagrams go out together at the end of each poll.
 pub(crate) struct MergingTask {
     /// `None` once it has ended.
     task: Option<SelfWaking>,
-    socket: Arc<MergingSocket>,
+    /// The socket below the [`MergingSocket`].
+    socket: Arc<dyn AsyncUdpSocket>,
     poller: Option<Pin<Box<dyn UdpPoller>>>,
     /// Datagrams that the system did not take yet. Until it does, the task is not polled.
     blocked: Datagrams,
@@ -189,10 +169,10 @@ pub(crate) struct MergingTask {
 }
 
 impl MergingTask {
-    pub(crate) fn new(task: Pin<Box<dyn Future<Output = ()> + Send>>, socket: Arc<MergingSocket>) -> Self {
+    pub(crate) fn new(task: Pin<Box<dyn Future<Output = ()> + Send>>, socket: &MergingSocket) -> Self {
         Self {
             task: Some(SelfWaking::new(task)),
-            socket,
+            socket: Arc::clone(socket.0.below()),
             poller: None,
             blocked: Datagrams::default(),
             is_busy: false,
@@ -202,7 +182,7 @@ impl MergingTask {
     /// Sends what the system did not take before.
     fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.blocked.is_empty() {
-            let socket = &self.socket.0;
+            let socket = &self.socket;
             let poller = self
                 .poller
                 .get_or_insert_with(|| Arc::clone(socket).create_io_poller());
@@ -245,7 +225,7 @@ impl Future for MergingTask {
             TURN.with_borrow_mut(|turn| {
                 this.is_busy = turn.sends > 1;
                 turn.gathers = false;
-                let sent = turn.gathered.send(&*this.socket.0);
+                let sent = turn.gathered.send(&*this.socket);
                 match sent {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         this.blocked = std::mem::take(&mut turn.gathered);

@@ -1,9 +1,11 @@
 use std::collections::VecDeque;
+use std::io::IoSliceMut;
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 use std::task::Waker;
 
 use proptest::prelude::*;
+use quinn::udp::RecvMeta;
 
 use super::*;
 
@@ -147,7 +149,7 @@ fn connection(turns: Vec<Vec<OneSend>>) -> (MergingTask, Arc<Recorder>) {
         socket: Arc::clone(&socket),
         turns: turns.into(),
     };
-    (MergingTask::new(Box::pin(task), socket), below)
+    (MergingTask::new(Box::pin(task), &socket), below)
 }
 
 fn poll(task: &mut MergingTask) -> Poll<()> {

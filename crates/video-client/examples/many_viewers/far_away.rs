@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
+use playrate_transport::{LayeredSocket, SocketLayer};
+use quinn::udp::RecvMeta;
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 
 /// A delay of the datagrams that the kernel has; what is sent leaves at once.
 #[derive(Debug)]
@@ -33,28 +33,24 @@ impl FarAway {
         inner: Arc<dyn AsyncUdpSocket>,
         runtime: Arc<dyn Runtime>,
         delay: Duration,
-    ) -> Arc<Self> {
+    ) -> Arc<LayeredSocket<Self>> {
         let under_way = UnderWay {
             buffer: vec![0; 1 << 16],
             datagrams: VecDeque::new(),
             timer: runtime.new_timer(runtime.now()),
         };
-        Arc::new(Self {
+        Arc::new(LayeredSocket(Self {
             inner,
             runtime,
             delay,
             under_way: Mutex::new(under_way),
-        })
+        }))
     }
 }
 
-impl AsyncUdpSocket for FarAway {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.inner.try_send(transmit)
+impl SocketLayer for FarAway {
+    fn below(&self) -> &Arc<dyn AsyncUdpSocket> {
+        &self.inner
     }
 
     fn poll_recv(
@@ -95,21 +91,5 @@ impl AsyncUdpSocket for FarAway {
             }
         }
         Poll::Pending
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.inner.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
     }
 }

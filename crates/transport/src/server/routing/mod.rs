@@ -14,19 +14,19 @@
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
-use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, UdpPoller};
+use quinn::AsyncUdpSocket;
+use quinn::udp::{EcnCodepoint, RecvMeta};
 use quinn_proto::ConnectionIdGenerator as _;
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::keys::{Issuer, MarkedConnectionIds};
+use crate::socket_layer::{LayeredSocket, SocketLayer};
 
 /// First bit of a packet with a long header (RFC 8999 §5.1).
 const LONG_HEADER: u8 = 0x80;
@@ -104,16 +104,10 @@ pub struct ForwardedTotals {
 }
 
 /// The sockets of a server, each datagram of which goes to the endpoint whose connection it is for.
+#[derive(Debug)]
 pub struct DatagramRouter {
     workers: Box<[Arc<RoutedSocket>]>,
-}
-
-impl fmt::Debug for DatagramRouter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatagramRouter")
-            .field("workers", &self.workers)
-            .finish()
-    }
+    siblings: Arc<Siblings>,
 }
 
 /// State that the sockets of one process share.
@@ -138,7 +132,10 @@ struct Sibling {
 }
 
 /// Socket of one endpoint.
-pub(super) struct RoutedSocket {
+pub(super) type RoutedSocket = LayeredSocket<RoutingLayer>;
+
+/// The layer of a [`RoutedSocket`], with the socket below.
+pub(super) struct RoutingLayer {
     socket: Arc<dyn AsyncUdpSocket>,
     connection_ids: MarkedConnectionIds,
     routes: Mutex<Routes>,
@@ -155,9 +152,9 @@ struct Routes {
     newer: Option<mpsc::Receiver<Datagram>>,
 }
 
-impl fmt::Debug for RoutedSocket {
+impl fmt::Debug for RoutingLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoutedSocket")
+        f.debug_struct("RoutingLayer")
             .field("socket", &self.socket)
             .field("issuer", &self.connection_ids.issuer())
             .finish_non_exhaustive()
@@ -190,7 +187,7 @@ impl DatagramRouter {
         });
         let workers = sockets.into_iter().zip(receivers);
         let workers = workers.map(|((socket, connection_ids), receiver)| {
-            Arc::new(RoutedSocket {
+            Arc::new(LayeredSocket(RoutingLayer {
                 socket,
                 connection_ids,
                 routes: Mutex::new(Routes {
@@ -199,10 +196,11 @@ impl DatagramRouter {
                     newer: None,
                 }),
                 siblings: Arc::clone(&siblings),
-            })
+            }))
         });
         Self {
             workers: workers.collect(),
+            siblings,
         }
     }
 
@@ -215,27 +213,22 @@ impl DatagramRouter {
     /// when this returns on. Reads the sockets again once the sender of `newer` is dropped.
     pub fn receive_from(&self, newer: mpsc::Receiver<Datagram>) {
         let mut newer = Some(newer);
-        for worker in &self.workers {
+        for LayeredSocket(worker) in self.workers.iter().map(Arc::as_ref) {
             // Nothing is read any more once the lock was free, as it is held while a socket is read.
             let mut routes = worker.routes();
             if let Some(newer) = newer.take() {
                 routes.newer = Some(newer);
-                worker.siblings.paused.store(true, Relaxed);
+                self.siblings.paused.store(true, Relaxed);
             }
         }
-        if let Some(worker) = self.workers.first() {
-            worker.siblings.wake();
-        }
+        self.siblings.wake();
     }
 
     /// Totals of the datagrams that reached another worker than theirs.
     pub(super) fn totals(&self) -> ForwardedTotals {
-        let Some(worker) = self.workers.first() else {
-            return ForwardedTotals::default();
-        };
         ForwardedTotals {
-            forwarded: worker.siblings.forwarded.load(Relaxed),
-            lost: worker.siblings.lost.load(Relaxed),
+            forwarded: self.siblings.forwarded.load(Relaxed),
+            lost: self.siblings.lost.load(Relaxed),
         }
     }
 }
@@ -305,13 +298,9 @@ fn receive(
     (count, true)
 }
 
-impl AsyncUdpSocket for RoutedSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.socket).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.socket.try_send(transmit)
+impl SocketLayer for RoutingLayer {
+    fn below(&self) -> &Arc<dyn AsyncUdpSocket> {
+        &self.socket
     }
 
     fn poll_recv(
@@ -362,25 +351,9 @@ impl AsyncUdpSocket for RoutedSocket {
         }
         Poll::Ready(Ok(count))
     }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.socket.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.socket.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.socket.may_fragment()
-    }
 }
 
-impl RoutedSocket {
+impl RoutingLayer {
     fn routes(&self) -> MutexGuard<'_, Routes> {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,6 +1,9 @@
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::task::Waker;
 
+use quinn::UdpPoller;
+use quinn::udp::Transmit;
 use quinn_proto::ConnectionIdGenerator as _;
 
 use super::super::keys::{EndpointKey, EndpointKeys};
