@@ -33,7 +33,7 @@ struct State {
 pub(crate) enum WindowUpdate {
     /// Too little was read since the last change.
     None,
-    /// Announce what is free of a window that stays.
+    /// Announce the free room of a window that stays.
     Announce(Bytes),
     /// Widen the window to this.
     Widen(Bytes),

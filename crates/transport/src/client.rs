@@ -169,8 +169,8 @@ impl Client {
         Ok(self.endpoint.rebind(any_socket()?)?)
     }
 
-    /// Connects to `target`. Of several addresses the next one is tried as well when there is no answer for a
-    /// moment, and the first to answer is taken (RFC 8305 §5). A certificate that is not trusted fails at once.
+    /// Connects to `target`. If an address does not answer for a moment, the next one is tried as well, and the first
+    /// that answers is taken (RFC 8305 §5). A certificate that is not trusted fails at once.
     pub async fn connect(&self, target: &Target) -> Result<Connection, ConnectError> {
         let mut waiting = target.addresses.iter();
         let mut attempts = FuturesUnordered::new();
@@ -267,7 +267,7 @@ impl Connection {
         runtime: Arc<dyn Runtime>,
         options: &ClientOptions,
     ) -> Result<Self, ConnectError> {
-        // A server opens no stream that this client reads more of than a header's worth.
+        // This client reads at most a header's worth of each stream that a server opens.
         let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT, None);
         let gates = adapter.gates();
         let (mut driver, sender) = h3::client::builder()
@@ -308,7 +308,7 @@ impl Connection {
         match autotuning.on_read(self.runtime.now(), self.quinn.rtt(), bytes) {
             WindowUpdate::None => {}
             WindowUpdate::Widen(window) => set(window.as_u64()),
-            // quinn announces a wider window at once, but the room in one that stays only when an eighth of it is free.
+            // quinn announces a wider window at once, but room in the same window only when an eighth of it is free.
             WindowUpdate::Announce(window) => {
                 set(window.as_u64().saturating_sub(1));
                 set(window.as_u64());
@@ -410,8 +410,8 @@ impl Connection {
     }
 }
 
-/// A response's body. Only what is pulled is taken from the transport: once its receive window is full the server
-/// waits. Dropping it before the end cancels the rest.
+/// A response's body. It takes only the bytes that are pulled from the transport, so once the receive window is full
+/// the server waits. Dropping it before the end cancels the rest.
 pub struct Body {
     stream: RequestStream,
     gate: Arc<quic::ReadGate>,
@@ -430,7 +430,7 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
-    /// The next bytes, as they came; `None` at the end. Giving up the future loses nothing.
+    /// The next bytes, as they came; `None` at the end. Dropping the future loses nothing.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
         let Self { stream, gate, .. } = self;
         let chunk = poll_fn(|cx| gate.poll(|| stream.poll_recv_data(cx)))

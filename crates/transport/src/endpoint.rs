@@ -49,8 +49,7 @@ pub fn udp_socket(address: SocketAddr) -> Result<UdpSocket, BindError> {
 }
 
 /// Opens `count` sockets that share the port of `first` with it (`SO_REUSEPORT`, socket(7)), among which Linux divides
-/// clients by their address and port. No program gets the port that does not ask for a share of it, and none of another
-/// user.
+/// clients by their address and port. Only programs of the same user that ask for a share get the port.
 #[cfg(target_os = "linux")]
 pub fn further_sockets(first: &UdpSocket, count: usize) -> Result<Vec<UdpSocket>, BindError> {
     let address = first.local_addr();

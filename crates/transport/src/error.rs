@@ -59,7 +59,7 @@ pub enum Refusal {
     Handshakes,
 }
 
-/// Reasons for which a connection ended.
+/// Reasons why a connection ended.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionLost {
@@ -135,7 +135,7 @@ impl ConnectionLost {
         }
     }
 
-    /// The reason for which `connection` ended, from h3's error and quinn's close reason.
+    /// The reason why `connection` ended, from h3's error and quinn's close reason.
     pub(crate) fn of(connection: &quinn::Connection, error: &h3::error::ConnectionError) -> Self {
         use h3::error::ConnectionError as H3Error;
         use h3::quic::ConnectionErrorIncoming;
@@ -146,7 +146,7 @@ impl ConnectionLost {
                 ..
             } => match connection.close_reason().map(Self::from) {
                 Some(lost @ Self::ClosedByPeer { .. }) => lost,
-                // Closed on this side meanwhile, which replaced the peer's reason phrase.
+                // This side closed it meanwhile, which replaced the peer's reason phrase.
                 _ => Self::ClosedByPeer {
                     code: *error_code,
                     reason: None,
@@ -189,7 +189,7 @@ impl From<ConnectionError> for ConnectionLost {
             {
                 Self::RefusedByPeer
             }
-            // What an application says is not sent before the keys are known (RFC 9000 §10.2.3).
+            // An application's reason is not sent before the keys are known (RFC 9000 §10.2.3).
             ConnectionError::ConnectionClosed(close)
                 if close.error_code == TransportErrorCode::APPLICATION_ERROR =>
             {
@@ -246,8 +246,8 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// The reason for which a handshake failed with `error`, where `wrong_pin` has the expected pin and the server's if
-    /// they differ.
+    /// The reason why a handshake failed with `error`. `wrong_pin` has the expected pin and the server's, if these
+    /// differ.
     pub(crate) fn in_handshake(error: ConnectionError, wrong_pin: Option<&(Pin, Pin)>) -> Self {
         if let Some(&(expected, seen)) = wrong_pin {
             return Self::WrongPin { expected, seen };

@@ -34,9 +34,10 @@ impl LossDetection {
         time_threshold: 1.5,
     };
 
-    /// RFC 9002 §6.1.1: the packet threshold SHOULD NOT be less than 3. §6.1.2 has no upper bound for the time
-    /// threshold; quinn multiplies RTTs by it, which panics where the product is more than a `Duration` holds.
     /// Creates thresholds; impossible ones are an error of [`TransportOptions::to_quinn`].
+    ///
+    /// RFC 9002 §6.1.1: the packet threshold SHOULD NOT be less than 3. §6.1.2 has no upper bound for the time
+    /// threshold; quinn multiplies RTTs by it, which panics if the product is more than a `Duration` holds.
     pub const fn new(packet_threshold: u32, time_threshold: f32) -> Self {
         Self {
             packet_threshold,

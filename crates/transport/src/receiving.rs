@@ -20,10 +20,10 @@ const LONGEST_READ: Duration = Duration::from_millis(10);
 /// A runtime for one endpoint that continues reading until the socket is empty or [`LONGEST_READ`] is over.
 ///
 /// quinn 0.11 reads for 50 µs (`RECV_TIME_BOUND`) and then yields, so the endpoint's task is polled again only after
-/// every connection that has something to send. With a thousand of those this takes a fifth of a second, in which many
-/// more datagrams arrive than are read: the kernel's buffer overflows, and acknowledgements and requests are lost. A
-/// thread for the reading would be worse on one processor: acknowledgements would arrive one by one, and each would be
-/// answered with a small burst.
+/// every connection that has something to send. With a thousand of those this takes a fifth of a second. Many more
+/// datagrams arrive in that time than are read: the kernel's buffer overflows, and acknowledgements and requests are
+/// lost. A thread for the reading would be worse on one processor: acknowledgements would arrive one by one, and each
+/// would cause a small burst.
 ///
 /// This relies on two facts of quinn 0.11, which a test of this module checks: an endpoint spawns its driver before any
 /// other task, and the driver yields by waking itself.

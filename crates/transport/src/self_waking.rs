@@ -1,4 +1,4 @@
-//! [`SelfWaking`]: a task of which is known whether it wants to be polled again at once.
+//! [`SelfWaking`]: a task that reports when it yields and wants another poll at once.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ pub(crate) enum Polled {
     Ended,
     /// It waits; its waker will wake it.
     Waits,
-    /// It yielded. Whoever does not poll it again at once must wake it.
+    /// The task yielded. The caller must poll it again immediately or wake it.
     WokeItself,
 }
 

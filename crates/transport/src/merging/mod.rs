@@ -1,9 +1,9 @@
-//! [`MergingSocket`]: sends what a connection has for its peer with fewer calls to the system.
+//! [`MergingSocket`]: sends a connection's datagrams with fewer calls to the system.
 //!
 //! quinn 0.11 hands at most ten datagrams at once to its socket, and twenty per turn of a connection's task. A call
 //! costs far more than the copying of its bytes, and Linux takes 64 datagrams of one destination and size in one (GSO).
-//! So while a connection's task is polled, what it sends is gathered, and sent together when the poll is over, never
-//! later. Connections that send once per turn, as most viewers of video do, are not held up by the copying: their
+//! So the datagrams that a connection's task sends during a poll are gathered, and sent together when the poll is over,
+//! never later. Connections that send once per turn, as most viewers of video do, do not pay for the copying: their
 //! datagrams go out as quinn hands them over.
 
 use std::cell::RefCell;
@@ -40,7 +40,7 @@ struct Turn {
     gathered: Datagrams,
 }
 
-/// Datagrams of one size, of which the last may be shorter, for one destination.
+/// Datagrams of one size for one destination; the last may be shorter.
 #[derive(Debug, Default)]
 struct Datagrams {
     contents: Vec<u8>,
@@ -102,7 +102,7 @@ impl Datagrams {
         true
     }
 
-    /// Sends everything in one call. On `WouldBlock` it is kept; after any other error it is lost, as on the way.
+    /// Sends everything in one call. On `WouldBlock` it is kept; after any other error it is lost, as on the path.
     fn send(&mut self, socket: &dyn AsyncUdpSocket) -> io::Result<()> {
         let Some(header) = self.header.filter(|_| !self.is_empty()) else {
             return Ok(());
@@ -179,7 +179,7 @@ impl MergingTask {
         }
     }
 
-    /// Sends what the system did not take before.
+    /// Sends the datagrams that the system did not take before.
     fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.blocked.is_empty() {
             let socket = &self.socket;

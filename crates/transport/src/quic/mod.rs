@@ -333,7 +333,7 @@ fn poll_chunk(
     stream: &mut quinn::RecvStream,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-    // Nothing is lost by dropping the future: it holds no data, and the waker stays with the connection.
+    // Dropping the future loses nothing: it holds no data, and the waker stays with the connection.
     let chunk = ready!(pin!(stream.read_chunk(CHUNK, true)).poll(cx));
     Poll::Ready(match chunk {
         Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),

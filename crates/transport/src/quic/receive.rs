@@ -14,7 +14,7 @@ use super::{StreamTable, TableEntry, poll_chunk, stream_id, var_int};
 ///
 /// `h3` 0.0.8 reads once from the stream for each piece of a body that it hands out, and a piece ends where a DATA
 /// frame or a read ends, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and
-/// QUIC's flow control, which follows what is read from the stream, would never hold the sender back.
+/// QUIC's flow control, which follows the reads from the stream, would never hold the sender back.
 #[derive(Debug, Default)]
 pub(crate) struct ReadGate {
     shut: AtomicBool,
@@ -23,7 +23,7 @@ pub(crate) struct ReadGate {
 }
 
 impl ReadGate {
-    /// Polls `read` with what is buffered alone, and only if that is not enough with the stream.
+    /// Polls `read` with the buffered bytes alone, and with the stream only if these are not enough.
     pub(crate) fn poll<T>(&self, mut read: impl FnMut() -> Poll<T>) -> Poll<T> {
         self.tried.store(false, Relaxed);
         self.shut.store(true, Relaxed);

@@ -26,7 +26,7 @@ impl SharedStream {
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         while !self.unwritten.is_empty() {
             let chunks = self.unwritten.make_contiguous();
-            // Nothing is lost by dropping the future: what it does not take stays in `unwritten`.
+            // Dropping the future loses nothing: bytes that it does not take stay in `unwritten`.
             let written = ready!(pin!(self.quinn.write_chunks(chunks)).poll(cx));
             match written {
                 Ok(written) => drop(self.unwritten.drain(..written.chunks)),

@@ -194,7 +194,7 @@ enum Parts {
     Payload(usize),
     /// Instructions of QPACK, which `h3` does not read.
     Qpack,
-    /// Anything, of which `h3` reads no more than it needs to refuse it.
+    /// Anything else: `h3` reads no more than it needs to refuse it.
     Other,
 }
 
@@ -255,7 +255,7 @@ impl Parts {
     }
 }
 
-/// A variable-length integer (RFC 9000 §16) of which some bytes have been read.
+/// A variable-length integer (RFC 9000 §16) that is being read byte by byte.
 #[derive(Debug, Default)]
 struct Integer {
     value: u64,

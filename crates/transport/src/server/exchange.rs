@@ -39,7 +39,7 @@ impl SessionContext {
         ExchangeError::of(&self.quinn, error)
     }
 
-    /// The error of an exchange whose stream stopped as `stopped` says before the client had all of it.
+    /// The error of an exchange after its stream stopped, with the result `stopped`, before the client had all of it.
     fn undelivered(&self, stopped: Result<Option<u64>, StoppedError>) -> ExchangeError {
         match (stopped, self.quinn.close_reason()) {
             (Ok(Some(code)), _) => ExchangeError::Cancelled { code },
@@ -74,7 +74,7 @@ impl SessionContext {
     }
 }
 
-/// A request of which only the beginning has arrived.
+/// The beginning of a request; the rest may still arrive.
 pub struct Arrival {
     pub(super) resolver: Resolver,
     pub(super) context: SessionContext,
@@ -88,9 +88,9 @@ impl fmt::Debug for Arrival {
 }
 
 impl Arrival {
-    /// Receives the whole request. A body, which no request for media has, is read and dropped: some clients take
-    /// a response to a half-read request for a broken one. A connection that made room for another client meanwhile
-    /// rejects the request, which the client may then send again.
+    /// Receives the whole request. A request for media has no body; if there is one, it is read and dropped, because
+    /// some clients reject a response to a half-read request. If the connection has made room for another client
+    /// meanwhile, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
         let Self {
             resolver,
@@ -237,8 +237,8 @@ impl Drop for BodyWriter {
 }
 
 impl BodyWriter {
-    /// Waits until little of what was written on this connection waits to be sent. A chunk that is read only then
-    /// occupies no memory meanwhile. The first chunk of a body never waits here.
+    /// Waits until few of the bytes written on this connection wait to be sent. A caller that reads the next chunk only
+    /// then keeps it out of memory in the meantime. The first chunk of a body never waits here.
     pub async fn ready(&mut self) -> Result<(), ExchangeError> {
         if self.mute || self.is_ready {
             return Ok(());
@@ -260,8 +260,8 @@ impl BodyWriter {
         Ok(())
     }
 
-    /// Sends `chunk` once the connection is [ready](Self::ready) for it. Returns when quinn has taken it over, which is
-    /// when all but a send window of what was written so far has been acknowledged. This backpressure bounds memory.
+    /// Sends `chunk` once the connection is [ready](Self::ready) for it. Returns when quinn has taken it over: then at
+    /// most a send window of the written bytes is unacknowledged. This backpressure bounds memory.
     pub async fn write(&mut self, chunk: Bytes) -> Result<(), ExchangeError> {
         if self.mute || chunk.is_empty() {
             return Ok(());
@@ -280,10 +280,10 @@ impl BodyWriter {
         Ok(())
     }
 
-    /// The error of a failed write. Another write, which fails in the same way, goes through `h3`, because it keeps the
-    /// first reason for which a connection was lost; quinn forgets the peer's reason when this side closes as well.
+    /// The error of a failed write. It comes from another write through `h3`, which fails in the same way, because `h3`
+    /// keeps the first reason why a connection was lost. quinn forgets the peer's reason when this side closes as well.
     async fn write_failed(&mut self, error: WriteError) -> ExchangeError {
-        // Said by the peer for this stream: another write might first wait for the connection's flow control.
+        // The peer's own code for this stream. Another write might first wait for the connection's flow control.
         if let WriteError::Stopped(code) = error {
             return ExchangeError::Cancelled {
                 code: code.into_inner(),

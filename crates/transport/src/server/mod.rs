@@ -90,20 +90,20 @@ pub struct ServerOptions {
     pub transport: TransportOptions,
     /// Longest time that a handshake, and then a request, may take to arrive.
     pub request_timeout: Duration,
-    /// Time in which a client has to acknowledge something of the connection's responses, or else an exchange that
-    /// waits for it is reset. It is looked at once in each such time, so a stall may last twice as long. A player that
-    /// reads nothing acknowledges only keep-alives, which do not count, so this is also the longest pause with a
-    /// response open; and the time in which a client has to renew its windows.
+    /// Time within which a client must acknowledge bytes of the connection's responses; otherwise an exchange that
+    /// waits for it is reset. It is checked once in each such time, so a stall may last twice as long. A player that
+    /// reads nothing acknowledges only keep-alives, which do not count. So this is also the longest pause with a
+    /// response open, and the time within which a client must renew its windows.
     pub stall_timeout: Duration,
     /// Longest time for which a connection may have no exchange in progress; its client is then informed (GOAWAY) and
     /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that
     /// pauses between requests for longer than this has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Most connections at once. For a further one a connection without an exchange makes room, if there is one that
-    /// may: of larger networks (IPv4 /24 or IPv6 /48, then /56, then address or /64) after 2 s without any request; of
-    /// those with more than a 32nd of these connections, and more than 8, at once; otherwise, and of the client's own
-    /// network, after [`evict_after`](Self::evict_after). Without one the client is refused. Handshakes do not count;
-    /// they have limits of their own.
+    /// Most connections at once. A connection without an exchange makes room for a further one if it may: in a larger
+    /// network (IPv4 /24 or IPv6 /48, then /56, then address or /64) after 2 s without any request; in one with more
+    /// than a 32nd of these connections, and more than 8, at once; otherwise, and in the client's own network, after
+    /// [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes do not count; they have
+    /// limits of their own.
     pub max_connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of
     /// the same network makes room; without one the client is refused.
@@ -177,12 +177,12 @@ pub struct Server {
     stop: Arc<watch::Sender<bool>>,
 }
 
-/// Socket of an endpoint, and what runs its tasks.
+/// Socket of an endpoint, and the runtimes of its tasks.
 struct EndpointSetup {
     socket: Arc<dyn AsyncUdpSocket>,
-    /// For the endpoint and its connections.
+    /// Runs the tasks of the endpoint and its connections.
     runtime: Arc<dyn Runtime>,
-    /// For what uses the server, if it is to use this one.
+    /// Runtime of the [`Worker`], for the server's user; `None` if it has none of its own.
     worker_runtime: Option<Arc<dyn Runtime>>,
 }
 
@@ -345,7 +345,7 @@ impl Server {
 
     /// Waits until no connection is open.
     pub async fn idle(&self) {
-        // A worker that was without one may have got one while another was waited for.
+        // While this waited for one worker, another may have accepted a connection.
         while self.open_connections() > 0 {
             for worker in &*self.workers {
                 worker.endpoint.wait_idle().await;

@@ -1,9 +1,9 @@
-//! [`Network`]: the networks of an address, by which clients are counted.
+//! [`Network`]: the networks of an address, and counts of clients by network.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Number of networks by which a connection is counted.
+/// Number of networks that count a connection.
 pub(super) const LEVELS: usize = 3;
 /// Prefix lengths of them, the widest first: a site has an IPv6 /48 or /56, and divides up its /64s as it likes
 /// (RFC 6177).

@@ -35,7 +35,7 @@ pub struct Session {
     stop: watch::Receiver<bool>,
     activity: Activity,
     going_away: bool,
-    /// End of the time in which a client that was idle for too long receives the GOAWAY.
+    /// Latest time at which a client that was idle for too long receives the GOAWAY.
     linger_until: Option<Instant>,
     /// Has streams that are accepted from now on rejected.
     rejecting: Arc<AtomicBool>,
@@ -80,7 +80,7 @@ impl Session {
         let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
-            // Reserved frame types, which h3 sends after the first response: some clients miss the end of that.
+            // h3 would send a reserved frame type after the first response, whose end some clients then miss.
             .send_grease(false)
             .build(adapter)
             .await
@@ -133,7 +133,7 @@ impl Session {
     /// server is shutting down and all of this session's exchanges have ended.
     ///
     /// This also drives the connection's control streams, so call it again at once and answer requests elsewhere.
-    /// Giving up the future loses nothing.
+    /// Dropping the future loses nothing.
     pub async fn accept(&mut self) -> Result<Option<Arrival>, ConnectionLost> {
         loop {
             let is_stopping = *self.stop.borrow();
@@ -145,9 +145,9 @@ impl Session {
             }
             let mut resolver = tokio::select! {
                 biased;
-                // First, so that no request is accepted that came after the shutdown had begun, of which other
-                // connections may be informed by then. An error says that the server is gone; the endpoint closes
-                // this connection then.
+                // First, so that no request is accepted after the shutdown has begun: other connections may have been
+                // informed of it by then. An error says that the server is gone; then the endpoint closes this
+                // connection.
                 Ok(()) = self.stop.changed(), if !self.going_away => continue,
                 accepted = self.h3.accept() => match accepted {
                     Ok(Some(resolver)) => resolver,
@@ -159,7 +159,7 @@ impl Session {
                 }
                 () = self.activity.expired(self.context.shared.options.idle_limit), if !self.going_away => {
                     // A request that the client sent before it received the GOAWAY is rejected meanwhile, so that the
-                    // client knows that it may be sent again. Set first, as this future may be given up while it sends
+                    // client knows that it may be sent again. Set first, as this future may be dropped while it sends
                     // the GOAWAY.
                     let linger = GOAWAY_LIMIT.min(self.context.quinn.rtt() * 3);
                     self.linger_until = Some(self.context.runtime.now() + linger);

@@ -22,7 +22,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Runtime for what is done for its connections; `None` unless the server was started with
+    /// Runtime for the tasks of its connections; `None` unless the server was started with
     /// [one for each socket](super::Server::on_sockets).
     pub fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
         self.runtime.as_ref()

@@ -1,4 +1,4 @@
-//! [`Activity`]: the use that a client makes of its connection, which decides when that ends.
+//! [`Activity`]: a client's use of its connection, which decides when the connection ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 //! The source address of a client's first packet may be forged, and a token that validates an address can be used more
 //! than once. A handshake occupies the server until [`ServerOptions::request_timeout`](super::ServerOptions) at most,
 //! so handshakes are limited by themselves and take no connection's place: once [`MAX_UNVALIDATED`] are in progress,
-//! the addresses of further clients are validated first (Retry, RFC 9000 §8.1.2), for which the server keeps no state.
+//! the addresses of further clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
 //! Handshakes with validated addresses have limits of their own.
 //!
 //! A client takes one of the server's [`Places`] once its handshake is done.
@@ -20,15 +20,15 @@ use crate::error::Refusal;
 use crate::log_limit::LogLimit;
 use playrate_quinn::ConnectionController;
 
-/// Number of handshakes in progress from which on a Retry validates the addresses of further clients. It costs an
-/// honest client one round trip, so there is none below.
+/// With this many handshakes in progress, a Retry validates the addresses of further clients. It costs an honest client
+/// one round trip, so fewer handshakes cause none.
 const MAX_UNVALIDATED: usize = 64;
-/// Number of further handshakes in progress at most, with clients whose address is validated.
+/// Most further handshakes in progress, with clients whose address is validated.
 const MAX_VALIDATED: usize = 256;
-/// Number of these with one [`Network`], so that one does not occupy them all. Beyond it a client counts as one whose
+/// Most of these with one [`Network`], so that one does not occupy them all. A client beyond it counts as one whose
 /// address is not validated.
 const MAX_VALIDATED_PER_NETWORK: usize = 16;
-/// Number of validated handshakes up to which a network may have one, so that some networks do not lock out all others.
+/// With fewer validated handshakes in progress, each network may have one, so that no network locks out others.
 const MAX_FIRST_OF_NETWORK: usize = 1_024;
 
 /// Totals of a server's decisions on clients since it was started.
@@ -184,7 +184,7 @@ impl ClientsState {
         })
     }
 
-    /// Forgets what takes `place`.
+    /// Frees `place` for another client.
     fn free(&mut self, place: Place) {
         match place {
             Place::Unvalidated => self.unvalidated -= 1,

@@ -26,7 +26,7 @@ const _: () = assert!(
     quic_lb::MIN_NONCE as usize == ID_MARKED,
     "what the HMAC covers must be in the nonce"
 );
-/// Bytes of the HMAC that follow them, where nothing else takes their room.
+/// Bytes of the HMAC that follow them, if QUIC-LB does not take their room.
 const ID_MAC: usize = 8;
 
 /// Secret of one server, from which it derives the keys of its endpoint. Servers must not share one, as each would
@@ -91,9 +91,9 @@ pub(super) struct EndpointKeys {
 }
 
 impl EndpointKeys {
-    /// The keys that follow from `key`, for the server `lb` if it is behind a load balancer. Of those only the tokens are
-    /// common to all servers with the same `key`: each server marks IDs in its own way, and the same ID has another reset
-    /// token in another configuration.
+    /// The keys that follow from `key`, for the server `lb` if it is behind a load balancer. All such servers with the
+    /// same `key` accept each other's tokens. Each marks IDs in its own way, and an ID has another reset token in
+    /// another configuration.
     pub(super) fn derive(key: &EndpointKey, lb: Option<&QuicLb>) -> Result<Self, Unspecified> {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint");
         let master = salt.extract(key.as_bytes());

@@ -32,8 +32,7 @@ pub struct PlaceLimits {
     pub connections: usize,
     /// Most connections at once of one IPv4 address or one IPv6 /64 network.
     pub connections_per_address: usize,
-    /// Most connections of a network whose players stay though a smaller one wants a place; see
-    /// [`few_of`](Self::few_of).
+    /// Most connections of a network that is not crowded, so that its players stay; see [`few_of`](Self::few_of).
     pub few: usize,
     /// Least time without an exchange after which a connection with a request makes room for another client. It makes
     /// room at once for smaller networks if its own has more than [`few`](Self::few).

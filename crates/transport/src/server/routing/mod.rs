@@ -1,14 +1,14 @@
 //! [`DatagramRouter`]: the endpoints of a server on its UDP sockets, in one process and in successive ones.
 //!
-//! A server with several workers has an endpoint and a socket each, all on one port (`SO_REUSEPORT`). The system gives
-//! a datagram to one of the sockets by its addresses, so that a client whose address changes may reach another worker
-//! than the one that has its connection. And a process that takes over the sockets of another one reads all datagrams,
-//! also those for connections of the older process, which go on there.
+//! Each worker of a server has an endpoint and a socket, all on one port (`SO_REUSEPORT`). The system chooses the
+//! socket for a datagram by its addresses, so after a change of its address a client may reach a worker that does not
+//! have its connection. And a process that takes over the sockets of another one also reads the datagrams for
+//! connections of the older process, which continue there.
 //!
-//! Both are told apart by the connection IDs: with an [`EndpointKey`](super::EndpointKey), the first two bytes of an
-//! ID's content are the numbers of the process and of the worker that issued it, and the HMAC at its end shows that a
-//! client did not choose it. A datagram for another worker goes to that worker's endpoint; one for another process goes
-//! to the older process, which passes on those of a still older one in the same way. Each endpoint sends on its own
+//! The router recognizes both by the connection IDs. With an [`EndpointKey`](super::EndpointKey), the first two bytes
+//! of an ID's content are the numbers of the process and the worker that issued it. The HMAC at its end shows that a
+//! client did not choose it. A datagram for another worker goes to that worker's endpoint. One for another process goes
+//! to the older process, which forwards those of still older ones in the same way. Each endpoint sends on its own
 //! socket. A datagram with an ID that its client chose stays with the worker that received it.
 
 use std::fmt;
@@ -35,7 +35,7 @@ const LONG_HEADER_ID_LENGTH: usize = 5;
 /// Number of datagrams from other workers that wait for an endpoint at most, as many as fit into a socket's buffer.
 const WAITING_DATAGRAMS: usize = 4_096;
 
-/// A UDP datagram of a client, with what the system says about it.
+/// A UDP datagram of a client, with the fields that the system reports for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
@@ -103,7 +103,7 @@ pub struct ForwardedTotals {
     pub lost: u64,
 }
 
-/// The sockets of a server, each datagram of which goes to the endpoint whose connection it is for.
+/// Routes each datagram that a server's sockets receive to the endpoint that has its connection.
 #[derive(Debug)]
 pub struct DatagramRouter {
     workers: Box<[Arc<RoutedSocket>]>,
@@ -162,7 +162,7 @@ impl fmt::Debug for RoutingLayer {
 }
 
 impl DatagramRouter {
-    /// A router on `sockets`, each with the IDs that its endpoint issues; `older` takes what is for older processes.
+    /// A router on `sockets`, each with the IDs that its endpoint issues; `older` takes datagrams for older processes.
     /// No endpoint accepts a datagram of more than `longest` bytes.
     pub(super) fn new(
         sockets: Vec<(Arc<dyn AsyncUdpSocket>, MarkedConnectionIds)>,
@@ -209,12 +209,12 @@ impl DatagramRouter {
         self.workers.iter()
     }
 
-    /// Stops reading the sockets, and takes what arrives from `newer` instead: another process reads the sockets from
-    /// when this returns on. Reads the sockets again once the sender of `newer` is dropped.
+    /// Stops reading the sockets, and takes datagrams from `newer` instead. Once this returns, only another process
+    /// reads the sockets. This one reads them again after the sender of `newer` is dropped.
     pub fn receive_from(&self, newer: mpsc::Receiver<Datagram>) {
         let mut newer = Some(newer);
         for LayeredSocket(worker) in self.workers.iter().map(Arc::as_ref) {
-            // Nothing is read any more once the lock was free, as it is held while a socket is read.
+            // A socket is read only under this lock, so no read is in progress after this.
             let mut routes = worker.routes();
             if let Some(newer) = newer.take() {
                 routes.newer = Some(newer);
@@ -289,7 +289,7 @@ fn receive(
 ) -> (usize, bool) {
     while let (Some(buffer), Some(meta)) = (buffers.get_mut(count), metas.get_mut(count)) {
         match queue.poll_recv(cx) {
-            // One that does not fit is none that this endpoint accepts.
+            // The endpoint would not accept a datagram that does not fit.
             Poll::Ready(Some(datagram)) => count += usize::from(datagram.write(buffer, meta)),
             Poll::Ready(None) => return (count, false),
             Poll::Pending => break,
@@ -312,7 +312,7 @@ impl SocketLayer for RoutingLayer {
         if let Some(sibling) = self.siblings.workers.get(usize::from(self.worker())) {
             sibling.reader.register(cx.waker());
         }
-        // Held while the socket is read, so that nothing is read any more once `receive_from` has returned.
+        // Held while the socket is read, so that no read is in progress once `receive_from` has returned.
         let mut routes = self.routes();
         // Half of the buffers are the socket's, so that neither waits for the other to be empty.
         let half = buffers.len().div_ceil(2);
