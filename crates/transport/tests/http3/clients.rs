@@ -14,7 +14,7 @@ use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-use crate::common::{Rig, big_rig, fetch, ok_rig, payload, runtime};
+use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
 use crate::raw;
 
 /// Passes packets on to a server from a socket that reads no answer: to the server they look like packets with a forged
@@ -160,9 +160,7 @@ async fn a_connection_over_the_limit_is_refused_while_all_others_are_busy() {
         matches!(&error, ConnectError::Lost(ConnectionLost::RefusedByPeer)),
         "{error}"
     );
-    while let Some(chunk) = body.chunk().await.unwrap() {
-        got.extend_from_slice(&chunk);
-    }
+    got.extend(rest(&mut body).await.unwrap());
     assert!(got == big);
 }
 
@@ -175,11 +173,7 @@ async fn an_idle_connection_makes_room_for_another_one() {
     let idle = rig.connect().await;
     assert_eq!(fetch(&idle, "/").await.unwrap(), b"ok");
     // The exchange ends at the server once the client has acknowledged its end.
-    let second = rig
-        .eventually_async("an idle connection makes room", async || {
-            rig.client(|_| {}).connect(&rig.target()).await.ok()
-        })
-        .await;
+    let second = rig.connect_eventually().await;
     assert_eq!(fetch(&second, "/").await.unwrap(), b"ok");
     let lost = ended(&rig, &idle).await;
     assert!(lost.is_orderly(), "{lost}");
@@ -231,11 +225,7 @@ async fn a_request_that_waits_while_its_session_is_evicted_is_rejected() {
 async fn a_connection_without_requests_is_closed_in_order() {
     // Kept open by keep-alives of both ends, were it not for the limit.
     let rig = ok_rig(|options| options.idle_limit = Some(Duration::from_secs(1)));
-    let idle = rig
-        .eventually_async("a client connects within the limit", async || {
-            rig.client(|_| {}).connect(&rig.target()).await.ok()
-        })
-        .await;
+    let idle = rig.connect_eventually().await;
     let lost = ended(&rig, &idle).await;
     assert!(lost.is_orderly(), "{lost}");
     assert_eq!(rig.server.clients().evicted, 0);
@@ -253,11 +243,7 @@ async fn connections_of_one_address_over_its_limit_are_refused_until_one_closes(
     assert!(error.to_string().contains("refused"), "{error}");
     assert_eq!(rig.server.clients().refused, 1);
     drop(first);
-    let third = rig
-        .eventually_async("the place is given back", async || {
-            rig.client(|_| {}).connect(&rig.target()).await.ok()
-        })
-        .await;
+    let third = rig.connect_eventually().await;
     for connection in [second, third] {
         assert_eq!(fetch(&connection, "/").await.unwrap(), b"ok");
     }

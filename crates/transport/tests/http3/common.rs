@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 use playrate_transport::{
-    Arrival, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
+    Arrival, Body, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
     ExchangeError, Identity, Server, ServerOptions, Target, Trust, time, udp_socket,
 };
 use playrate_units::Bytes as Size;
@@ -158,6 +158,22 @@ impl Rig {
         self.client(|_| {}).connect(&self.target()).await.unwrap()
     }
 
+    /// Connects once the server has a place.
+    pub(crate) async fn connect_eventually(&self) -> Connection {
+        self.eventually_async("a client connects", async || {
+            self.client(|_| {}).connect(&self.target()).await.ok()
+        })
+        .await
+    }
+
+    /// Waits until the server has no connection.
+    pub(crate) async fn without_connections(&self) {
+        self.eventually("the server has no connection", || {
+            (self.server.open_connections() == 0).then_some(())
+        })
+        .await;
+    }
+
     /// Connects a client that lets little be under way to it on one stream.
     pub(crate) async fn connect_narrow(&self) -> Connection {
         let client = self.client(|options| {
@@ -214,11 +230,16 @@ pub(crate) fn with_length(length: usize) -> Response<()> {
 
 pub(crate) async fn fetch(connection: &Connection, path: &str) -> Result<Vec<u8>, ExchangeError> {
     let (_, mut body) = connection.get(path, HeaderMap::new()).await?;
-    let mut all = Vec::new();
+    rest(&mut body).await
+}
+
+/// The bytes of `body` that have not been read.
+pub(crate) async fn rest(body: &mut Body) -> Result<Vec<u8>, ExchangeError> {
+    let mut rest = Vec::new();
     while let Some(chunk) = body.chunk().await? {
-        all.extend_from_slice(&chunk);
+        rest.extend_from_slice(&chunk);
     }
-    Ok(all)
+    Ok(rest)
 }
 
 /// Sends `payload` in pieces of 16 kB.

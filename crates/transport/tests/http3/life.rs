@@ -9,7 +9,7 @@ use http::HeaderMap;
 use playrate_transport::{Client, ClientOptions, ConnectionLost, ExchangeError, ServerOptions, Trust, time};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::common::{big_rig, fetch, ok_rig, payload, runtime};
+use crate::common::{big_rig, fetch, ok_rig, payload, rest, runtime};
 
 /// A runtime for a server, and one for a client that runs only while a thread waits for it.
 fn runtimes() -> (Runtime, Runtime) {
@@ -42,10 +42,7 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
             matches!(outcome, Err(ExchangeError::Connection(ConnectionLost::TimedOut))),
             "{outcome:?}"
         );
-        rig.eventually("the connection is forgotten", || {
-            (rig.server.open_connections() == 0).then_some(())
-        })
-        .await;
+        rig.without_connections().await;
         assert_eq!(fetch(&rig.connect().await, "/small").await.unwrap().len(), 1_000);
     });
 }
@@ -64,11 +61,8 @@ async fn an_exchange_with_a_client_that_reads_nothing_is_reset_although_keep_ali
         matches!(outcome, Err(ExchangeError::Stalled { .. })),
         "{outcome:?}"
     );
-    let mut ended = Ok(Some(Bytes::new()));
-    while matches!(ended, Ok(Some(_))) {
-        ended = body.chunk().await;
-    }
-    assert!(matches!(ended, Err(ExchangeError::Cancelled { .. })), "{ended:?}");
+    let error = rest(&mut body).await.unwrap_err();
+    assert!(matches!(error, ExchangeError::Cancelled { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,9 +89,7 @@ async fn shutdown_lets_a_response_end_and_refuses_further_requests_and_clients()
     // An answer, not the end of a timeout.
     let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
-    while let Some(chunk) = body.chunk().await.unwrap() {
-        got.extend_from_slice(&chunk);
-    }
+    got.extend(rest(&mut body).await.unwrap());
     assert!(got == big);
     assert_eq!(outcome.await, Ok(true));
     let reason = connection.quinn().closed().await;
@@ -111,16 +103,13 @@ async fn shutdown_does_not_wait_longer_than_its_deadline() {
     let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
     body.chunk().await.unwrap().unwrap();
     assert!(!rig.server.shutdown(Duration::from_millis(200)).await);
-    let mut ended = Ok(Some(Bytes::new()));
-    while matches!(ended, Ok(Some(_))) {
-        ended = body.chunk().await;
-    }
+    let error = rest(&mut body).await.unwrap_err();
     assert!(
         matches!(
-            ended,
-            Err(ExchangeError::Connection(ConnectionLost::ClosedByPeer { .. }))
+            error,
+            ExchangeError::Connection(ConnectionLost::ClosedByPeer { .. })
         ),
-        "{ended:?}"
+        "{error}"
     );
 }
 
@@ -168,10 +157,7 @@ async fn a_connection_closes_when_its_last_handle_is_dropped() {
         "a body holds it"
     );
     drop(body);
-    rig.eventually("the server sees it go", || {
-        (rig.server.open_connections() == 0).then_some(())
-    })
-    .await;
+    rig.without_connections().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

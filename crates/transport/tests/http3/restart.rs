@@ -11,7 +11,7 @@ use playrate_transport::{
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::common::{Handling, Rig, fetch, payload, rig_at, rig_on, runtime, stream, with_length};
+use crate::common::{Handling, Rig, fetch, payload, rest, rig_at, rig_on, runtime, stream, with_length};
 
 /// A server on a runtime of its own, with which all of it is gone at once.
 fn start(address: SocketAddr, identity: &Identity, key: &EndpointKey) -> (Runtime, Rig) {
@@ -102,9 +102,7 @@ async fn connections_stay_with_their_process_when_others_take_over_the_socket() 
     let third = take_over(&second, 2);
     let newest = third.connect().await;
     assert!(fetch(&newest, "/").await.unwrap() == bodies[2]);
-    while let Some(chunk) = body.chunk().await.unwrap() {
-        got.extend_from_slice(&chunk);
-    }
+    got.extend(rest(&mut body).await.unwrap());
     assert!(got == bodies[0]);
     for (connection, body) in [&oldest, &newer, &newest].into_iter().zip(&bodies) {
         assert!(fetch(connection, "/").await.unwrap() == *body);

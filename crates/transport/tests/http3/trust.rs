@@ -8,6 +8,7 @@ use playrate_transport::{
     BindError, Client, ClientOptions, ConnectError, EndpointError, Identity, Server, ServerOptions, Target,
     Trust,
 };
+use rstest::rstest;
 
 use crate::common::{fetch, ok_rig, runtime};
 
@@ -24,70 +25,55 @@ async fn a_wrong_pin_is_refused_with_both_pins_named() {
     assert_eq!(fetch(&rig.connect().await, "/").await.unwrap(), b"ok");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_is_trusted_by_its_certificate_as_a_ca_file_or_not_verified_at_all() {
-    let rig = ok_rig(|_| {});
-    let directory = tempfile::tempdir().unwrap();
-    let (own, other) = (
-        directory.path().join("own.pem"),
-        directory.path().join("other.pem"),
-    );
-    std::fs::write(&own, rig.identity.certificate_pem()).unwrap();
-    std::fs::write(&other, Identity::development(&[]).unwrap().certificate_pem()).unwrap();
-    for trust in [Trust::CaFile(own), Trust::Insecure] {
-        let client = rig.client(|options| options.trust = trust);
-        let connection = client.connect(&rig.target()).await.unwrap();
-        assert_eq!(fetch(&connection, "/").await.unwrap(), b"ok");
-    }
-    let client = rig.client(|options| options.trust = Trust::CaFile(other));
-    let error = client.connect(&rig.target()).await.unwrap_err();
-    assert!(matches!(error, ConnectError::Untrusted { .. }), "{error}");
-    assert!(error.to_string().contains("pass its CA or its pin"), "{error}");
-}
-
-/// As `openssl req -x509` makes them.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_listed_certificate_that_calls_itself_an_authoritys_is_trusted_for_its_names() {
+/// A certificate that calls itself an authority's, as `openssl req -x509` makes them.
+fn own_authority() -> Identity {
     let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    let chain = vec![certificate.der().clone()];
-    let identity = Identity::new(chain, key.serialize_der().try_into().unwrap()).unwrap();
+    let chain = vec![params.self_signed(&key).unwrap().der().clone()];
+    Identity::new(chain, key.serialize_der().try_into().unwrap()).unwrap()
+}
+
+/// A CA file vouches for the names and addresses in a listed certificate only.
+#[rstest]
+#[case::development(Identity::development(&[]).unwrap(), true)]
+#[case::own_authority(own_authority(), false)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_trusted_by_its_certificate_as_a_ca_file_or_not_verified_at_all(
+    #[case] identity: Identity,
+    #[case] names_address: bool,
+) {
+    let pem = identity.certificate_pem();
     let rig = ok_rig(|options| options.identity = identity);
     let directory = tempfile::tempdir().unwrap();
-    let (own, other) = (
-        directory.path().join("own.pem"),
-        directory.path().join("other.pem"),
-    );
-    std::fs::write(&own, certificate.pem()).unwrap();
-    std::fs::write(&other, rig.identity.certificate_pem()).unwrap();
+    let ca_file = |name: &str, pem: String| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, pem).unwrap();
+        Trust::CaFile(path)
+    };
+    let own = ca_file("own.pem", pem);
+    let other = ca_file("other.pem", Identity::development(&[]).unwrap().certificate_pem());
     let address = rig.server.local_addr().unwrap();
-    for (file, name, is_trusted) in [
+    for (trust, name, is_trusted) in [
         (&own, "localhost", true),
+        (&Trust::Insecure, "localhost", true),
+        (&own, "127.0.0.1", names_address),
         (&own, "video.example", false),
         (&other, "localhost", false),
     ] {
-        let client = rig.client(|options| options.trust = Trust::CaFile(file.clone()));
-        let connected = client.connect(&Target::at(name, address)).await;
-        assert_eq!(connected.is_ok(), is_trusted, "{name}");
+        let client = rig.client(|options| options.trust = trust.clone());
+        match client.connect(&Target::at(name, address)).await {
+            Ok(connection) => {
+                assert!(is_trusted, "{trust:?} {name}");
+                assert_eq!(fetch(&connection, "/").await.unwrap(), b"ok");
+            }
+            Err(error) => {
+                assert!(!is_trusted, "{trust:?} {name}: {error}");
+                assert!(matches!(error, ConnectError::Untrusted { .. }), "{error}");
+                assert!(error.to_string().contains("pass its CA or its pin"), "{error}");
+            }
+        }
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ca_file_vouches_for_the_names_in_the_certificate_only() {
-    let rig = ok_rig(|_| {});
-    let directory = tempfile::tempdir().unwrap();
-    let own = directory.path().join("own.pem");
-    std::fs::write(&own, rig.identity.certificate_pem()).unwrap();
-    let client = rig.client(|options| options.trust = Trust::CaFile(own));
-    let address = rig.server.local_addr().unwrap();
-    assert!(client.connect(&Target::at("127.0.0.1", address)).await.is_ok());
-    let error = client
-        .connect(&Target::at("video.example", address))
-        .await
-        .unwrap_err();
-    assert!(matches!(error, ConnectError::Untrusted { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
