@@ -1,16 +1,32 @@
 //! Announcement that `video-server serve` prints when it is ready.
 
 use std::env;
-use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
+use askama::Template;
 use playrate_media::Layout;
 use playrate_transport::Pin;
-use video_server::library::{RepresentationSummary, TitleSummary};
+use video_server::library::Library;
 use video_server::serve::VideoServer;
 
 use super::options::ServeOptions;
 use super::serve::specific;
+
+/// Titles, addresses, and a command to watch the first title.
+#[derive(Template)]
+#[template(path = "announcement.txt", escape = "none")]
+struct Announcement<'a> {
+    options: &'a ServeOptions,
+    library: &'a Library,
+    titles: usize,
+    others: usize,
+    bad_titles: usize,
+    /// URL of the server without a path.
+    origin: String,
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    pin: Pin,
+}
 
 /// Titles, addresses, and a command to watch the first title. `metrics` is the address of metrics and dashboard.
 pub(super) fn announcement(
@@ -25,66 +41,18 @@ pub(super) fn announcement(
         Some(ip) => ip.to_string(),
         None => "localhost".to_owned(),
     };
-    let origin = format!("https://{host}:{}", address.port());
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "Serving {} and {} of {} over HTTP/3{}",
-        counted(library.title_count(), "title"),
-        counted(library.other_files(), "other file"),
-        options.media,
-        if options.no_tcp {
-            ""
-        } else {
-            ", HTTP/2 and HTTP/1.1"
-        },
-    );
-    for (name, title) in library.titles() {
-        let _ = writeln!(text, "  {origin}{}\n    {}", name.to_url_path(), describe(title));
-    }
-    for title in library.packaged() {
-        let _ = writeln!(text, "  {origin}{}", title.manifest.to_url_path());
-        for representation in &title.representations {
-            let _ = writeln!(text, "    {}", describe_representation(representation));
-        }
-    }
-    let certificate = match &options.cert {
-        Some(file) => file.display().to_string(),
-        None => "generated for this run, valid for 13 days".to_owned(),
+    let announcement = Announcement {
+        options,
+        library: &library,
+        titles: library.title_count(),
+        others: library.other_files(),
+        bad_titles: library.bad_titles().len(),
+        origin: format!("https://{host}:{}", address.port()),
+        address,
+        metrics,
+        pin,
     };
-    let protocols = if options.no_tcp { "UDP" } else { "UDP and TCP" };
-    let _ = writeln!(
-        text,
-        "Listening on {address} ({protocols})\nController   {}",
-        options.controller
-    );
-    for arm in &options.arms {
-        let _ = writeln!(text, "Arm          {} {}", arm.name, arm.controller);
-    }
-    if !options.no_pages {
-        let _ = writeln!(text, "Page         {origin}/");
-    }
-    if !library.bad_titles().is_empty() {
-        let bad = counted(library.bad_titles().len(), "title");
-        let _ = writeln!(
-            text,
-            "Unplayable   {bad}, served as any other file: the log says why"
-        );
-    }
-    if let Some(metrics) = metrics {
-        let _ = writeln!(text, "Metrics      http://{metrics}/");
-    }
-    let _ = writeln!(text, "Certificate  {certificate}\nPin          {pin}");
-    if let Some((name, _)) = library.titles().next() {
-        let _ = writeln!(
-            text,
-            "Watch        {} play {origin}{} --pin {pin}",
-            client_command(),
-            name.to_url_path()
-        );
-    }
-    Ok(text)
+    Ok(format!("{announcement}\n"))
 }
 
 /// The client as a shell here finds it: on the PATH, beside this program, or built by cargo, which runs this program.
@@ -121,51 +89,6 @@ fn quoted(word: &str) -> String {
 
 pub(super) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-fn describe(title: &TitleSummary) -> String {
-    let layout = match title.layout {
-        Layout::ProgressiveMoovFirst => "progressive",
-        Layout::ProgressiveMoovLast => {
-            "progressive, moov box last: players cannot start before the whole file is loaded"
-        }
-        Layout::Fragmented => "fragmented",
-        _ => "generated",
-    };
-    format!(
-        "{}x{}, {}, {:.1} s, {:.2} Mbit/s on average, {:.2} Mbit/s at peak (1 s), {:.1} MB, {layout}",
-        title.width,
-        title.height,
-        title.codecs,
-        title.duration.as_secs_f64(),
-        title.average_rate.as_mbps(),
-        title.peak_rate.as_mbps(),
-        title.size.as_f64() / 1e6,
-    )
-}
-
-fn describe_representation(representation: &RepresentationSummary) -> String {
-    let mut parts = vec![format!("{:?}", representation.id)];
-    parts.extend(
-        representation
-            .resolution
-            .map(|(width, height)| format!("{width}x{height}")),
-    );
-    parts.extend(representation.codecs.clone());
-    parts.push(match representation.average_rate {
-        Some(rate) => format!("{:.2} Mbit/s", rate.as_mbps()),
-        None => "rate unknown".to_owned(),
-    });
-    parts.push(format!(
-        "{} of at most {:.1} s, {:.1} s in all",
-        counted(representation.segments, "segment"),
-        representation.longest_segment.as_secs_f64(),
-        representation.duration.as_secs_f64()
-    ));
-    if representation.missing > 0 {
-        parts.push(format!("{} missing", representation.missing));
-    }
-    parts.join(", ")
 }
 
 #[cfg(test)]

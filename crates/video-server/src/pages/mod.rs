@@ -6,7 +6,7 @@
 //! it, whatever CORS allows for the library.
 
 mod connection;
-mod listing;
+mod home;
 mod scripts;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,6 +23,8 @@ use serde_json::{Value, json};
 pub use connection::{describe, playback_name};
 pub use scripts::{PlayerScripts, PlayerScriptsError};
 
+use home::HomePage;
+
 use crate::http::answer::{AnswerBody, ContentInfo, represent};
 use crate::http::validator::{EntityTag, Validators};
 use crate::library::Library;
@@ -37,8 +39,6 @@ const PREFIX: &str = "/.playrate/";
 /// Path of the state of the connection on which it is requested.
 const CONNECTION: &str = "/.playrate/connection.json";
 
-/// The page, with names between `%%` in place of what a server fills in.
-const TEMPLATE: &str = include_str!("index.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
 
@@ -92,7 +92,12 @@ impl Pages {
     /// The page at `path` of a site with `library`, if there is one. The state of a connection is unknown here.
     pub(crate) fn find(&self, path: &str, library: &Library, version: Version) -> Option<Page> {
         if path == HOME {
-            return Some(Page::new("text/html; charset=utf-8", self.home(library)));
+            let page = HomePage {
+                pin: self.pin.to_string(),
+                scripts: self.scripts.names().join(" "),
+                library,
+            };
+            return Some(Page::new("text/html; charset=utf-8", page.to_string()));
         }
         match path.strip_prefix(PREFIX)? {
             "page.css" => Some(Page::new("text/css; charset=utf-8", STYLE)),
@@ -100,22 +105,6 @@ impl Pages {
             "connection.json" => Some(Page::data(&json!({ "protocol": format!("{version:?}") }))),
             name => self.scripts.find(name).cloned(),
         }
-    }
-
-    fn home(&self, library: &Library) -> String {
-        let (pin, scripts) = (self.pin.to_string(), self.scripts.names().join(" "));
-        let listing = listing::listing(library);
-        // In one pass, since a title may be called `%%pin%%`.
-        let mut page = String::with_capacity(TEMPLATE.len() + listing.len());
-        for (index, part) in TEMPLATE.split("%%").enumerate() {
-            page.push_str(match part {
-                "pin" if index % 2 == 1 => &pin,
-                "scripts" if index % 2 == 1 => &scripts,
-                "listing" if index % 2 == 1 => &listing,
-                text => text,
-            });
-        }
-        page
     }
 }
 
