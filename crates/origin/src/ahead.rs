@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::fetch::chunks_of;
@@ -70,7 +71,7 @@ impl ReadAhead {
             return;
         }
         let key = (object.version.key, bytes.start);
-        let mut places = self.lock();
+        let mut places = self.0.lock();
         if places.iter().any(|(_, known, _)| *known == key) {
             return;
         }
@@ -87,16 +88,12 @@ impl ReadAhead {
         }
         places.extend(wanted.map(|wanted| (place, key, wanted)));
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(usize, PartKey, Arc<()>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Shared {
     /// Has `bytes` of `object` fetched as long as the returned value is kept; `None` if too many others wait.
     fn fetch_ahead(self: &Arc<Self>, object: &Object, key: PartKey, bytes: Range<u64>) -> Option<Arc<()>> {
-        let mut tasks = self.ahead.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.ahead.tasks.lock();
         if let Some(wanted) = tasks.get(&key).and_then(Weak::upgrade) {
             return Some(wanted);
         }
@@ -123,7 +120,7 @@ impl Shared {
                     break;
                 };
                 if !std::mem::replace(&mut counted, true) {
-                    shared.counters.ahead.fetch_add(1, Relaxed);
+                    shared.counters.lock().ahead += 1;
                 }
                 if !claim.fetch(Some(Wanted(weak.clone()))).await {
                     break;

@@ -9,12 +9,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 use rustix::fs::{FlockOperation, flock};
@@ -44,17 +44,11 @@ struct Slot {
 #[derive(Clone, Debug, Default)]
 struct FreeSlots(Arc<Mutex<Vec<u32>>>);
 
-impl FreeSlots {
-    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Lifecycle<ChunkKey, Slot> for FreeSlots {
     type RequestState = ();
 
     fn on_evict(&self, (): &mut (), _: ChunkKey, slot: Slot) {
-        self.lock().push(slot.number);
+        self.0.lock().push(slot.number);
     }
 }
 
@@ -152,7 +146,7 @@ impl DiskCache {
                 .slots
                 .remove_if(key, |found| found.number == slot.number)
         {
-            self.files.free.lock().push(slot.number);
+            self.files.free.0.lock().push(slot.number);
         }
         read
     }
@@ -187,7 +181,7 @@ impl Files {
                     };
                     self.slots.insert(key, slot);
                 }
-                _ => self.free.lock().push(number),
+                _ => self.free.0.lock().push(number),
             }
         }
         Ok(())
@@ -206,8 +200,8 @@ impl Files {
             if self.slots.contains_key(&key) {
                 continue;
             }
-            let Some(number) = self.free.lock().pop() else {
-                self.counters.disk_skipped.fetch_add(1, Relaxed);
+            let Some(number) = self.free.0.lock().pop() else {
+                self.counters.lock().disk_skipped += 1;
                 continue;
             };
             match self.write(number, &key, &chunk) {
@@ -216,7 +210,7 @@ impl Files {
                     is_failing = false;
                 }
                 Err(error) => {
-                    self.free.lock().push(number);
+                    self.free.0.lock().push(number);
                     if !is_failing {
                         tracing::warn!(%error, "the cache on disk cannot be written to");
                     }
@@ -368,15 +362,15 @@ mod tests {
     fn the_slots_of_damaged_chunks_are_used_again() {
         let directory = tempfile::tempdir().unwrap();
         let cache = open(directory.path(), 2 << 20);
-        let count = cache.files.free.lock().len();
+        let count = cache.files.free.0.lock().len();
         for number in 0..4 * SPARE as u64 {
             let (key, files) = ((1, number), &cache.files);
-            let free = files.free.lock().pop().expect("a free slot");
+            let free = files.free.0.lock().pop().expect("a free slot");
             let slot = files.write(free, &key, &chunk(number)).unwrap();
             files.slots.insert(key, slot);
             files.chunks.write_all_at(b"damage", offset(slot.number)).unwrap();
             assert_eq!(cache.get(&key), None);
-            assert_eq!(files.free.lock().len(), count);
+            assert_eq!(files.free.0.lock().len(), count);
         }
     }
 
@@ -384,10 +378,10 @@ mod tests {
     fn a_chunk_without_a_free_slot_is_counted_as_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let cache = open(directory.path(), 1 << 20);
-        cache.files.free.lock().clear();
+        cache.files.free.0.lock().clear();
         assert!(cache.put((1, 0), &chunk(0)));
         let begun = Instant::now();
-        while cache.files.counters.disk_skipped.load(Relaxed) == 0 {
+        while cache.files.counters.lock().disk_skipped == 0 {
             assert!(begun.elapsed() < Duration::from_secs(10), "it is not counted");
             std::thread::yield_now();
         }

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use parking_lot::Mutex;
+use playrate_units::Bytes as ByteCount;
 use tokio::sync::oneshot;
 
 use crate::ahead::Wanted;
@@ -21,14 +22,7 @@ use crate::{CHUNK, ChunkNumber, WINDOW};
 pub(crate) type Fetched = Result<Bytes, OriginError>;
 
 /// Chunks on their way, with those who wait for them.
-#[derive(Debug, Default)]
-pub(crate) struct Fetching(Mutex<HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>>);
-
-impl Fetching {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(crate) type Fetching = Mutex<HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>>;
 
 /// A chunk for a reader.
 pub(crate) enum Chunk {
@@ -60,7 +54,7 @@ impl Shared {
             let mut fetching = self.fetching.lock();
             if let Some(waiting) = fetching.get_mut(&key) {
                 waiting.push(sender);
-                self.counters.coalesced.fetch_add(1, Relaxed);
+                self.counters.lock().coalesced += 1;
                 None
             } else if self.cache.contains(&key)
                 && let Some(chunk) = self.cache.get(&key)
@@ -73,7 +67,7 @@ impl Shared {
                 Some(claimed)
             }
         };
-        self.counters.misses.fetch_add(1, Relaxed);
+        self.counters.lock().misses += 1;
         if let Some(claim) = claim {
             self.handle.spawn(claim.fetch(None));
         }
@@ -182,7 +176,7 @@ impl Claim {
         if begin >= end {
             return Ok(());
         }
-        shared.counters.gets.fetch_add(1, Relaxed);
+        shared.counters.lock().gets += 1;
         let since = Instant::now();
         let request = shared.store.get_opts(&version.path, version.options(begin..end));
         let answer = shared.in_time(&version.url, request).await?;
@@ -204,9 +198,9 @@ impl Claim {
                 return Err(OriginError::Unavailable { url, problem });
             };
             if std::mem::take(&mut is_first) {
-                shared.counters.first_byte(since.elapsed());
+                shared.counters.lock().add_first_byte(since.elapsed());
             }
-            shared.counters.bytes.fetch_add(piece.len() as u64, Relaxed);
+            shared.counters.lock().bytes += ByteCount::from(piece.len());
             piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             while !piece.is_empty() {
                 let size = usize::try_from(left + chunk.len() as u64)
@@ -221,7 +215,7 @@ impl Claim {
                 }
             }
             if wanted.as_ref().is_some_and(|wanted| !wanted.is_wanted()) && self.cancel() {
-                shared.counters.ahead_cancelled.fetch_add(1, Relaxed);
+                shared.counters.lock().ahead_cancelled += 1;
                 return Ok(());
             }
         }

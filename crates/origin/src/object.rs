@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
@@ -12,6 +11,7 @@ use crate::error::OriginError;
 use crate::origin::{Origin, Shared};
 use crate::reader::ObjectReader;
 use crate::version::ObjectVersion;
+use playrate_units::Bytes as ByteCount;
 
 /// One version of an object.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Object {
         self.origin.block(async move {
             let length = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
             let options = version.options(bytes);
-            shared.counters.gets.fetch_add(1, Relaxed);
+            shared.counters.lock().gets += 1;
             let request = shared.store.get_opts(&version.path, options);
             let mut stream = shared.in_time(&version.url, request).await?.into_stream();
             let mut read = BytesMut::new();
@@ -76,7 +76,7 @@ impl Object {
                     let url = version.url.clone();
                     return Err(OriginError::Unavailable { url, problem });
                 };
-                shared.counters.bytes.fetch_add(piece.len() as u64, Relaxed);
+                shared.counters.lock().bytes += ByteCount::from(piece.len());
                 read.extend_from_slice(&piece);
             }
             read.truncate(length);

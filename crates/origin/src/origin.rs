@@ -1,14 +1,14 @@
-//! [`Origin`]: a store, what is known of its objects, and [`Object`]: one version of one of them.
+//! [`Origin`]: a store, and what is known of its objects.
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use object_store::path::Path;
 use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt as _};
+use parking_lot::{Mutex, RwLock};
 use playrate_units::Bytes as ByteCount;
 use quick_cache::sync::Cache;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -232,7 +232,7 @@ impl Origin {
     /// Totals since the start.
     pub fn totals(&self) -> OriginTotals {
         let shared = &self.0.shared;
-        let mut totals = shared.counters.totals();
+        let mut totals = shared.counters.lock().clone();
         let (memory, disk) = shared.cache.sizes();
         (totals.memory, totals.disk) = (ByteCount::new(memory), ByteCount::new(disk));
         totals
@@ -284,12 +284,12 @@ impl Shared {
     }
 
     fn known(&self, name: &str) -> Option<KnownVersion> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         known.get(name).cloned()
     }
 
     fn set_known(&self, name: String, version: Option<Arc<ObjectVersion>>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         let Some(version) = version else {
             known.remove(&name);
             self.absent.insert(name, Instant::now());
@@ -303,7 +303,7 @@ impl Shared {
         if let Some(old) = known.insert(name, found)
             && old.version != version
         {
-            self.counters.changed.fetch_add(1, Relaxed);
+            self.counters.lock().changed += 1;
         }
     }
 
@@ -312,7 +312,7 @@ impl Shared {
         let Some(name) = self.name(&version.path) else {
             return;
         };
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if let Some(known) = known.get_mut(&name)
             && *known.version == *version
         {
@@ -323,7 +323,7 @@ impl Shared {
 
     /// Records that a request for the version of `name` failed for a reason that may pass.
     fn set_failed(&self, name: &str) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if let Some(known) = known.get_mut(name) {
             known.failed = Some(Instant::now());
         }
@@ -369,14 +369,14 @@ impl Shared {
                 problem: format!("no answer within {limit:?}").into(),
             },
         };
-        self.counters.errors.fetch_add(1, Relaxed);
+        self.counters.lock().errors += 1;
         Err(error)
     }
 
     async fn list(&self) -> Result<Vec<(String, Arc<ObjectVersion>)>, OriginError> {
         let prefix = Some(&self.prefix).filter(|prefix| !prefix.as_ref().is_empty());
         let url = format!("{}{}", self.bucket, self.prefix);
-        self.counters.lists.fetch_add(1, Relaxed);
+        self.counters.lock().lists += 1;
         let begun = Instant::now();
         let mut stream = self.store.list(prefix);
         let mut found = Vec::new();
@@ -419,7 +419,7 @@ impl Shared {
             (name.clone(), known)
         };
         let mut all: HashMap<_, _> = found.iter().map(listed).collect();
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         // What was looked up while the listing went on is newer than it.
         let newer = known
             .drain()
@@ -432,7 +432,7 @@ impl Shared {
     async fn look_up(self: &Arc<Self>, name: &str) -> Found {
         let (sender, receiver) = oneshot::channel();
         let is_first = {
-            let mut looking = self.looking();
+            let mut looking = self.looking.lock();
             let waiting = looking.entry(name.to_owned()).or_default();
             waiting.push(sender);
             waiting.len() == 1
@@ -446,7 +446,7 @@ impl Shared {
                     Err(error) if error.is_temporary() => shared.set_failed(&name),
                     Err(_) => {}
                 }
-                let waiting = shared.looking().remove(&name);
+                let waiting = shared.looking.lock().remove(&name);
                 for sender in waiting.into_iter().flatten() {
                     // Who has left needs no answer.
                     let _ = sender.send(found.clone());
@@ -470,7 +470,7 @@ impl Shared {
         let begun = Instant::now();
         let _permit = self.permit(permits, &url, limit).await?;
         let limit = limit.saturating_sub(begun.elapsed());
-        self.counters.heads.fetch_add(1, Relaxed);
+        self.counters.lock().heads += 1;
         let head = async {
             match self.store.head(&path).await {
                 Err(StoreError::NotFound { .. }) => Ok(None),
@@ -483,10 +483,6 @@ impl Shared {
         let version = ObjectVersion::new(&self.bucket, meta);
         let version = version.ok_or(OriginError::Unavailable { url, problem })?;
         Ok(Some(Arc::new(version)))
-    }
-
-    fn looking(&self) -> MutexGuard<'_, HashMap<String, Vec<oneshot::Sender<Found>>>> {
-        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,9 @@
 //! [`Windows`]: parts of objects that are being read, by which the sizes of requests are bounded.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::version::ObjectKey;
 use crate::{CHUNK, WINDOW};
@@ -19,7 +21,7 @@ pub(crate) struct Windows(Mutex<HashMap<WindowKey, usize>>);
 impl Windows {
     /// Marks a part of an object as being read.
     pub(crate) fn enter(self: &Arc<Self>, key: WindowKey) -> ReadWindow {
-        *self.lock().entry(key).or_default() += 1;
+        *self.0.lock().entry(key).or_default() += 1;
         ReadWindow {
             windows: Arc::clone(self),
             key,
@@ -29,12 +31,8 @@ impl Windows {
     /// Bytes that one request may be for, so that those of all parts fit twice into `memory`: what is fetched is still
     /// there when its reader comes to it.
     pub(crate) fn run(&self, memory: u64) -> u64 {
-        let parts = self.lock().len().max(1) as u64;
+        let parts = self.0.lock().len().max(1) as u64;
         (memory / 2 / parts).clamp(LEAST, WINDOW)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<WindowKey, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -47,7 +45,7 @@ pub(crate) struct ReadWindow {
 
 impl Drop for ReadWindow {
     fn drop(&mut self) {
-        let mut windows = self.windows.lock();
+        let mut windows = self.windows.0.lock();
         if let Some(readers) = windows.get_mut(&self.key) {
             *readers -= 1;
             if *readers == 0 {
@@ -74,6 +72,6 @@ mod tests {
         assert_eq!(windows.run(memory), LEAST);
         drop((one, many, more));
         assert_eq!(windows.run(memory), WINDOW);
-        assert!(windows.lock().is_empty());
+        assert!(windows.0.lock().is_empty());
     }
 }

@@ -1,9 +1,9 @@
 //! [`ArmTotals`]: sums over the sessions of each arm that have ended, for the dashboard.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use playrate_units::Bitrate;
 use serde_json::{Value, json};
 use video_server::serve::SessionSummary;
@@ -48,7 +48,7 @@ impl ArmTotals {
     /// Adds a session if it had an arm.
     pub(super) fn add(&self, session: &SessionSummary) {
         let Some(arm) = &session.state.arm else { return };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let sums = all.entry(arm.clone()).or_default();
         sums.sessions += 1;
         sums.sent_packets += session.totals.sent_packets;
@@ -66,7 +66,7 @@ impl ArmTotals {
 
     /// One row for each of `arms`, and one for `--controller`.
     pub(super) fn rows(&self, arms: &Arms, default: &str) -> Vec<Value> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         let named = arms
             .arms()
             .iter()

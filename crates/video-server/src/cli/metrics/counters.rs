@@ -11,62 +11,30 @@ use std::time::{Duration, Instant};
 
 use playrate_transport::telemetry::{Sample, Sink};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use quinn::{Runtime, TokioRuntime};
-use video_server::library::Library;
-use video_server::pages;
+use video_server::pages::playback_name;
 use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer};
 
 use super::arm_totals::ArmTotals;
+use super::exposition::{Labels, counter, encode, gauge, occurrences};
 use super::process::ProcessCollector;
 use crate::cli::tcp::TcpTotals;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ArmLabels {
-    arm: String,
-    controller: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PhaseLabel {
-    phase: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WorkerLabel {
-    worker: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PlayerLabel {
-    state: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResponseLabels {
-    protocol: &'static str,
-    code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildLabel {
-    version: &'static str,
-}
-
-type Histograms = Family<ArmLabels, Histogram, fn() -> Histogram>;
+type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
 /// Metrics of a server's connections, over TCP only the totals of decisions on clients.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     began: Instant,
     path: Arc<PathCounters>,
-    sessions: Family<ArmLabels, Counter>,
-    stalls: Family<ArmLabels, Counter>,
+    sessions: Family<Labels, Counter>,
+    stalls: Family<Labels, Counter>,
     durations: Histograms,
     rates: Histograms,
     rtts: Histograms,
@@ -122,9 +90,7 @@ impl Metrics {
         whole.register_collector(Box::new(ProcessCollector));
         let registry = whole.sub_registry_with_prefix("playrate");
         // Not the info type of OpenMetrics, which `promtool check metrics` does not read.
-        let build = Family::<BuildLabel, Gauge>::default();
-        let version = env!("CARGO_PKG_VERSION");
-        build.get_or_create(&BuildLabel { version }).set(1);
+        let build = occurrences("version", [env!("CARGO_PKG_VERSION").to_owned()]);
         registry.register("build_info", "Version of the server", build);
         #[cfg(feature = "object-store")]
         registry
@@ -200,10 +166,10 @@ impl Observer for Metrics {
     fn finished(&self, session: &SessionSummary) {
         self.arm_totals.add(session);
         let state = &session.state;
-        let arm = ArmLabels {
-            arm: state.arm.clone().unwrap_or_default(),
-            controller: state.controller.clone(),
-        };
+        let arm = vec![
+            ("arm", state.arm.clone().unwrap_or_default()),
+            ("controller", state.controller.clone()),
+        ];
         self.sessions.get_or_create(&arm).inc();
         let stalls = state.player.as_ref().map_or(0, |player| player.stalls);
         self.stalls.get_or_create(&arm).inc_by(stalls);
@@ -228,220 +194,98 @@ struct ServerCollector {
     tcp: Arc<TcpTotals>,
 }
 
-impl ServerCollector {
-    /// Name, help and value of each total of decisions on clients, and of reads of files.
-    fn totals(&self) -> [(&'static str, &'static str, u64); 12] {
-        let (clients, cache) = (self.server.clients(), self.server.library().cache_totals());
-        let datagrams = self.server.forwarded();
-        [
-            (
-                "cache_hits",
-                "Reads of files that found their bytes in memory.",
-                cache.hits,
-            ),
-            (
-                "cache_misses",
-                "Reads of files, requested again or new, that took their bytes from the file system.",
-                cache.misses,
-            ),
-            (
-                "forwarded_datagrams",
-                "Datagrams that arrived at another worker than that of their connection, and went on to it.",
-                datagrams.forwarded,
-            ),
-            (
-                "lost_forwarded_datagrams",
-                "Datagrams for another worker that were lost, as too many waited for it or they were too long.",
-                datagrams.lost,
-            ),
-            (
-                "failed_handshakes",
-                "Handshakes over HTTP/3 that did not complete.",
-                clients.failed_handshakes,
-            ),
-            (
-                "tcp_connections_accepted",
-                "Connections over TCP for media that were accepted.",
-                self.tcp.accepted.load(Relaxed),
-            ),
-            (
-                "failed_tcp_handshakes",
-                "TLS handshakes over TCP that failed or timed out.",
-                self.tcp.failed_handshakes.load(Relaxed),
-            ),
-            (
-                "retried_handshakes",
-                "Clients over HTTP/3 that had to validate their address (Retry).",
-                clients.retried,
-            ),
-            (
-                "refused_connections",
-                "Connections over HTTP/3 that were refused because of a limit.",
-                clients.refused,
-            ),
-            (
-                "evicted_connections",
-                "Idle connections over HTTP/3 that were closed to make room for another client.",
-                clients.evicted,
-            ),
-            (
-                "refused_tcp_connections",
-                "Connections over TCP for media that were refused because of a limit.",
-                self.tcp.refused.load(Relaxed),
-            ),
-            (
-                "evicted_tcp_connections",
-                "Idle connections over TCP for media that were closed to make room for another client.",
-                self.tcp.evicted.load(Relaxed),
-            ),
-        ]
-    }
-
-    /// Names, descriptions and values of the numbers that have no labels and may fall.
-    fn present(&self, library: &Library, connections: usize) -> [(&'static str, &'static str, usize); 5] {
-        [
-            ("connections", "Connections over HTTP/3 now.", connections),
-            (
-                "tcp_connections",
-                "Connections over TCP for media now.",
-                usize::try_from(self.tcp.open()).unwrap_or(usize::MAX),
-            ),
-            (
-                "unplayable_titles",
-                "Titles of the media directory that cannot be played.",
-                library.bad_titles().len(),
-            ),
-            (
-                "unusable_manifests",
-                "Manifests of the media directory that cannot be used.",
-                library.bad_manifests().len(),
-            ),
-            (
-                "unreadable_directories",
-                "Directories below the media directory that cannot be read.",
-                library.unreadable_directories().len(),
-            ),
-        ]
-    }
-}
-
 impl Collector for ServerCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let live = self.server.connections();
-        let (phases, players) = by_state(&live);
-        let (totals, load) = (self.server.totals(), self.server.admission().load());
-        let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
-        let mut put = |name, help, unit: Option<&Unit>, metric: &dyn EncodeMetric| {
-            metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
+        let Self { server, tcp } = self;
+        let (live, totals, load) = (server.connections(), server.totals(), server.admission().load());
+        let (clients, datagrams) = (server.clients(), server.forwarded());
+        let library = server.library();
+        let cache = library.cache_totals();
+        let sampled = live.iter().filter_map(|connection| connection.sample.as_ref());
+        let player = |connection: &ConnectionState| {
+            let state = connection.playback.and_then(playback_name);
+            state.unwrap_or("silent").to_owned()
         };
-        put(
-            "http_responses",
-            "Responses that have begun, by version of HTTP and status code.",
-            None,
-            &responses(&self.server),
-        )?;
-        put(
-            "phases",
-            "Connections by phase of their controller.",
-            None,
-            &phases,
-        )?;
-        put(
-            "players",
-            "Connections by the last report (CMCD) of the player that is worst off.",
-            None,
-            &players,
-        )?;
-        put(
-            "worker_connections",
-            "Connections over HTTP/3 of each worker, those being set up or taken down included.",
-            None,
-            &by_worker(&self.server),
-        )?;
-        let library = self.server.library();
-        for (name, help, count) in self.present(&library, live.len()) {
-            put(name, help, None, &gauge(count))?;
+        encode! { &mut encoder,
+            /// Responses that have begun, by version of HTTP and status code.
+            http_responses = responses(server);
+            /// Connections by phase of their controller.
+            phases = occurrences("phase", sampled.map(|sample| sample.snapshot.phase.to_string()));
+            /// Connections by the last report (CMCD) of the player that is worst off.
+            players = occurrences("state", live.iter().map(player));
+            /// Connections over HTTP/3 of each worker, those being set up or taken down included.
+            worker_connections = by_worker(server);
+            /// Connections over HTTP/3 now.
+            connections = gauge(live.len());
+            /// Connections over TCP for media now.
+            tcp_connections = gauge(tcp.open());
+            /// Titles of the media directory that cannot be played.
+            unplayable_titles = gauge(library.bad_titles().len());
+            /// Manifests of the media directory that cannot be used.
+            unusable_manifests = gauge(library.bad_manifests().len());
+            /// Directories below the media directory that cannot be read.
+            unreadable_directories = gauge(library.unreadable_directories().len());
+            /// Connections admitted to media, over TCP as well.
+            admitted_sessions = gauge(load.sessions);
+            /// Requests of new sessions that were answered with 503.
+            refused_requests = counter(load.refused);
+            /// Size of the bytes of files that are kept in memory.
+            cache [Bytes] = gauge(cache.size.as_u64());
+            /// Reads of files that found their bytes in memory.
+            cache_hits = counter(cache.hits);
+            /// Reads of files, requested again or new, that took their bytes from the file system.
+            cache_misses = counter(cache.misses);
+            /// Datagrams that arrived at another worker than that of their connection, and went on to it.
+            forwarded_datagrams = counter(datagrams.forwarded);
+            /// Datagrams for another worker that were lost, as too many waited for it or they were too long.
+            lost_forwarded_datagrams = counter(datagrams.lost);
+            /// Handshakes over HTTP/3 that did not complete.
+            failed_handshakes = counter(clients.failed_handshakes);
+            /// Connections over TCP for media that were accepted.
+            tcp_connections_accepted = counter(tcp.accepted.load(Relaxed));
+            /// TLS handshakes over TCP that failed or timed out.
+            failed_tcp_handshakes = counter(tcp.failed_handshakes.load(Relaxed));
+            /// Clients over HTTP/3 that had to validate their address (Retry).
+            retried_handshakes = counter(clients.retried);
+            /// Connections over HTTP/3 that were refused because of a limit.
+            refused_connections = counter(clients.refused);
+            /// Idle connections over HTTP/3 that were closed to make room for another client.
+            evicted_connections = counter(clients.evicted);
+            /// Connections over TCP for media that were refused because of a limit.
+            refused_tcp_connections = counter(tcp.refused.load(Relaxed));
+            /// Idle connections over TCP for media that were closed to make room for another client.
+            evicted_tcp_connections = counter(tcp.evicted.load(Relaxed));
+            /// Lateness that one timer in ten exceeds; 0 unless --max-lag or --max-cpu is given.
+            timer_lag [Seconds] = ConstGauge::new(load.lag.unwrap_or_default().as_secs_f64());
+            /// Share of the processors' time; 0 unless --max-lag or --max-cpu is given.
+            processor_time [Ratios] = ConstGauge::new(load.cpu.unwrap_or_default());
+            /// Responses that were acknowledged whole.
+            responses = counter(totals.responses);
+            /// Of responses that have ended.
+            content [Bytes] = counter(totals.bytes.as_u64());
         }
-        put(
-            "admitted_sessions",
-            "Connections admitted to media, over TCP as well.",
-            None,
-            &gauge(load.sessions),
-        )?;
-        put(
-            "refused_requests",
-            "Requests of new sessions that were answered with 503.",
-            None,
-            &ConstCounter::new(load.refused),
-        )?;
-        put(
-            "cache",
-            "Size of the bytes of files that are kept in memory.",
-            Some(&Unit::Bytes),
-            &gauge(library.cache_totals().size.as_usize()),
-        )?;
-        for (name, help, count) in self.totals() {
-            put(name, help, None, &ConstCounter::new(count))?;
-        }
-        put(
-            "timer_lag",
-            "Lateness that one timer in ten exceeds; 0 unless --max-lag or --max-cpu is given.",
-            Some(&Unit::Seconds),
-            &ConstGauge::new(load.lag.unwrap_or_default().as_secs_f64()),
-        )?;
-        put(
-            "processor_time",
-            "Share of the processors' time; 0 unless --max-lag or --max-cpu is given.",
-            Some(&Unit::Ratios),
-            &ConstGauge::new(load.cpu.unwrap_or_default()),
-        )?;
-        put(
-            "responses",
-            "Responses that were acknowledged whole.",
-            None,
-            &ConstCounter::new(totals.responses),
-        )?;
-        put(
-            "content",
-            "Of responses that have ended.",
-            Some(&Unit::Bytes),
-            &ConstCounter::new(totals.bytes.as_u64()),
-        )
+        Ok(())
     }
 }
 
 /// Numbers of responses by version of HTTP and status code.
-fn responses(server: &VideoServer) -> Family<ResponseLabels, Counter> {
-    let responses = Family::<ResponseLabels, Counter>::default();
+fn responses(server: &VideoServer) -> Family<Labels, Counter> {
+    let responses = Family::<Labels, Counter>::default();
     for (protocol, code, count) in server.site().replied().all() {
-        let labels = ResponseLabels { protocol, code };
+        let labels = vec![("protocol", protocol.to_owned()), ("code", code.to_string())];
         responses.get_or_create(&labels).inc_by(count);
     }
     responses
 }
 
 /// Numbers of connections by worker.
-fn by_worker(server: &VideoServer) -> Family<WorkerLabel, Gauge> {
-    let workers = Family::<WorkerLabel, Gauge>::default();
+fn by_worker(server: &VideoServer) -> Family<Labels, Gauge> {
+    let workers = Family::<Labels, Gauge>::default();
     for (worker, count) in server.worker_connections().into_iter().enumerate() {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        workers.get_or_create(&WorkerLabel { worker }).set(count);
+        workers
+            .get_or_create(&vec![("worker", worker.to_string())])
+            .set(count);
     }
     workers
-}
-
-/// Numbers of connections by phase of their controller and by state of their player.
-fn by_state(live: &[ConnectionState]) -> (Family<PhaseLabel, Gauge>, Family<PlayerLabel, Gauge>) {
-    let (phases, players) = (Family::<PhaseLabel, Gauge>::default(), Family::default());
-    for connection in live {
-        if let Some(sample) = &connection.sample {
-            let phase = sample.snapshot.phase.to_string();
-            phases.get_or_create(&PhaseLabel { phase }).inc();
-        }
-        let state = connection.playback.and_then(pages::playback_name);
-        let state = state.unwrap_or("silent");
-        let player: &Family<PlayerLabel, Gauge> = &players;
-        player.get_or_create(&PlayerLabel { state }).inc();
-    }
-    (phases, players)
 }

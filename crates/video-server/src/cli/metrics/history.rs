@@ -1,13 +1,14 @@
 //! [`History`]: samples of the last minutes, so that the page shows what was before it was opened.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use playrate_transport::time;
-use playrate_units::{Bitrate, Bytes};
 use quinn::TokioRuntime;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
+use video_server::pages;
 use video_server::serve::{ConnectionState, VideoServer};
 
 use super::Metrics;
@@ -16,61 +17,50 @@ use super::Metrics;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Number of samples of a connection: three minutes, as many as the page shows.
 const SAMPLES: usize = 180;
-/// Number of connections with a history, as many as the page lists: the oldest ones. They take at most 2 MB.
+/// Number of connections with a history, as many as the page lists: the oldest ones. They take at most 3 MB.
 const CONNECTIONS: usize = 100;
 
 /// Samples of the last minutes, by the number of the connection.
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<BTreeMap<u64, VecDeque<PastSample>>>);
 
+/// Names in `/connections.json` of the values that the page draws of the past.
+const DRAWN: [&str; 9] = [
+    "sent",
+    "delivered",
+    "lost",
+    "window",
+    "in_flight",
+    "rtt_ms",
+    "min_rtt_ms",
+    "video_rate",
+    "buffer_s",
+];
+
 /// State of a connection in the past, as far as the page draws it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct PastSample {
     /// Time since the server started.
     at: Duration,
-    sent: Bytes,
-    delivered: Bytes,
-    lost: Bytes,
-    window: Option<Bytes>,
-    in_flight: Option<Bytes>,
-    rtt: Option<Duration>,
-    min_rtt: Option<Duration>,
-    video_rate: Option<Bitrate>,
-    buffered: Option<Duration>,
+    /// Values of [`DRAWN`]; `None` for those that were unknown.
+    values: [Option<Number>; DRAWN.len()],
 }
 
 impl PastSample {
     fn new(state: &ConnectionState, at: Duration) -> Self {
-        let sample = state.sample.as_ref();
-        let snapshot = sample.map(|sample| &sample.snapshot);
+        let state = pages::describe(state);
         Self {
             at,
-            sent: sample.map_or(Bytes::ZERO, |sample| sample.sent),
-            delivered: sample.map_or(Bytes::ZERO, |sample| sample.delivered),
-            lost: sample.map_or(Bytes::ZERO, |sample| sample.lost),
-            window: snapshot.map(|snapshot| snapshot.window),
-            in_flight: sample.map(|sample| sample.bytes_in_flight),
-            rtt: sample.and_then(|sample| sample.smoothed_rtt),
-            min_rtt: snapshot.and_then(|snapshot| snapshot.min_rtt),
-            video_rate: state.video_rate,
-            buffered: state.buffered,
+            values: DRAWN.map(|name| state[name].as_number().cloned()),
         }
     }
 
     fn describe(&self) -> Value {
-        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        json!({
-            "t": self.at.as_secs_f64(),
-            "sent": self.sent.as_u64(),
-            "delivered": self.delivered.as_u64(),
-            "lost": self.lost.as_u64(),
-            "window": self.window.map(Bytes::as_u64),
-            "in_flight": self.in_flight.map(Bytes::as_u64),
-            "rtt_ms": self.rtt.map(milliseconds),
-            "min_rtt_ms": self.min_rtt.map(milliseconds),
-            "video_rate": self.video_rate.map(Bitrate::as_bits_per_second),
-            "buffer_s": self.buffered.map(|time| time.as_secs_f64()),
-        })
+        let mut described = json!({ "t": self.at.as_secs_f64() });
+        for (name, value) in DRAWN.into_iter().zip(&self.values) {
+            described[name] = json!(value);
+        }
+        described
     }
 }
 
@@ -78,7 +68,7 @@ impl History {
     /// Adds the states `at` a time since the server started. Connections that are not among them are forgotten.
     fn add(&self, states: &[ConnectionState], at: Duration) {
         let states = states.get(..CONNECTIONS).unwrap_or(states);
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         all.retain(|id, _| states.iter().any(|state| state.id == *id));
         for state in states {
             let samples = all.entry(state.id).or_default();
@@ -92,7 +82,7 @@ impl History {
     /// The samples as JSON, the oldest first, in the units of `/connections.json`.
     pub(super) fn describe(&self) -> Value {
         // Copied, so that JSON is not written under the lock.
-        let all = self.lock().clone();
+        let all = self.0.lock().clone();
         let connections: Vec<_> = all
             .iter()
             .map(|(id, samples)| {
@@ -101,10 +91,6 @@ impl History {
             })
             .collect();
         json!({ "connections": connections })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<PastSample>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,17 +5,16 @@
 mod arm_totals;
 mod connections;
 mod counters;
+mod exposition;
 mod history;
 #[cfg(feature = "object-store")]
 mod origin;
 mod process;
 
-use std::collections::HashSet;
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +24,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use playrate_transport::PlaceLimits;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
@@ -36,6 +36,7 @@ use super::Failure;
 use super::tcp::{self, Acceptor, ListenError};
 
 pub(super) use counters::Metrics;
+use exposition::text_format;
 use history::History;
 
 /// The page, with everything that it needs.
@@ -124,22 +125,18 @@ impl Dashboard {
     pub(super) fn resume(&self, listener: TcpListener) {
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, Arc::clone(&self.context)));
-        *self.accepting() = accepting;
+        *self.accepting.lock() = accepting;
     }
 
     /// Ends it, with its connections.
     pub(super) fn stop(&self) {
         // Dropped, they are aborted.
-        *self.accepting() = JoinSet::new();
+        *self.accepting.lock() = JoinSet::new();
     }
 
     /// Returns true after [`stop`](Self::stop), until it serves again.
     pub(super) fn is_stopped(&self) -> bool {
-        self.accepting().is_empty()
-    }
-
-    fn accepting(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.accepting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.accepting.lock().is_empty()
     }
 
     /// Answers `/readyz` with 503 from now on.
@@ -235,32 +232,6 @@ fn accepts_openmetrics<B>(request: &Request<B>) -> bool {
     let accepted = request.headers().get_all(ACCEPT).iter();
     let mut accepted = accepted.filter_map(|value| value.to_str().ok());
     accepted.any(|value| value.contains("application/openmetrics-text"))
-}
-
-/// `OpenMetrics` text in the older format: there a counter's help and type have the name of its samples, and there are
-/// neither units nor an end mark.
-fn text_format(openmetrics: &str) -> String {
-    let mut counters = HashSet::new();
-    for line in openmetrics.lines() {
-        let name = line
-            .strip_prefix("# TYPE ")
-            .and_then(|line| line.strip_suffix(" counter"));
-        counters.extend(name);
-    }
-    let mut written = String::with_capacity(openmetrics.len());
-    for line in openmetrics.lines() {
-        let mut words = line.splitn(4, ' ');
-        match (words.next(), words.next(), words.next(), words.next()) {
-            (Some("#"), Some("UNIT" | "EOF"), ..) => continue,
-            (Some("#"), Some(word), Some(name), Some(rest)) if counters.contains(name) => {
-                // Writing to a String cannot fail.
-                let _ = write!(written, "# {word} {name}_total {rest}");
-            }
-            _ => written.push_str(line),
-        }
-        written.push('\n');
-    }
-    written
 }
 
 fn reply(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {

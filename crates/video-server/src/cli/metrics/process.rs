@@ -3,10 +3,11 @@
 use std::fmt;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Unit;
+
+use super::exposition::{encode, gauge};
 
 /// Reads the state of this process at each scrape: the metrics `process_*` of the official client libraries. Exports
 /// nothing where the system has no `/proc`.
@@ -59,53 +60,25 @@ impl Collector for ProcessCollector {
                 return Ok(());
             }
         };
-        let mut put = |name, help, unit: Option<&Unit>, metric: &dyn EncodeMetric| {
-            metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
-        };
-        let bytes = |bytes: u64| ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
-        put(
-            "process_cpu",
-            "User and system time of the process.",
-            Some(&Unit::Seconds),
-            &ConstCounter::new(state.cpu_seconds),
-        )?;
-        put(
-            "process_start_time",
-            "Start of the process, since the epoch.",
-            Some(&Unit::Seconds),
-            &ConstGauge::new(state.start_time_seconds),
-        )?;
-        put(
-            "process_resident_memory",
-            "Resident memory of the process.",
-            Some(&Unit::Bytes),
-            &bytes(state.resident_bytes),
-        )?;
-        put(
-            "process_virtual_memory",
-            "Virtual memory of the process.",
-            Some(&Unit::Bytes),
-            &bytes(state.virtual_bytes),
-        )?;
-        put(
-            "process_threads",
-            "Threads of the process.",
-            None,
-            &ConstGauge::new(state.threads),
-        )?;
-        put(
-            "process_open_fds",
-            "Open file descriptors of the process.",
-            None,
-            &bytes(state.open_files),
-        )?;
+        encode! { &mut encoder,
+            /// User and system time of the process.
+            process_cpu [Seconds] = ConstCounter::new(state.cpu_seconds);
+            /// Start of the process, since the epoch.
+            process_start_time [Seconds] = ConstGauge::new(state.start_time_seconds);
+            /// Resident memory of the process.
+            process_resident_memory [Bytes] = gauge(state.resident_bytes);
+            /// Virtual memory of the process.
+            process_virtual_memory [Bytes] = gauge(state.virtual_bytes);
+            /// Threads of the process.
+            process_threads = gauge(state.threads);
+            /// Open file descriptors of the process.
+            process_open_fds = gauge(state.open_files);
+        }
         if let Some(files) = state.max_files {
-            put(
-                "process_max_fds",
-                "Maximum number of open file descriptors of the process.",
-                None,
-                &bytes(files),
-            )?;
+            encode! { &mut encoder,
+                /// Maximum number of open file descriptors of the process.
+                process_max_fds = gauge(files);
+            }
         }
         Ok(())
     }

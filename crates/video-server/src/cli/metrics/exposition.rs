@@ -1,0 +1,85 @@
+//! Encoding of metrics that are read at each scrape, and the older text format.
+
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
+
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Unit;
+
+/// Names and values of labels.
+pub(super) type Labels = Vec<(&'static str, String)>;
+
+/// Encodes metrics, each `name = value` or `name [Unit] = value`, with its description as doc comment.
+macro_rules! encode {
+    ($encoder:expr, $($(#[doc = $help:literal])+ $name:ident $([$unit:ident])? = $metric:expr;)+) => {
+        $($crate::cli::metrics::exposition::put(
+            $encoder,
+            (stringify!($name), concat!($($help),+)),
+            &[$(prometheus_client::registry::Unit::$unit)?],
+            &$metric,
+        )?;)+
+    };
+}
+pub(super) use encode;
+
+/// Encodes a metric with this name and description, and with at most one unit.
+pub(super) fn put(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    unit: &[Unit],
+    metric: &dyn EncodeMetric,
+) -> fmt::Result {
+    metric.encode(encoder.encode_descriptor(name, help.trim(), unit.first(), metric.metric_type())?)
+}
+
+/// A number that only grows.
+pub(super) fn counter(total: u64) -> ConstCounter<u64> {
+    ConstCounter::new(total)
+}
+
+/// A number that may fall.
+pub(super) fn gauge<N: TryInto<i64>>(now: N) -> ConstGauge<i64> {
+    ConstGauge::new(now.try_into().unwrap_or(i64::MAX))
+}
+
+/// Numbers of occurrences of each of `values`, by the label `name`.
+pub(super) fn occurrences(
+    name: &'static str,
+    values: impl IntoIterator<Item = String>,
+) -> Family<Labels, Gauge> {
+    let family = Family::default();
+    for value in values {
+        let gauge: &Family<Labels, Gauge> = &family;
+        gauge.get_or_create(&vec![(name, value)]).inc();
+    }
+    family
+}
+
+/// `OpenMetrics` text in the older format: there a counter's help and type have the name of its samples, and there are
+/// neither units nor an end mark.
+pub(super) fn text_format(openmetrics: &str) -> String {
+    let mut counters = HashSet::new();
+    for line in openmetrics.lines() {
+        let name = line
+            .strip_prefix("# TYPE ")
+            .and_then(|line| line.strip_suffix(" counter"));
+        counters.extend(name);
+    }
+    let mut written = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines() {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("UNIT" | "EOF"), ..) => continue,
+            (Some("#"), Some(word), Some(name), Some(rest)) if counters.contains(name) => {
+                // Writing to a String cannot fail.
+                let _ = write!(written, "# {word} {name}_total {rest}");
+            }
+            _ => written.push_str(line),
+        }
+        written.push('\n');
+    }
+    written
+}
