@@ -7,12 +7,13 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
+use parking_lot::{Mutex, RwLock};
 use playrate_transport::Pin;
 use playrate_units::Bytes as ByteCount;
 use serde_json::Value;
@@ -59,20 +60,16 @@ impl ReplyCounts {
             Version::HTTP_11 => "HTTP/1.1",
             _ => "HTTP/1.0",
         };
-        *self.counts().entry((version, status.as_u16())).or_default() += 1;
+        *self.0.lock().entry((version, status.as_u16())).or_default() += 1;
     }
 
     /// Version of HTTP, status and number of replies, of every combination that there was.
     pub fn all(&self) -> Vec<(&'static str, u16, u64)> {
-        let counts = self.counts();
+        let counts = self.0.lock();
         let counts = counts.iter();
         counts
             .map(|(&(version, status), &count)| (version, status, count))
             .collect()
-    }
-
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<(&'static str, u16), u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -195,12 +192,12 @@ impl ResourceBody {
 impl Site {
     /// The library from which requests are answered now.
     pub fn library(&self) -> Arc<Library> {
-        Arc::clone(&self.library.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.library.read())
     }
 
     /// Answers further requests from `library`. Responses in progress are not affected.
     pub(crate) fn set_library(&self, library: Library) {
-        *self.library.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(library);
+        *self.library.write() = Arc::new(library);
     }
 
     /// Numbers of replies over all versions of HTTP.
@@ -236,14 +233,14 @@ impl Site {
         if path == pages::HOME && library.has_index() {
             return None;
         }
-        let pages = pages.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = pages.read();
         pages.find(path, &library, request.version())
     }
 
     /// Names the certificate's key of this pin on pages from now on.
     pub(crate) fn set_pin(&self, pin: Pin) {
         if let Some(pages) = &self.pages {
-            pages.write().unwrap_or_else(PoisonError::into_inner).set_pin(pin);
+            pages.write().set_pin(pin);
         }
     }
 

@@ -14,9 +14,10 @@ mod load;
 mod slot;
 
 use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use playrate_transport::LogLimit;
 use playrate_units::{Bitrate, Probability};
 
@@ -139,7 +140,7 @@ impl Admission {
 
     fn on(limits: Limits, state: Arc<Mutex<AdmissionState>>) -> Arc<Self> {
         let thread = {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = state.lock();
             state.timers.push(TimerMeter::default());
             state.timers.len() - 1
         };
@@ -159,13 +160,13 @@ impl Admission {
     /// to half of [`Limits::retry_after`] more, in whole seconds, so that they do not come again together.
     pub fn retry_after(&self) -> Duration {
         let least = self.limits.retry_after;
-        let others = self.state().refused.saturating_sub(1);
+        let others = self.state.lock().refused.saturating_sub(1);
         least + Duration::from_secs(others % (least.as_secs() / 2 + 1))
     }
 
     /// Present load of the server.
     pub fn load(&self) -> Load {
-        let state = self.state();
+        let state = self.state.lock();
         Load {
             sessions: state.sessions,
             rate: state.rate,
@@ -179,14 +180,14 @@ impl Admission {
     /// process so far, divided by the number of its processors, if known.
     pub fn observe(&self, due: Instant, now: Instant, used: Option<Duration>) {
         self.observe_timer(due, now);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let sessions = state.sessions;
         state.load_meter.observe(now, used, sessions);
     }
 
     /// Records that a timer of the thread, due at `due`, fired at `now`.
     pub fn observe_timer(&self, due: Instant, now: Instant) {
-        if let Some(timers) = self.state().timers.get_mut(self.thread) {
+        if let Some(timers) = self.state.lock().timers.get_mut(self.thread) {
             timers.add_lateness(now.saturating_duration_since(due));
         }
     }
@@ -196,7 +197,7 @@ impl Admission {
     /// # Errors
     /// The reason of the refusal.
     pub fn admit(self: &Arc<Self>, rate: Option<Bitrate>, now: Instant) -> Result<Ticket, Refusal> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let rate = rate.unwrap_or_default();
         let lag = state.timers.get(self.thread).and_then(TimerMeter::lag);
         match self.limits.refuse(&state, lag, rate) {
@@ -215,10 +216,6 @@ impl Admission {
                 Err(why)
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, AdmissionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -277,7 +274,7 @@ pub struct Ticket {
 impl Ticket {
     /// Sets the media rate of the session to `rate`.
     pub fn set_rate(&mut self, rate: Bitrate) {
-        let mut state = self.admission.state();
+        let mut state = self.admission.state.lock();
         state.rate = state.rate - self.rate + rate;
         self.rate = rate;
     }
@@ -285,7 +282,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut state = self.admission.state();
+        let mut state = self.admission.state.lock();
         state.sessions = state.sessions.saturating_sub(1);
         state.rate = state.rate - self.rate;
     }

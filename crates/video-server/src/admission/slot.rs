@@ -1,10 +1,11 @@
 //! [`AdmissionSlot`]: the admission of one connection.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use http::Request;
+use parking_lot::Mutex;
 use playrate_units::Bitrate;
 
 use super::{Admission, Ticket};
@@ -53,7 +54,7 @@ impl AdmissionSlot {
     fn admits(&self, body: &ResourceBody, now: Instant) -> bool {
         let set = body.resource.representation().map_or(0, |it| it.set);
         let rate = body.resource.average_rate;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.session.lock();
         if session.is_none() {
             *session = self
                 .admission

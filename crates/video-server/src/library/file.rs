@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use playrate_units::Bytes as ByteCount;
 
 use super::cache::{CacheTotals, ChunkCache, DEFAULT_CAPACITY};
@@ -129,14 +130,14 @@ impl OpenFiles {
         let Some(version) = OpenFile::version_at(path)? else {
             return Ok(None);
         };
-        if let Some(file) = self.lock().find(path, version) {
+        if let Some(file) = self.by_path.lock().find(path, version) {
             return Ok(Some(file));
         }
         // Opening may take long on a slow disk: not under the lock.
         let Some(opened) = OpenFile::open(path, &self.cache)? else {
             return Ok(None);
         };
-        let mut open = self.lock();
+        let mut open = self.by_path.lock();
         // Another request may have been faster, and the file may have been replaced since the first look.
         if let Some(file) = open.find(path, opened.identity.version) {
             return Ok(Some(file));
@@ -147,11 +148,7 @@ impl OpenFiles {
     /// Number of entries, those of closed files included.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.lock().files.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OpenFilesByPath> {
-        self.by_path.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_path.lock().files.len()
     }
 }
 

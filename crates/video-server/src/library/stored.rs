@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use playrate_media::manifest::{LARGEST, Manifest};
 use playrate_media::{MediaError, Segment, Title};
 use playrate_origin::{IndexReader, Known as KnownObject, Object, Origin, OriginTotals};
@@ -259,13 +260,10 @@ fn concurrently<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -
     let results = Mutex::new(Vec::new());
     let work = || {
         loop {
-            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = left.lock().next();
             let Some(item) = next else { return };
             let result = read(item);
-            results
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(result);
+            results.lock().push(result);
         }
     };
     std::thread::scope(|scope| {
@@ -273,7 +271,7 @@ fn concurrently<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -
             scope.spawn(work);
         }
     });
-    results.into_inner().unwrap_or_else(PoisonError::into_inner)
+    results.into_inner()
 }
 
 /// Returns true if the error is not one of the title's content.

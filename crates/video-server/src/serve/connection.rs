@@ -97,7 +97,7 @@ pub(super) async fn serve(
         aborted: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
-    server.active().insert(id, Arc::clone(&connection));
+    server.active.lock().insert(id, Arc::clone(&connection));
     // Closed when the last exchange has ended.
     let (running, mut ended) = mpsc::channel::<()>(1);
     let end = loop {
@@ -131,7 +131,7 @@ pub(super) async fn serve(
     };
     {
         // Under one lock, so that a snapshot has it once.
-        let mut active = server.active();
+        let mut active = server.active.lock();
         active.remove(&id);
         server.counters.sessions.fetch_add(1, Relaxed);
     }

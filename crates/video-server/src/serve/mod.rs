@@ -34,9 +34,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, RwLock};
 use playrate_transport::{
     AckRequest, ClientTotals, ControllerChoice, EndpointError, ForwardedTotals, Identity, Server, Worker,
     time,
@@ -125,11 +126,7 @@ struct ServerContext {
     counters: ServerCounters,
 }
 
-impl ServerContext {
-    fn active(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ActiveConnection>>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl ServerContext {}
 
 /// State shared by the tasks of one worker.
 #[derive(Clone)]
@@ -285,7 +282,7 @@ impl VideoServer {
         let (now, arms) = (self.context.runtime.now(), self.context.settings.arms.as_ref());
         // The states are read outside the lock, which connections that begin and end need.
         let (connections, totals) = {
-            let active = self.context.active();
+            let active = self.context.active.lock();
             (active.values().cloned().collect::<Vec<_>>(), self.totals())
         };
         let states = connections

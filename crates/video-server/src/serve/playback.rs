@@ -7,9 +7,10 @@
 //! of up to four times multiplies the library's rate, because that is what the player consumes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use playrate_cc::{Playback, VideoKnowledge};
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_units::{Bitrate, Bytes};
@@ -186,19 +187,15 @@ impl PlaybackTracker {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, PlaybackState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reports of the players on this connection so far; `None` without any.
     pub(super) fn report(&self) -> Option<PlayerReport> {
-        let report = self.state().report.clone();
+        let report = self.state.lock().report.clone();
         (report.requests > 0).then_some(report)
     }
 
     /// Worst state that the players reported last, be it believed or not; `None` without any.
     pub(super) fn reported(&self) -> Option<Playback> {
-        self.state().playback
+        self.state.lock().playback
     }
 
     /// Logs the state that the controller of this connection knows.
@@ -221,7 +218,7 @@ impl PlaybackTracker {
     }
 
     fn begin_at(self: &Arc<Self>, request: &MediaRequest, now: Instant) -> Option<ResponseGuard> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let report = request.cmcd.as_ref();
         let titles = &mut state.titles;
         let is_counted = request.rate.is_some_and(|rate| {
@@ -246,7 +243,7 @@ impl PlaybackTracker {
     }
 
     fn delivered_at(&self, bytes: Bytes, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(rate) = self.knowledge.average_rate() {
             state.ahead.add(bytes, rate, now);
             self.knowledge.set_playback(state.believed(now));
@@ -254,7 +251,7 @@ impl PlaybackTracker {
     }
 
     fn end(&self, guard: &ResponseGuard) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let session = guard.session.as_ref();
         if let Some(session) = session.and_then(|key| state.sessions.get_mut(key)) {
             session.responses = session.responses.saturating_sub(1);

@@ -268,7 +268,7 @@ fn the_number_of_sessions_is_bounded() {
     let responses: Vec<_> = (0..1_000)
         .map(|number| fixture.requests(0, &format!("sid=\"{number}\",ot=v,br=1")))
         .collect();
-    assert_eq!(fixture.tracker.state().sessions.len(), MAX_SESSIONS);
+    assert_eq!(fixture.tracker.state.lock().sessions.len(), MAX_SESSIONS);
     assert_eq!(fixture.kbps(), Some(MAX_SESSIONS as u64));
     drop(responses);
     assert_eq!(fixture.kbps(), Some(1));

@@ -1,6 +1,6 @@
 //! [`ResponseCount`]: responses in progress, and those that a shutdown has aborted.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 /// Counts the responses of a server.
 #[derive(Debug, Default)]
@@ -11,6 +11,7 @@ pub(super) struct ResponseCount(Mutex<Counts>);
 struct Counts {
     /// Responses that have begun and not ended.
     running: u64,
+
     /// Responses that were aborted after the shutdown had begun.
     aborted: u64,
     is_stopping: bool,
@@ -19,7 +20,7 @@ struct Counts {
 impl ResponseCount {
     /// Begins a response, which is in progress until the returned value is dropped.
     pub(super) fn begin(&self) -> RunningResponse<'_> {
-        self.counts().running += 1;
+        self.0.lock().running += 1;
         RunningResponse {
             count: self,
             is_complete: false,
@@ -28,17 +29,13 @@ impl ResponseCount {
 
     /// From now on responses that fail are aborted by the shutdown.
     pub(super) fn stop(&self) {
-        self.counts().is_stopping = true;
+        self.0.lock().is_stopping = true;
     }
 
     /// Responses that were aborted since [`stop`](Self::stop), and those in progress.
     pub(super) fn not_complete(&self) -> u64 {
-        let counts = self.counts();
+        let counts = self.0.lock();
         counts.aborted + counts.running
-    }
-
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,7 +55,7 @@ impl RunningResponse<'_> {
 
 impl Drop for RunningResponse<'_> {
     fn drop(&mut self) {
-        let mut counts = self.count.counts();
+        let mut counts = self.count.0.lock();
         counts.running = counts.running.saturating_sub(1);
         counts.aborted += u64::from(counts.is_stopping && !self.is_complete);
     }

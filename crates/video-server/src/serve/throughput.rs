@@ -1,8 +1,8 @@
 //! [`Throughput`]: throughput of the path to a client, estimated from acknowledgements.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::Bitrate;
 
@@ -29,7 +29,7 @@ struct ThroughputEstimate {
 impl Throughput {
     /// Estimated throughput; `None` until [`MIN_MEASURED`] was measured.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.lock();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -42,7 +42,7 @@ impl Throughput {
 
 impl Sink for Throughput {
     fn take(&self, sample: &Sample) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let before = state.before.replace(*sample);
         let Some(before) = before.filter(|before| !before.app_limited && !sample.app_limited) else {
             return;

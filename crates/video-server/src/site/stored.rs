@@ -2,12 +2,13 @@
 
 use core::ops::Range;
 use std::io;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
+use parking_lot::Mutex;
 use playrate_media::cmcd::Cmcd;
 use playrate_origin::{Known, ObjectReader, Origin, OriginError, ReadAhead};
 use playrate_transport::LogLimit;
@@ -148,10 +149,7 @@ impl Site {
     fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Reply {
         let path = request.uri().path();
         if error.is_temporary() {
-            FAILURES
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .log(path, error);
+            FAILURES.lock().log(path, error);
             return self.unavailable(request, AGAIN);
         }
         let answer = if let OriginError::Missing { .. } = error {

@@ -19,10 +19,11 @@ use std::io::{self, BufWriter, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, mpsc as threads};
+use std::sync::{Arc, mpsc as threads};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use parking_lot::Mutex;
 use playrate_transport::{Datagram, Succession};
 use tokio::sync::{mpsc, watch};
 use video_server::serve::VideoServer;
@@ -211,7 +212,7 @@ impl Older {
         let thread = std::thread::Builder::new().name("handover-send".to_owned());
         thread.spawn(move || {
             while let Some(datagram) = datagrams.blocking_recv() {
-                let mut writer = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut writer = shared.lock();
                 let writer = &mut *writer;
                 let mut written = wire::write(writer, &datagram);
                 while let (Ok(()), Ok(more)) = (&written, datagrams.try_recv()) {
@@ -228,7 +229,7 @@ impl Older {
         let thread = std::thread::Builder::new().name("handover-end".to_owned());
         thread.spawn(move || {
             if served.recv().is_ok() {
-                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut writer = writer.lock();
                 // An error says that the process has ended, which shows below.
                 let _ = wire::write_serving(&mut *writer).and_then(|()| writer.flush());
             }

@@ -7,9 +7,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use playrate_transport::{Datagram, DatagramRouter};
 use tokio::sync::{mpsc, watch};
 
@@ -128,7 +129,7 @@ impl Offer {
 
     /// Offers the TCP socket no longer, which closes it: a newer process opens its own.
     pub(in crate::cli) fn withdraw_tcp(&self) {
-        drop(lock(&self.listeners).tcp.take());
+        drop(self.listeners.lock().tcp.take());
     }
 
     /// Present relation to newer processes.
@@ -154,14 +155,14 @@ impl Offer {
         };
         if let Some(dashboard) = &accepting.dashboard
             && dashboard.is_stopped()
-            && let Some(listener) = reopen(lock(&self.listeners).metrics.as_mut(), "metrics")
+            && let Some(listener) = reopen(self.listeners.lock().metrics.as_mut(), "metrics")
         {
             dashboard.resume(listener);
         }
         let Some(tcp) = accepting.tcp.as_ref().filter(|tcp| tcp.is_stopped()) else {
             return;
         };
-        let listener = reopen(lock(&self.listeners).tcp.as_mut(), "media");
+        let listener = reopen(self.listeners.lock().tcp.as_mut(), "media");
         if let Some(listener) = listener {
             tcp.resume(listener).await;
         }
@@ -170,7 +171,7 @@ impl Offer {
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        let bound = lock(&self.bound).take();
+        let bound = self.bound.lock().take();
         // Otherwise it is the newer process's.
         if bound.is_some() && FileId::of(&self.path).ok() == bound {
             let _ = fs::remove_file(&self.path);
@@ -207,10 +208,6 @@ fn listen(path: &Path) -> io::Result<(UnixListener, FileId)> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok((UnixListener::bind(path)?, FileId::of(path)?)),
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The thread's side of an [`Offer`].
@@ -252,7 +249,7 @@ impl Offering {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let offered = &self.offered;
         {
-            let listeners = lock(&self.listeners);
+            let listeners = self.listeners.lock();
             let [tcp, metrics] = [&listeners.tcp, &listeners.metrics]
                 .map(|listener| listener.as_ref().and_then(|listener| listener.socket.as_ref()));
             let greeting = Greeting {
@@ -299,8 +296,8 @@ impl Offering {
 
     /// Leaves new clients to the newer process, which uses the sockets that it took.
     fn hand_over(&self, take: Take) {
-        lock(&self.bound).take();
-        let mut listeners = lock(&self.listeners);
+        self.bound.lock().take();
+        let mut listeners = self.listeners.lock();
         let Listeners { tcp, metrics } = &mut *listeners;
         for (listener, is_used) in [(tcp, take.tcp), (metrics, take.metrics)] {
             if let Some(listener) = listener.as_mut().filter(|_| !is_used) {
@@ -324,7 +321,7 @@ impl Offering {
         self.stage.send_replace(Stage::TakenBack);
         match listening {
             Ok((listener, file)) => {
-                *lock(&self.bound) = Some(file);
+                *self.bound.lock() = Some(file);
                 Some(listener)
             }
             Err(error) => {

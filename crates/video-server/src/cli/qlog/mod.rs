@@ -9,12 +9,13 @@ mod file;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use playrate_transport::telemetry::{Sample, Sink};
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
@@ -91,7 +92,7 @@ impl Qlog {
     /// Writes all queued samples and stops.
     pub(super) fn finish(&self) {
         self.queue.send(Message::Stop);
-        let thread = self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.writing.lock().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that writes qlog files had panicked");
         }

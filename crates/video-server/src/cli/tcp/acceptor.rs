@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use playrate_transport::{Activity, LogLimit, PlaceLimits, Places, time};
 use quinn::{Runtime, TokioRuntime};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -160,7 +161,7 @@ impl Acceptor {
     /// Takes a place for a connection from `peer`, for which an idle one may have to make room. Returns `None` if there
     /// is no place.
     fn take(&self, peer: SocketAddr, activity: &Activity) -> Option<TcpPlace> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places.lock();
         let before = places.evicted();
         let number = places.take(peer.ip(), activity.clone(), (), TokioRuntime.now());
         let evicted = places.evicted() - before;
@@ -204,7 +205,7 @@ struct TcpPlace {
 
 impl Drop for TcpPlace {
     fn drop(&mut self) {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places.lock();
         places.free(self.number);
         self.totals.ended.fetch_add(1, Relaxed);
     }

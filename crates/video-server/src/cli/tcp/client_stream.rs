@@ -2,10 +2,11 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use playrate_transport::CountedExchange;
 use quinn::{AsyncTimer, Runtime};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -28,16 +29,12 @@ pub(super) struct UnsentResponses(Mutex<Vec<CountedExchange>>);
 impl UnsentResponses {
     /// Keeps `exchange` in progress until the stream has been flushed.
     pub(super) fn add(&self, exchange: CountedExchange) {
-        self.exchanges().push(exchange);
+        self.0.lock().push(exchange);
     }
 
     fn flushed(&self) {
         // Dropped without the lock.
-        drop(std::mem::take(&mut *self.exchanges()));
-    }
-
-    fn exchanges(&self) -> MutexGuard<'_, Vec<CountedExchange>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        drop(std::mem::take(&mut *self.0.lock()));
     }
 }
 

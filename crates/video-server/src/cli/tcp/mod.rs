@@ -10,11 +10,12 @@ mod body;
 mod client_stream;
 mod connection;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderValue;
+use parking_lot::{Mutex as StdMutex, RwLock};
 use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
 use tokio::net::TcpListener;
@@ -48,7 +49,7 @@ struct TcpContext {
 
 impl TcpContext {
     fn tls(&self) -> TlsAcceptor {
-        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tls.read().clone()
     }
 }
 
@@ -114,28 +115,24 @@ impl TcpServer {
     /// Uses `identity` for connections from now on.
     pub(super) fn set_identity(&self, identity: &Identity) -> Result<(), TlsError> {
         let tls = identity.tcp_config(&PROTOCOLS)?.into();
-        *self.context.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        *self.context.tls.write() = tls;
         Ok(())
     }
 
     /// Stops accepting connections and further requests.
     pub(super) fn stop(&self) {
-        self.switch().send_replace(true);
+        self.stop.lock().send_replace(true);
     }
 
     /// Returns true after [`stop`](Self::stop), until connections are accepted again.
     pub(super) fn is_stopped(&self) -> bool {
-        *self.switch().borrow()
+        *self.stop.lock().borrow()
     }
 
     /// Accepts connections again, on `listener`. Those from before end with their responses.
     pub(super) async fn resume(&self, listener: TcpListener) {
         let mut accepting = self.accepting.lock().await;
-        *self.switch() = accept_on(&mut accepting, listener, self.places, &self.context);
-    }
-
-    fn switch(&self) -> MutexGuard<'_, watch::Sender<bool>> {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.stop.lock() = accept_on(&mut accepting, listener, self.places, &self.context);
     }
 
     /// Waits until no connections are accepted, and the last one has ended.
