@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
@@ -18,14 +18,12 @@ use playrate_transport::Pin;
 use playrate_units::Bytes as ByteCount;
 use serde_json::Value;
 
+use crate::admission::AdmissionSlot;
 use crate::http::answer::{Answer, AnswerBody, Route, represent, route};
 use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 use crate::pages::{self, Page, Pages};
-
-/// Maximum number of bytes read and handed to the transport at once.
-pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 
 /// Time after which a client may come again that was refused for a lack of file descriptors.
 const EXHAUSTED: Duration = Duration::from_secs(10);
@@ -75,6 +73,15 @@ impl ReplyCounts {
 
 type FoundResource = (ResourceName, Resource);
 
+/// Subject of a request.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+enum Target {
+    /// Nothing that the library could have.
+    Reply(Reply),
+    /// A name that the library may have.
+    Resource(ResourceName),
+}
+
 /// A response before it is sent.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -83,6 +90,16 @@ pub struct Reply {
     pub head: Response<()>,
     /// Content after the head.
     pub content: Content,
+}
+
+impl From<Response<Bytes>> for Reply {
+    fn from(response: Response<Bytes>) -> Self {
+        let (parts, text) = response.into_parts();
+        Self {
+            head: Response::from_parts(parts, ()),
+            content: Content::Text(text),
+        }
+    }
 }
 
 /// Content of a response.
@@ -205,14 +222,44 @@ impl Site {
         &self.replied
     }
 
-    /// Answers a request. The content of the request is ignored.
+    /// Answers a request, whose content is ignored, without asking for admission. Objects of a store are answered as
+    /// far as they are known.
     pub fn reply<B>(&self, request: &Request<B>) -> Reply {
-        let now = self.wall_clock.map(|clock| clock());
-        if let Some(page) = self.page(request) {
-            return page.reply(request, now);
+        match self.target(request) {
+            Target::Reply(reply) => reply,
+            Target::Resource(name) => self.open(request, &name),
         }
-        let (answer, found) = self.look_up(request, now);
-        self.complete(request, answer.dated(now), found)
+    }
+
+    /// Answers a request, whose content is ignored, of a client with this slot at `now`. A request for media that would
+    /// begin a session is refused with 503 if there is no room for one, before anything of it is opened. An object of
+    /// a store is waited for.
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(clippy::unused_async, reason = "only a store is waited for")
+    )]
+    pub(crate) async fn reply_to<B>(
+        &self,
+        request: &Request<B>,
+        slot: &AdmissionSlot,
+        now: Instant,
+    ) -> Reply {
+        let name = match self.target(request) {
+            Target::Reply(reply) => return reply,
+            Target::Resource(name) => name,
+        };
+        let library = self.library();
+        if request.method() == Method::GET
+            && let Some((set, rate)) = library.media(&name)
+            && let Err(again) = slot.admit(set, rate, now)
+        {
+            return self.unavailable(request, again);
+        }
+        #[cfg(feature = "object-store")]
+        if let Some(origin) = library.origin() {
+            return self.fetch(request, &name, origin).await;
+        }
+        self.open(request, &name)
     }
 
     /// Answers a request for the `state` of the connection on which it came; `None` if it asks for something else.
@@ -223,18 +270,25 @@ impl Site {
     ) -> Option<Reply> {
         let asked = self.pages.is_some() && pages::is_about_connection(request.uri().path());
         let asked = asked && is_get(request.method());
-        asked.then(|| Page::data(&state()).reply(request, self.wall_clock.map(|clock| clock())))
+        asked.then(|| Page::data(&state()).reply(request, self.now()).into())
     }
 
-    /// The page that a request is for. A file `index.html` takes the place of the one at `/`.
-    fn page<B>(&self, request: &Request<B>) -> Option<Page> {
-        let pages = self.pages.as_ref().filter(|_| is_get(request.method()))?;
-        let (path, library) = (request.uri().path(), self.library());
-        if path == pages::HOME && library.has_index() {
-            return None;
+    /// Finds the subject of a request. A file `index.html` takes the place of the page at `/`.
+    fn target<B>(&self, request: &Request<B>) -> Target {
+        let (method, mut uri) = (request.method(), request.uri());
+        let index = Uri::from_static(pages::INDEX);
+        if let Some(pages) = self.pages.as_ref().filter(|_| is_get(method)) {
+            let library = self.library();
+            if uri.path() == pages::HOME && library.has_index() {
+                uri = &index;
+            } else if let Some(page) = pages.read().find(uri.path(), &library, request.version()) {
+                return Target::Reply(page.reply(request, self.now()).into());
+            }
         }
-        let pages = pages.read();
-        pages.find(path, &library, request.version())
+        match route(method, uri) {
+            Route::Answer(answer) => Target::Reply(self.complete(request, answer, None)),
+            Route::LookUp(name) => Target::Resource(self.without_prefix(name)),
+        }
     }
 
     /// Names the certificate's key of this pin on pages from now on.
@@ -246,19 +300,23 @@ impl Site {
 
     /// Answers with 503 and the time after which to come again (RFC 9110 §15.6.4, §10.2.3).
     pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
-        let answer = Answer::unavailable(again).for_method(request.method());
-        self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
+        self.complete(request, Answer::unavailable(again), None)
     }
 
     /// Answers with 400 and the reason.
     pub fn bad_request<B>(&self, request: &Request<B>, why: &str) -> Reply {
-        let answer = Answer::refusal(StatusCode::BAD_REQUEST, why.to_owned()).for_method(request.method());
-        self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
+        let answer = Answer::refusal(StatusCode::BAD_REQUEST, why.to_owned());
+        self.complete(request, answer, None)
     }
 
-    /// Adds the fields of CORS to an answer about the resource `found`.
+    /// The wall-clock time, if there is a clock.
+    fn now(&self) -> Option<SystemTime> {
+        self.wall_clock.map(|clock| clock())
+    }
+
+    /// Fits an answer about the resource `found` to the request's method, and adds the date and the fields of CORS.
     fn complete<B>(&self, request: &Request<B>, answer: Answer, found: Option<FoundResource>) -> Reply {
-        let Answer { mut head, body } = answer;
+        let Answer { mut head, body } = answer.for_method(request.method()).dated(self.now());
         if let Some(cors) = &self.cors {
             cors.apply(request.method(), request.headers(), head.headers_mut());
         }
@@ -278,49 +336,31 @@ impl Site {
         Reply { head, content }
     }
 
-    /// The result of `reply`, which needs no store.
-    #[cfg(not(feature = "object-store"))]
-    #[expect(
-        clippy::unused_async,
-        reason = "with a store, a reply may have to wait for it"
-    )]
-    pub(crate) async fn once_known<B>(&self, _: &Request<B>, mut reply: impl FnMut() -> Reply) -> Reply {
-        reply()
-    }
-
     /// The name in the library that a request means with `name`.
     fn without_prefix(&self, name: ResourceName) -> ResourceName {
         let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
         stripped.unwrap_or(name)
     }
 
-    /// Answer to a request, and the resource that it is about.
-    fn look_up<B>(&self, request: &Request<B>, now: Option<SystemTime>) -> (Answer, Option<FoundResource>) {
-        let method = request.method();
-        let is_home = self.pages.is_some() && request.uri().path() == pages::HOME;
-        let index = Uri::from_static(pages::INDEX);
-        let name = match route(method, if is_home { &index } else { request.uri() }) {
-            Route::Answer(answer) => return (answer, None),
-            Route::LookUp(name) => name,
-        };
-        let name = self.without_prefix(name);
-        match self.library().open(&name) {
+    /// Answers from the resource `name` of the library.
+    fn open<B>(&self, request: &Request<B>, name: &ResourceName) -> Reply {
+        let answer = match self.library().open(name) {
             Ok(Some(resource)) => {
-                let answer = represent(method, request.headers(), &resource.info, now);
-                (answer, Some((name, resource)))
+                let answer = represent(request.method(), request.headers(), &resource.info, self.now());
+                return self.complete(request, answer, Some((name.clone(), resource)));
             }
-            Ok(None) => (Answer::not_found(method), None),
+            Ok(None) => Answer::not_found(),
             Err(error) if is_exhaustion(&error) => {
                 tracing::warn!(%name, %error, "cannot open a requested resource now");
-                (Answer::unavailable(EXHAUSTED).for_method(method), None)
+                Answer::unavailable(EXHAUSTED)
             }
             Err(error) => {
                 tracing::error!(%name, %error, "cannot open a requested resource");
                 let why = "the server cannot read this resource".to_owned();
-                let answer = Answer::refusal(StatusCode::INTERNAL_SERVER_ERROR, why);
-                (answer.for_method(method), None)
+                Answer::refusal(StatusCode::INTERNAL_SERVER_ERROR, why)
             }
-        }
+        };
+        self.complete(request, answer, None)
     }
 }
 

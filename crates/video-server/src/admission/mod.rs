@@ -3,17 +3,18 @@
 //! An overloaded server is late with everything until every player's buffer runs empty. So it turns new
 //! sessions away before the existing ones suffer, with a status that says when to come again.
 //!
-//! A session is a connection on which media was requested and served; it lasts as long as the connection. An
-//! admitted session is served to its end, whatever the load; only one without a request in progress may be ended by
-//! the transport, whose limits are [`ServerOptions`](playrate_transport::ServerOptions)'s. All other requests (pages,
-//! manifests) are answered in any case.
+//! A session is a connection on which media was requested and admitted, before anything of it is opened; it lasts as
+//! long as the connection. An admitted session is served to its end, whatever the load; only one without a request in
+//! progress may be ended by the transport, whose limits are
+//! [`ServerOptions`](playrate_transport::ServerOptions)'s. All other requests (pages, manifests) are answered in any
+//! case.
 //!
 //! This module reads no clock: [`Admission::observe`], called every [`TICK`], passes measurements in.
 
 mod load;
-mod slot;
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,6 @@ use playrate_transport::LogLimit;
 use playrate_units::{Bitrate, Probability};
 
 use load::{LoadMeter, TimerMeter};
-pub use slot::AdmissionSlot;
 
 /// Interval between calls of [`Admission::observe`].
 pub const TICK: Duration = Duration::from_millis(20);
@@ -31,6 +31,9 @@ pub const TICK: Duration = Duration::from_millis(20);
 const MIN_RAMP: usize = 16;
 /// Number of sessions below which the cost of one cannot be distinguished from the server's base load.
 const MIN_SESSIONS_FOR_COST: usize = 16;
+/// Number of sets of representations whose rates are remembered per connection: video, audio, subtitles, and
+/// some more.
+const SETS: usize = 8;
 
 /// Limits of a server. Without any limit every session is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,6 +288,57 @@ impl Drop for Ticket {
         let mut state = self.admission.state.lock();
         state.sessions = state.sessions.saturating_sub(1);
         state.rate = state.rate - self.rate;
+    }
+}
+
+/// Admission of one connection. Its first request for media asks for room for a session.
+#[derive(Debug)]
+pub struct AdmissionSlot {
+    admission: Arc<Admission>,
+    session: Mutex<Option<AdmittedSession>>,
+}
+
+/// An admitted session of this connection.
+#[derive(Debug)]
+struct AdmittedSession {
+    ticket: Ticket,
+    /// Rate requested last in each set of representations that replace each other.
+    rates: BTreeMap<usize, Bitrate>,
+}
+
+impl AdmissionSlot {
+    /// Creates the slot of a connection that has not requested media yet.
+    pub fn new(admission: Arc<Admission>) -> Self {
+        Self {
+            admission,
+            session: Mutex::new(None),
+        }
+    }
+
+    /// Admits a request at `now` for media of this set of representations, and of this rate if it is known.
+    ///
+    /// # Errors
+    /// It would begin a session, and there is no room for one: the time after which the client should come again.
+    pub fn admit(&self, set: usize, rate: Option<Bitrate>, now: Instant) -> Result<(), Duration> {
+        let mut session = self.session.lock();
+        let AdmittedSession { ticket, rates } = match &mut *session {
+            Some(session) => session,
+            none => {
+                let ticket = self.admission.admit(rate, now);
+                none.insert(AdmittedSession {
+                    ticket: ticket.map_err(|_| self.admission.retry_after())?,
+                    rates: BTreeMap::new(),
+                })
+            }
+        };
+        if let Some(rate) = rate
+            && rates.get(&set) != Some(&rate)
+            && (rates.len() < SETS || rates.contains_key(&set))
+        {
+            rates.insert(set, rate);
+            ticket.set_rate(rates.values().copied().sum());
+        }
+        Ok(())
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn route(method: &Method, uri: &Uri) -> Route {
         Err(error @ PathError::Malformed) => (StatusCode::BAD_REQUEST, error),
         Err(error @ PathError::NotFound) => (StatusCode::NOT_FOUND, error),
     };
-    Route::Answer(Answer::refusal(status, error.to_string()).for_method(method))
+    Route::Answer(Answer::refusal(status, error.to_string()))
 }
 
 /// Answers a `GET` or `HEAD` for an existing resource at the wall-clock time `now`.
@@ -98,7 +98,6 @@ pub(crate) fn represent(
             }
         },
     }
-    .for_method(method)
 }
 
 /// `Range` is defined for `GET` only (§14.2), may stand once, and yields to a failed `If-Range`.
@@ -153,8 +152,8 @@ impl Answer {
     }
 
     /// 404 for a name that no file has.
-    pub(crate) fn not_found(method: &Method) -> Self {
-        Self::refusal(StatusCode::NOT_FOUND, PathError::NotFound.to_string()).for_method(method)
+    pub(crate) fn not_found() -> Self {
+        Self::refusal(StatusCode::NOT_FOUND, PathError::NotFound.to_string())
     }
 
     /// 503 with `Retry-After` in whole seconds, at least one.

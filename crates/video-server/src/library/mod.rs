@@ -14,7 +14,6 @@
 //! read, is served as it is, and its rate is unknown (the log says so). A file that changes *while a response
 //! reads it* ends that response early: titles are to be replaced by renaming complete files over them.
 
-mod cache;
 mod changes;
 mod error;
 mod file;
@@ -35,9 +34,9 @@ use bytes::Bytes;
 use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount};
 
-pub use cache::CacheTotals;
 pub use changes::LibraryChanges;
 pub use error::{BadManifest, BadTitle, DirectoryWarning, LibraryError, UnreadableDirectory};
+pub use file::CacheTotals;
 use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
@@ -49,6 +48,9 @@ use crate::http::answer::ContentInfo;
 use crate::http::content_type;
 use crate::http::path::ResourceName;
 use crate::http::validator::{EntityTag, Validators};
+
+/// Maximum number of bytes that are read at once, and kept together in memory.
+pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 
 /// Summary of a title's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -296,6 +298,21 @@ impl Library {
         name.is_some_and(|name| !matches!(self.open(&name), Ok(None)))
     }
 
+    /// Representation that the resource `name` belongs to, if a manifest names it.
+    fn representation(&self, name: &ResourceName) -> Option<&Arc<RepresentationSummary>> {
+        Some(&self.packaged.files.get(name)?.first()?.representation)
+    }
+
+    /// The set of representations that the resource `name` belongs to, and its average rate if that is known; `None`
+    /// if it is not known as media. Nothing is opened.
+    pub(crate) fn media(&self, name: &ResourceName) -> Option<(usize, Option<Bitrate>)> {
+        let indexed = self.indexed.get(name).map(|indexed| indexed.summary.average_rate);
+        match self.representation(name) {
+            Some(one) => Some((one.set, one.average_rate.or(indexed))),
+            None => indexed.map(|rate| (0, Some(rate))),
+        }
+    }
+
     /// Opens the resource `name`; `None` if it does not exist, is not a file, or is a symbolic link that
     /// leads out of the directory.
     ///
@@ -324,13 +341,9 @@ impl Library {
             ),
         };
         let segments = self.packaged.files.get(name).map(Arc::clone);
-        let alternatives = segments.iter().find_map(|segments| {
-            let representation = &segments.first()?.representation;
-            self.alternatives(representation).into_iter().max()
-        });
-        let packaged_rate = segments
-            .iter()
-            .find_map(|segments| segments.first()?.representation.average_rate);
+        let representation = self.representation(name);
+        let alternatives = representation.and_then(|one| self.alternatives(one).into_iter().max());
+        let packaged_rate = representation.and_then(|one| one.average_rate);
         let rate = self.indexed.get(name).and_then(|indexed| {
             let same = indexed.etag == etag;
             if !same {
@@ -434,8 +447,8 @@ impl Resource {
     /// zero. Files are read on the calling thread, from the page cache or the disk.
     ///
     /// # Errors
-    /// The bytes cannot be read, the file has changed since it was opened, or it is an object of a store: that is read
-    /// by [`ResourceBody`](crate::site::ResourceBody).
+    /// The bytes cannot be read, the file has changed since it was opened, or it is an object of a store, which is
+    /// read while its response waits.
     pub fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         match &self.content {
             ResourceContent::Source(source) => source.read_at(offset, max),

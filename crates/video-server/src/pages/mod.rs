@@ -5,7 +5,6 @@
 //! loads nothing from elsewhere, and its policy (CSP) allows nothing else. Pages of other origins may not read any of
 //! it, whatever CORS allows for the library.
 
-mod connection;
 mod home;
 mod scripts;
 
@@ -16,11 +15,10 @@ use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderValue, Request, Version};
+use http::{HeaderValue, Request, Response, Version};
 use playrate_transport::Pin;
 use serde_json::{Value, json};
 
-pub use connection::{describe, playback_name};
 pub use scripts::{PlayerScripts, PlayerScriptsError};
 
 use home::HomePage;
@@ -28,7 +26,6 @@ use home::HomePage;
 use crate::http::answer::{AnswerBody, ContentInfo, represent};
 use crate::http::validator::{EntityTag, Validators};
 use crate::library::Library;
-use crate::site::{Content, Reply};
 
 /// Path of the page.
 pub(crate) const HOME: &str = "/";
@@ -145,13 +142,14 @@ impl Page {
     }
 
     /// Answers a `GET` or `HEAD` for it.
-    pub(crate) fn reply<B>(self, request: &Request<B>, now: Option<SystemTime>) -> Reply {
+    pub(crate) fn reply<B>(self, request: &Request<B>, now: Option<SystemTime>) -> Response<Bytes> {
         let info = ContentInfo {
             length: self.body.len() as u64,
             content_type: self.content_type,
             validators: Validators::new(self.tag, None),
         };
-        let answer = represent(request.method(), request.headers(), &info, now).dated(now);
+        let answer = represent(request.method(), request.headers(), &info, now);
+        let answer = answer.for_method(request.method()).dated(now);
         let mut head = answer.head;
         head.headers_mut().extend(FIELDS);
         head.headers_mut().insert(CACHE_CONTROL, self.caching);
@@ -163,9 +161,6 @@ impl Page {
                 self.body.slice(place(range.start)..place(range.end))
             }
         };
-        Reply {
-            head,
-            content: Content::Text(content),
-        }
+        head.map(|()| content)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::{HeaderMap, Request, StatusCode, Version};
+use parking_lot::Mutex;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
 use playrate_media::manifest::Component;
@@ -14,8 +15,8 @@ use tokio::sync::mpsc;
 use super::WorkerContext;
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
-use crate::pages;
-use crate::site::{CHUNK, Content, Reply, ResourceBody};
+use crate::library::CHUNK;
+use crate::site::{Content, Reply, ResourceBody};
 
 /// Reason for which a response was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -94,14 +95,15 @@ async fn answer(
 ) -> Result<(), ResponseError> {
     let (request, now) = (exchange.request(), context.runtime.now());
     let site = &context.server.site;
-    let own = || pages::describe(&connection.state(now, context.server.settings.arms.as_ref()));
-    let reply = if let Some(reply) = site.reply_about_connection(request, own) {
-        reply
-    } else {
-        let reply = || connection.admission.reply(site, request, now);
-        site.once_known(request, reply).await
+    let own = || {
+        connection
+            .state(now, context.server.settings.arms.as_ref())
+            .to_json()
     };
-    let Reply { mut head, content } = reply;
+    let Reply { mut head, content } = match site.reply_about_connection(request, own) {
+        Some(reply) => reply,
+        None => site.reply_to(request, &connection.admission, now).await,
+    };
     site.replied.add(Version::HTTP_3, head.status());
     progress.status = head.status();
     progress.length = content.len();
@@ -205,4 +207,83 @@ fn add_cmsd(
     // If no rate fits, the lowest one.
     path.max_bitrate = ladder.iter().copied().filter(fitting).max().or(lowest);
     path.write(headers);
+}
+
+/// Counts the responses of a server.
+#[derive(Debug, Default)]
+pub(super) struct ResponseCount(Mutex<Counts>);
+
+/// Under one lock, so that no response is seen in both numbers or in neither.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Responses that have begun and not ended.
+    running: u64,
+
+    /// Responses that were aborted after the shutdown had begun.
+    aborted: u64,
+    is_stopping: bool,
+}
+
+impl ResponseCount {
+    /// Begins a response, which is in progress until the returned value is dropped.
+    pub(super) fn begin(&self) -> RunningResponse<'_> {
+        self.0.lock().running += 1;
+        RunningResponse {
+            count: self,
+            is_complete: false,
+        }
+    }
+
+    /// From now on responses that fail are aborted by the shutdown.
+    pub(super) fn stop(&self) {
+        self.0.lock().is_stopping = true;
+    }
+
+    /// Responses that were aborted since [`stop`](Self::stop), and those in progress.
+    pub(super) fn not_complete(&self) -> u64 {
+        let counts = self.0.lock();
+        counts.aborted + counts.running
+    }
+}
+
+/// A response in progress.
+#[derive(Debug)]
+pub(super) struct RunningResponse<'a> {
+    count: &'a ResponseCount,
+    is_complete: bool,
+}
+
+impl RunningResponse<'_> {
+    /// Ends a response that its client has received whole.
+    pub(super) fn complete(mut self) {
+        self.is_complete = true;
+    }
+}
+
+impl Drop for RunningResponse<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.count.0.lock();
+        counts.running = counts.running.saturating_sub(1);
+        counts.aborted += u64::from(counts.is_stopping && !self.is_complete);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_that_are_not_complete_after_the_stop_count_once_and_those_before_it_do_not() {
+        let count = ResponseCount::default();
+        drop(count.begin());
+        assert_eq!(count.not_complete(), 0);
+        let (complete, failed, running) = (count.begin(), count.begin(), count.begin());
+        count.stop();
+        complete.complete();
+        assert_eq!(count.not_complete(), 2);
+        drop(failed);
+        assert_eq!(count.not_complete(), 2);
+        running.complete();
+        assert_eq!(count.not_complete(), 1);
+    }
 }

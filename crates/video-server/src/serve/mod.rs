@@ -17,15 +17,12 @@
 //! [`ServerOptions`](playrate_transport::ServerOptions), a connection without requests is closed after
 //! `idle_limit`, a silent one after the idle timeout.
 
-mod active;
-mod ahead;
 pub mod arms;
 mod connection;
 mod exchange;
 mod fetched;
 mod observe;
 mod playback;
-mod responses;
 mod start_queue;
 mod throughput;
 
@@ -46,19 +43,19 @@ use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
 
-pub use active::{ConnectionState, ServerTotals};
+pub use connection::{ConnectionState, playback_name};
 pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSummary};
 
 use arms::Arms;
 use connection::ActiveConnection;
-use responses::ResponseCount;
+use exchange::ResponseCount;
 use start_queue::StartQueue;
 
 use crate::admission::{Admission, Limits, TICK};
 use crate::http::cors::Cors;
+pub use crate::library::CHUNK;
 use crate::library::Library;
 use crate::pages::Pages;
-pub use crate::site::CHUNK;
 use crate::site::{ReplyCounts, Site};
 
 /// Settings of a [`VideoServer`].
@@ -143,6 +140,18 @@ struct ServerCounters {
     sessions: AtomicU64,
     responses: AtomicU64,
     bytes: AtomicU64,
+}
+
+/// Totals over the life of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerTotals {
+    /// Number of connections that have ended.
+    pub sessions: u64,
+    /// Number of responses that arrived whole.
+    pub responses: u64,
+    /// Bytes of content of responses that have ended.
+    pub bytes: Bytes,
 }
 
 /// A running server. Clones are handles to the same server. It runs until it is [shut down](Self::shutdown).

@@ -10,7 +10,7 @@ use playrate_units::{Bitrate, Bytes};
 
 use playrate_media::cmcd::{Cmcd, ObjectType};
 
-use super::active::ConnectionState;
+use super::connection::ConnectionState;
 
 /// A connection at its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,6 @@ use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
-use super::ahead::DeliveredAhead;
 use super::fetched::{FetchedTitles, is_media, speed_per_mille};
 use super::observe::PlayerReport;
 use crate::http::path::ResourceName;
@@ -354,6 +353,36 @@ pub(super) struct ResponseGuard {
 impl Drop for ResponseGuard {
     fn drop(&mut self) {
         self.tracker.end(self);
+    }
+}
+
+/// Buffer level of a modelled player that plays from the first byte on and never pauses: what was delivered,
+/// less the time since.
+#[derive(Debug)]
+struct DeliveredAhead {
+    level: Duration,
+    /// Time of the level.
+    at: Instant,
+}
+
+impl DeliveredAhead {
+    const fn new(now: Instant) -> Self {
+        Self {
+            level: Duration::ZERO,
+            at: now,
+        }
+    }
+
+    /// Playing time that such a player has left at `now`.
+    fn level(&self, now: Instant) -> Duration {
+        self.level.saturating_sub(now.saturating_duration_since(self.at))
+    }
+
+    /// Adds `bytes` of media of this rate.
+    fn add(&mut self, bytes: Bytes, rate: Bitrate, now: Instant) {
+        let time = rate.time_for(bytes).unwrap_or_default();
+        self.level = self.level(now).saturating_add(time);
+        self.at = self.at.max(now);
     }
 }
 

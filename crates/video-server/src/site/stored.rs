@@ -14,10 +14,10 @@ use playrate_origin::{Known, ObjectReader, Origin, OriginError, ReadAhead};
 use playrate_transport::LogLimit;
 use quinn::{Runtime as _, TokioRuntime};
 
-use super::{CHUNK, Content, Reply, ResourceBody, Site};
-use crate::http::answer::{Answer, Route, route};
+use super::{Content, Reply, ResourceBody, Site};
+use crate::http::answer::Answer;
 use crate::http::path::{ResourceName, resolve};
-use crate::pages;
+use crate::library::CHUNK;
 
 // A chunk of the cache is handed to the transport as it is.
 const _: () = assert!(CHUNK.as_u64() == playrate_origin::CHUNK as u64);
@@ -92,20 +92,9 @@ impl ResourceBody {
 }
 
 impl Site {
-    /// The result of `reply`, once it can be given: the version of the requested object is known, and the first bytes
-    /// of the content have come from the store. If they cannot, a reply that says so.
-    pub(crate) async fn once_known<B>(
-        &self,
-        request: &Request<B>,
-        mut reply: impl FnMut() -> Reply,
-    ) -> Reply {
-        let library = self.library();
-        let Some(origin) = library.origin() else {
-            return reply();
-        };
-        let Some(name) = self.requested(request) else {
-            return reply();
-        };
+    /// Answers from the object `name` of `origin`, once its version is known and the first bytes of the content have
+    /// come from the store. If they cannot, the answer says so.
+    pub(super) async fn fetch<B>(&self, request: &Request<B>, name: &ResourceName, origin: &Origin) -> Reply {
         let mut outcome = if matches!(origin.known(name.as_str()), Known::Unknown) {
             origin.look_up(name.as_str()).await.map(drop)
         } else {
@@ -121,29 +110,16 @@ impl Site {
                 }
                 Err(error) => return self.failed(request, &error),
             }
-            let mut replied = reply();
-            outcome = match &mut replied.content {
+            let mut reply = self.open(request, name);
+            outcome = match &mut reply.content {
                 Content::Resource(body) => body.read_first().await,
-                // A refused session learns nothing of the object.
-                Content::Text(_) if replied.head.status() == StatusCode::SERVICE_UNAVAILABLE => Ok(()),
-                Content::Text(_) => is_present(origin, &name).await,
+                Content::Text(_) => is_present(origin, name).await,
             };
             if outcome.is_ok() {
-                return replied;
+                return reply;
             }
         }
         self.unavailable(request, AGAIN)
-    }
-
-    /// Name of the object that a request is about; `None` if it is about none.
-    fn requested<B>(&self, request: &Request<B>) -> Option<ResourceName> {
-        if self.pages.is_some() && (request.uri().path() == pages::HOME || self.page(request).is_some()) {
-            return None;
-        }
-        match route(request.method(), request.uri()) {
-            Route::LookUp(name) => Some(self.without_prefix(name)),
-            Route::Answer(_) => None,
-        }
     }
 
     fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Reply {
@@ -153,13 +129,13 @@ impl Site {
             return self.unavailable(request, AGAIN);
         }
         let answer = if let OriginError::Missing { .. } = error {
-            Answer::not_found(request.method())
+            Answer::not_found()
         } else {
             tracing::error!(path, %error, "cannot read a requested object");
             let why = "the server's store does not let it read this resource".to_owned();
-            Answer::refusal(StatusCode::BAD_GATEWAY, why).for_method(request.method())
+            Answer::refusal(StatusCode::BAD_GATEWAY, why)
         };
-        self.complete(request, answer.dated(self.wall_clock.map(|clock| clock())), None)
+        self.complete(request, answer, None)
     }
 
     /// Has what the client of `body` is going to request next fetched from the store: what its player reports (CMCD

@@ -2,7 +2,6 @@
 //! bytes; unknown values are null.
 
 use serde_json::{Value, json};
-use video_server::pages;
 use video_server::serve::{ConnectionState, VideoServer};
 
 use super::counters::Metrics;
@@ -29,7 +28,7 @@ pub(super) fn describe(server: &VideoServer, metrics: &Metrics) -> Value {
 }
 
 fn connection(state: &ConnectionState) -> Value {
-    let mut described = pages::describe(state);
+    let mut described = state.to_json();
     described["id"] = state.id.into();
     described["peer"] = state.peer.to_string().into();
     described

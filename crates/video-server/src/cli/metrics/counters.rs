@@ -18,8 +18,9 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use quinn::{Runtime, TokioRuntime};
-use video_server::pages::playback_name;
-use video_server::serve::{ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer};
+use video_server::serve::{
+    ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer, playback_name,
+};
 
 use super::arm_totals::ArmTotals;
 use super::exposition::{Labels, counter, encode, gauge, occurrences};

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use playrate_transport::time;
 use quinn::TokioRuntime;
 use serde_json::{Number, Value, json};
-use video_server::pages;
 use video_server::serve::{ConnectionState, VideoServer};
 
 use super::Metrics;
@@ -48,7 +47,7 @@ struct PastSample {
 
 impl PastSample {
     fn new(state: &ConnectionState, at: Duration) -> Self {
-        let state = pages::describe(state);
+        let state = state.to_json();
         Self {
             at,
             values: DRAWN.map(|name| state[name].as_number().cloned()),

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use playrate_transport::CountedExchange;
 use playrate_units::Bytes as ByteCount;
-use video_server::site::{CHUNK, Content};
+use video_server::library::CHUNK;
+use video_server::site::Content;
 
 use super::connection::TcpConnection;
 

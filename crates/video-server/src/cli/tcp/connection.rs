@@ -239,8 +239,8 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
             "a request over HTTP/1.1 has one Host field, such as `Host: example.org`",
         )
     } else {
-        let reply = || connection.admission.reply(site, request, TokioRuntime.now());
-        site.once_known(request, reply).await
+        site.reply_to(request, &connection.admission, TokioRuntime.now())
+            .await
     };
     let Reply {
         mut head, content, ..

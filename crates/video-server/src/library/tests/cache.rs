@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::CacheTotals;
 use super::*;
-use crate::site::CHUNK;
+use crate::library::CHUNK;
 
 /// [`CHUNK`] as a length.
 const CHUNK_LENGTH: usize = 64 << 10;
