@@ -36,7 +36,7 @@ pub(super) fn announcement(
     pin: Pin,
 ) -> std::io::Result<String> {
     let (library, address) = (server.library(), server.local_addr()?);
-    let host = match specific(options.listen) {
+    let host = match specific(options.address.listen) {
         Some(IpAddr::V6(ip)) => format!("[{ip}]"),
         Some(ip) => ip.to_string(),
         None => "localhost".to_owned(),

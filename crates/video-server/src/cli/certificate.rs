@@ -11,12 +11,12 @@ use super::tcp::TcpServer;
 
 /// Reads certificate and key, or generates those for development.
 pub(super) fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
-    if let (Some(certificate), Some(key)) = (&arguments.cert, &arguments.key) {
+    if let (Some(certificate), Some(key)) = (&arguments.address.cert, &arguments.address.key) {
         return Identity::from_pem_files(certificate, key)
             .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
             .map_err(Failure::Input);
     }
-    let names: Vec<_> = specific(arguments.listen)
+    let names: Vec<_> = specific(arguments.address.listen)
         .map(|ip| ip.to_string())
         .into_iter()
         .collect();
@@ -25,7 +25,7 @@ pub(super) fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
 
 /// Reads certificate and key again, for connections from now on. An unusable certificate changes nothing.
 pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer, tcp: Option<&TcpServer>) {
-    if arguments.cert.is_none() {
+    if arguments.address.cert.is_none() {
         tracing::info!("SIGHUP: no --cert to read again; the certificate was generated for this run");
         return;
     }

@@ -102,16 +102,20 @@ fn to_text(registry: &Registry) -> String {
             let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());
         }
     };
-    let mut controllers = entries(registry.controllers());
+    let shared = shared_parameters(registry);
+    let mut controllers = entries(registry.controllers(), &shared);
     for baseline in Baseline::ALL {
         controllers.add_row([baseline.name(), "", baseline.about(), BASELINE_SOURCE]);
     }
     section("Controllers", controllers);
+    let mut parameters = table(["Parameters of several controllers, and their defaults"]);
+    parameters.add_rows(shared.iter().map(|described| [described]));
+    section("Shared parameters", parameters);
     section("Short names", aliases(registry.aliases()));
     for key in Key::ALL {
         section(
             &format!("Components: +{key}=…"),
-            entries(registry.components(key)),
+            entries(registry.components(key), &[]),
         );
     }
     text
@@ -120,7 +124,7 @@ fn to_text(registry: &Registry) -> String {
 /// Columns of text; what a terminal beside an editor shows.
 const WIDTH: u16 = 120;
 
-fn table(header: [&str; 4]) -> Table {
+fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY)
@@ -130,10 +134,33 @@ fn table(header: [&str; 4]) -> Table {
     table
 }
 
-fn entries<'a>(entries: impl Iterator<Item = &'a Entry>) -> Table {
+/// Descriptions of the parameters that several controllers have, each once.
+fn shared_parameters(registry: &Registry) -> Vec<String> {
+    let parameters = registry.controllers().flat_map(Entry::parameters);
+    let (mut seen, mut shared) = (Vec::new(), Vec::new());
+    for described in parameters.map(describe) {
+        if seen.contains(&described) && !shared.contains(&described) {
+            shared.push(described);
+        } else {
+            seen.push(described);
+        }
+    }
+    shared
+}
+
+/// A table of `entries`. Those of their parameters that are `shared` are named, and described elsewhere.
+fn entries<'a>(entries: impl Iterator<Item = &'a Entry>, shared: &[String]) -> Table {
     let mut table = table(["Name", "Parameters and their defaults", "What it does", "Source"]);
     for entry in entries {
-        let parameters: Vec<_> = entry.parameters().iter().map(parameter).collect();
+        let parameters = entry.parameters().iter().map(|parameter| {
+            let described = describe(parameter);
+            if shared.contains(&described) {
+                format!("{}={}", parameter.name, parameter.default)
+            } else {
+                described
+            }
+        });
+        let parameters: Vec<_> = parameters.collect();
         table.add_row([
             entry.name(),
             &parameters.join("\n"),
@@ -144,7 +171,7 @@ fn entries<'a>(entries: impl Iterator<Item = &'a Entry>) -> Table {
     table
 }
 
-fn parameter(parameter: &Parameter) -> String {
+fn describe(parameter: &Parameter) -> String {
     format!(
         "{}={}: {} ({})",
         parameter.name,

@@ -54,7 +54,8 @@ pub(super) async fn listen(
     loop {
         match attempt(arguments, workers, options) {
             Err(Failure::Run(error))
-                if arguments.state.is_some() && runtime.now().saturating_duration_since(began) < PATIENCE =>
+                if arguments.machines.state.is_some()
+                    && runtime.now().saturating_duration_since(began) < PATIENCE =>
             {
                 tracing::debug!(error = %Failure::Run(error), "trying again");
                 time::sleep(&**runtime, pause).await;
@@ -71,13 +72,13 @@ fn attempt(
     options: &ServerOptions,
 ) -> Result<Listening, Failure> {
     let mut predecessor = predecessor(arguments, options)?;
-    let metrics = match arguments.metrics {
+    let metrics = match arguments.records.metrics {
         None => None,
         Some(address) => {
             let inherited = predecessor.as_mut().and_then(|older| older.take_metrics(address));
             Some(match inherited {
                 Some(listener) => inherit(listener)?,
-                None => metrics::listen(address, arguments.state.is_some())?,
+                None => metrics::listen(address, arguments.machines.state.is_some())?,
             })
         }
     };
@@ -88,7 +89,7 @@ fn attempt(
             (vec![udp], tcp, None)
         }
         Some(mut predecessor) => {
-            let tcp = if arguments.no_tcp {
+            let tcp = if arguments.address.no_tcp {
                 None
             } else {
                 Some(match predecessor.take_tcp() {
@@ -149,13 +150,13 @@ fn for_all(mut sockets: Vec<UdpSocket>, workers: &Workers) -> anyhow::Result<Vec
 
 /// The process that has the port, if it offers it.
 fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Option<Predecessor>, Failure> {
-    let (Some(directory), Some(key)) = (&arguments.state, options.fingerprint()) else {
+    let (Some(directory), Some(key)) = (&arguments.machines.state, options.fingerprint()) else {
         return Ok(None);
     };
     let Some(older) = Predecessor::find(directory, key)? else {
         return Ok(None);
     };
-    let is_wanted = match arguments.listen {
+    let is_wanted = match arguments.address.listen {
         Some(address) => address == older.address(),
         None => [DEFAULT_LISTEN, without_ipv6()].contains(&older.address()),
     };
@@ -213,11 +214,14 @@ pub(super) fn second_descriptor(listener: &mut Option<TcpListener>) -> std::io::
 
 /// Opens the UDP socket and, unless disabled, TCP on the same port.
 fn open(arguments: &ServeOptions) -> Result<(UdpSocket, Option<TcpListener>), Failure> {
-    let any_port = arguments.listen.is_some_and(|address| address.port() == 0);
+    let any_port = arguments
+        .address
+        .listen
+        .is_some_and(|address| address.port() == 0);
     let mut tries = if any_port { TRIES } else { 1 };
     loop {
         let udp = open_udp(arguments)?;
-        if arguments.no_tcp {
+        if arguments.address.no_tcp {
             return Ok((udp, None));
         }
         tries -= 1;
@@ -230,7 +234,7 @@ fn open(arguments: &ServeOptions) -> Result<(UdpSocket, Option<TcpListener>), Fa
 }
 
 fn open_udp(arguments: &ServeOptions) -> Result<UdpSocket, Failure> {
-    let opened = match arguments.listen {
+    let opened = match arguments.address.listen {
         Some(address) => udp_socket(address),
         None => match udp_socket(DEFAULT_LISTEN) {
             Err(BindError::Other { source, .. }) => {
@@ -243,7 +247,7 @@ fn open_udp(arguments: &ServeOptions) -> Result<UdpSocket, Failure> {
     };
     opened.map_err(|error| {
         let is_in_use = matches!(error, BindError::InUse { .. });
-        unusable(error, is_in_use && arguments.state.is_some())
+        unusable(error, is_in_use && arguments.machines.state.is_some())
     })
 }
 
@@ -254,7 +258,7 @@ fn without_ipv6() -> SocketAddr {
 
 fn unusable_tcp(arguments: &ServeOptions, error: ListenError) -> Failure {
     let is_in_use = matches!(error, ListenError::InUse { .. });
-    unusable(error, is_in_use && arguments.state.is_some())
+    unusable(error, is_in_use && arguments.machines.state.is_some())
 }
 
 /// Failure to listen, which another attempt may not have if an older process of this server `may_end`.

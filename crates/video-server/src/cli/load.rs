@@ -6,7 +6,7 @@ use playrate_units::{Bitrate, Probability, duration};
 use video_server::admission::Limits;
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Refuse new sessions with 503 beyond these limits (none by default)")]
+#[command(next_help_heading = "Limits beyond which new sessions get 503 (none by default)")]
 pub(super) struct AdmissionOptions {
     /// Maximum number of connections with media
     #[arg(long, value_name = "N")]

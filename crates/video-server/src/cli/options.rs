@@ -18,192 +18,205 @@ use super::store;
 use super::workers::WorkerCount;
 use super::{load, logging, quic_lb};
 
-const TITLES: &str = "Titles";
-const ADDRESSES: &str = "Addresses and certificate";
-const WEB: &str = "Web";
-const CONTROL: &str = "Congestion control";
-const BALANCER: &str = "Behind a load balancer";
-const CONNECTIONS: &str = "Limits of connections";
-const METRICS: &str = "Metrics and logs";
-
 #[derive(Debug, clap::Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 pub(super) struct ServeOptions {
     /// TOML file with options: keys are their names without --; options on the command line take precedence
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
-    /// Directory of titles (.mp4 with H.264, DASH, HLS), or their place in an object store, such as
-    /// `s3://BUCKET/PREFIX`; other files in it are served unchanged
-    #[arg(
-        long,
-        value_name = "DIR|URL",
-        value_parser = OsStringValueParser::new().map(MediaLocation::from),
-        value_hint = clap::ValueHint::AnyPath,
-        help_heading = TITLES
-    )]
-    pub(super) media: MediaLocation,
-
-    /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default all IPv6 and IPv4 addresses,
-    /// port 4433
-    #[arg(long, value_name = "ADDR", value_parser = address::parse, help_heading = ADDRESSES)]
-    pub(super) listen: Option<SocketAddr>,
-
-    /// Serve HTTP/3 only, nothing over TCP
-    #[arg(long, help_heading = ADDRESSES)]
-    pub(super) no_tcp: bool,
-
-    /// Do not start if a title in the directory cannot be played, a manifest cannot be used or a directory cannot be
-    /// read, and keep the previous titles if one comes later; otherwise these are logged, and served as far as possible
-    #[arg(long, help_heading = TITLES)]
-    pub(super) strict: bool,
-
-    /// Memory for the bytes of files that several viewers request, each read once; 0 for none. Of an object store all
-    /// that is read is kept, in at least 32 MiB
-    #[arg(long, value_name = "SIZE", default_value = "256MB", help_heading = TITLES)]
-    pub(super) cache: Bytes,
-
-    /// Do not watch the directory for changes, or list the store from time to time: it is read again on SIGHUP only
-    #[arg(long, help_heading = TITLES)]
-    pub(super) no_watch: bool,
-
-    /// Origins whose pages may read responses (CORS), separated by commas; * for all
-    #[arg(long, value_name = "ORIGINS", help_heading = WEB)]
-    pub(super) cors: Option<Cors>,
-
-    /// No web page at / that lists and plays the titles
-    #[arg(long, help_heading = WEB)]
-    pub(super) no_pages: bool,
-
-    /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also
-    /// the directory into which npm installs dashjs and hls.js
-    #[arg(long, value_name = "DIR", conflicts_with = "no_pages", help_heading = WEB)]
-    pub(super) player_scripts: Option<PathBuf>,
-
-    /// Congestion controller of HTTP/3 connections; `video-server controllers` lists them
-    #[arg(long, value_name = "SPEC", default_value = "video", help_heading = CONTROL)]
-    pub(super) controller: ControllerChoice,
-
-    /// Named controller that requests can choose instead; may be repeated
-    #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by", help_heading = CONTROL)]
-    pub(super) arms: Vec<Arm>,
-
-    /// Part of a connection's first media request that names its arm: path (/NAME/film.mp4 is /film.mp4),
-    /// query (?arm=NAME) or representation (its id in the manifest)
-    #[arg(long, value_name = "WHAT", requires = "arms", help_heading = CONTROL)]
-    pub(super) choose_by: Option<ChooseBy>,
-
-    /// PEM certificate chain, leaf first; by default a development certificate is generated
-    #[arg(long, value_name = "FILE", requires = "key", help_heading = ADDRESSES)]
-    pub(super) cert: Option<PathBuf>,
-
-    /// PEM private key of the certificate
-    #[arg(long, value_name = "FILE", requires = "cert", help_heading = ADDRESSES)]
-    pub(super) key: Option<PathBuf>,
-
-    /// Size of the players' buffers, such as 656kB, for controllers that use it
-    #[arg(long, value_name = "SIZE", help_heading = CONTROL)]
-    pub(super) playout_buffer: Option<Bytes>,
-
-    /// Ask clients to acknowledge N packets at once, or what there is after 10 ms, in place of what the controller asks
-    /// for (`video` 6). Only clients with QUIC's ACK frequency extension do so; others, such as browsers, keep their
-    /// habit
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=64),
-        help_heading = CONTROL
-    )]
-    pub(super) ack_packets: Option<u32>,
-
-    /// Directory of this server alone, for a key with which it recognizes its clients after a restart. A server that is
-    /// started with the directory and address of a running one takes over its port
-    #[arg(long, value_name = "DIR", help_heading = ADDRESSES)]
-    pub(super) state: Option<PathBuf>,
-
-    /// TOML file with the QUIC-LB configuration of the load balancer, which then finds this server in connection IDs,
-    /// also after a client's address has changed
-    #[arg(long, value_name = "FILE", help_heading = BALANCER)]
-    pub(super) quic_lb: Option<PathBuf>,
-
-    /// Number of this server in its connection IDs, if the file of --quic-lb has none: decimal, or hexadecimal after 0x
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "quic_lb",
-        value_parser = quic_lb::server_id,
-        help_heading = BALANCER
-    )]
-    pub(super) server_id: Option<u64>,
-
-    /// File of 32 random bytes that all servers behind the load balancer have, so that each accepts the tokens of the
-    /// others, and resets its own connections after a restart; by default the one in --state, or none
-    #[arg(long, value_name = "FILE", requires = "quic_lb", help_heading = BALANCER)]
-    pub(super) endpoint_key: Option<PathBuf>,
-
-    /// Time from SIGINT or SIGTERM on in which the server is not ready (/readyz) and goes on as before, so that the
-    /// load balancer sends it no more clients by the time it refuses them
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse, help_heading = BALANCER)]
-    pub(super) drain_delay: Duration,
-
-    /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
-    /// one, or is refused
-    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = CONNECTIONS)]
-    pub(super) max_connections: usize,
-
-    /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; after that it
-    /// is closed in order
-    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = CONNECTIONS)]
-    pub(super) idle_limit: IdleLimit,
-
-    /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; a further one takes the place of
-    /// an idle one of them, or is refused
-    #[arg(long, value_name = "N", default_value = "256", help_heading = CONNECTIONS)]
-    pub(super) max_connections_per_address: NonZeroUsize,
-
-    /// Number of threads for HTTP/3 connections, each with a socket of its own on the port; by default as many as
-    /// processors
-    #[arg(long, value_name = "N", help_heading = CONNECTIONS)]
-    pub(super) workers: Option<WorkerCount>,
-
     #[command(flatten)]
-    pub(super) load: load::AdmissionOptions,
+    pub(super) media: MediaOptions,
 
     #[cfg(feature = "object-store")]
     #[command(flatten)]
     pub(super) store: store::StoreOptions,
 
-    /// Maximum number of bytes per connection that are unsent or unacknowledged
+    #[command(flatten)]
+    pub(super) address: AddressOptions,
+
+    #[command(flatten)]
+    pub(super) control: ControlOptions,
+
+    #[command(flatten)]
+    pub(super) limits: LimitOptions,
+
+    #[command(flatten)]
+    pub(super) load: load::AdmissionOptions,
+
+    #[command(flatten)]
+    pub(super) machines: MachineOptions,
+
+    #[command(flatten)]
+    pub(super) records: RecordOptions,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Serve a directory")]
+pub(super) struct MediaOptions {
+    /// Directory of titles (.mp4 with H.264, DASH, HLS), or their place in an object store, such as
+    /// `s3://BUCKET/PREFIX`; other files in it are served unchanged
     #[arg(
-        long,
-        value_name = "SIZE",
-        default_value_t = TransportOptions::server().send_window,
-        help_heading = CONNECTIONS
+        long = "media",
+        value_name = "DIR|URL",
+        value_parser = OsStringValueParser::new().map(MediaLocation::from),
+        value_hint = clap::ValueHint::AnyPath
     )]
-    pub(super) send_window: Bytes,
+    pub(super) location: MediaLocation,
+
+    /// Do not start if a title in the directory cannot be played, a manifest cannot be used or a directory cannot be
+    /// read, and keep the previous titles if one comes later; otherwise these are logged, and served as far as possible
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    /// Memory for the bytes of files that several viewers request, each read once; 0 for none. Of an object store all
+    /// that is read is kept, in at least 32 MiB
+    #[arg(long, value_name = "SIZE", default_value = "256MB")]
+    pub(super) cache: Bytes,
+
+    /// Do not watch the directory for changes, or list the store from time to time: it is read again on SIGHUP only
+    #[arg(long)]
+    pub(super) no_watch: bool,
+
+    /// Origins whose pages may read responses (CORS), separated by commas; * for all
+    #[arg(long, value_name = "ORIGINS")]
+    pub(super) cors: Option<Cors>,
+
+    /// No web page at / that lists and plays the titles
+    #[arg(long)]
+    pub(super) no_pages: bool,
+
+    /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also
+    /// the directory into which npm installs dashjs and hls.js
+    #[arg(long, value_name = "DIR", conflicts_with = "no_pages")]
+    pub(super) player_scripts: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Addresses and certificate")]
+pub(super) struct AddressOptions {
+    /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default all IPv6 and IPv4 addresses,
+    /// port 4433
+    #[arg(long, value_name = "ADDR", value_parser = address::parse)]
+    pub(super) listen: Option<SocketAddr>,
+
+    /// Serve HTTP/3 only, nothing over TCP
+    #[arg(long)]
+    pub(super) no_tcp: bool,
+
+    /// PEM certificate chain, leaf first; by default a development certificate is generated
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(super) cert: Option<PathBuf>,
+
+    /// PEM private key of the certificate
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(super) key: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Congestion control")]
+pub(super) struct ControlOptions {
+    /// Congestion controller of HTTP/3 connections; `video-server controllers` lists them
+    #[arg(long, value_name = "SPEC", default_value = "video")]
+    pub(super) controller: ControllerChoice,
+
+    /// Named controller that requests can choose instead; may be repeated
+    #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by")]
+    pub(super) arms: Vec<Arm>,
+
+    /// Part of a connection's first media request that names its arm: path (/NAME/film.mp4 is /film.mp4),
+    /// query (?arm=NAME) or representation (its id in the manifest)
+    #[arg(long, value_name = "WHAT", requires = "arms")]
+    pub(super) choose_by: Option<ChooseBy>,
+
+    /// Size of the players' buffers, such as 656kB, for controllers that use it
+    #[arg(long, value_name = "SIZE")]
+    pub(super) playout_buffer: Option<Bytes>,
+
+    /// Ask clients to acknowledge N packets at once, or what there is after 10 ms, in place of what the controller asks
+    /// for (`video` 6). Only clients with QUIC's ACK frequency extension do so; others, such as browsers, keep their
+    /// habit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(super) ack_packets: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Restarts and many machines")]
+pub(super) struct MachineOptions {
+    /// Directory of this server alone, for a key with which it recognizes its clients after a restart. A server that is
+    /// started with the directory and address of a running one takes over its port
+    #[arg(long, value_name = "DIR")]
+    pub(super) state: Option<PathBuf>,
+
+    /// TOML file with the QUIC-LB configuration of the load balancer, which then finds this server in connection IDs,
+    /// also after a client's address has changed
+    #[arg(long, value_name = "FILE")]
+    pub(super) quic_lb: Option<PathBuf>,
+
+    /// Number of this server in its connection IDs, if the file of --quic-lb has none: decimal, or hexadecimal after 0x
+    #[arg(long, value_name = "N", requires = "quic_lb", value_parser = quic_lb::server_id)]
+    pub(super) server_id: Option<u64>,
+
+    /// File of 32 random bytes that all servers behind the load balancer have, so that each accepts the tokens of the
+    /// others, and resets its own connections after a restart; by default the one in --state, or none
+    #[arg(long, value_name = "FILE", requires = "quic_lb")]
+    pub(super) endpoint_key: Option<PathBuf>,
+
+    /// Time from SIGINT or SIGTERM on in which the server is not ready (/readyz) and goes on as before, so that the
+    /// load balancer sends it no more clients by the time it refuses them
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse)]
+    pub(super) drain_delay: Duration,
 
     /// Maximum time for responses in progress after SIGINT or SIGTERM and the delay; a second signal ends them at once
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, help_heading = CONNECTIONS)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     pub(super) drain_timeout: Duration,
+}
 
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
+pub(super) struct LimitOptions {
+    /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
+    /// one, or is refused
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub(super) max_connections: usize,
+
+    /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; after that it
+    /// is closed in order
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(super) idle_limit: IdleLimit,
+
+    /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; a further one takes the place of
+    /// an idle one of them, or is refused
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub(super) max_connections_per_address: NonZeroUsize,
+
+    /// Number of threads for HTTP/3 connections, each with a socket of its own on the port; by default as many as
+    /// processors
+    #[arg(long, value_name = "N")]
+    pub(super) workers: Option<WorkerCount>,
+
+    /// Maximum number of bytes per connection that are unsent or unacknowledged
+    #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]
+    pub(super) send_window: Bytes,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What is written down")]
+pub(super) struct RecordOptions {
     /// Address of metrics for Prometheus (/metrics) and a page of live connections (/), such as
     /// 127.0.0.1:9433, over HTTP without TLS: keep it private
-    #[arg(long, value_name = "ADDR", value_parser = address::parse, help_heading = METRICS)]
+    #[arg(long, value_name = "ADDR", value_parser = address::parse)]
     pub(super) metrics: Option<SocketAddr>,
 
     /// Directory for qlog files of the HTTP/3 connections' congestion control
-    #[arg(long, value_name = "DIR", help_heading = METRICS)]
+    #[arg(long, value_name = "DIR")]
     pub(super) qlog: Option<PathBuf>,
 
     /// Write a qlog file for one connection of every N only
-    #[arg(long, value_name = "N", default_value = "1", requires = "qlog", help_heading = METRICS)]
+    #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
     pub(super) qlog_sample: NonZeroU64,
 
     /// Format of log lines
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text, help_heading = METRICS)]
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text)]
     pub(super) log_format: logging::LogFormat,
 }
 

@@ -33,10 +33,10 @@ use super::{Failure, descriptors, load, logging, print, quic_lb, state};
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
-    logging::start(arguments.log_format);
+    logging::start(arguments.records.log_format);
     descriptors::raise_limit();
-    let mut prepared = prepare(arguments, arguments.strict)?;
-    if let Some(directory) = &arguments.state
+    let mut prepared = prepare(arguments, arguments.media.strict)?;
+    if let Some(directory) = &arguments.machines.state
         && prepared.options.endpoint_key.is_none()
     {
         let key = state::create_endpoint_key(directory).map_err(Failure::Input)?;
@@ -44,11 +44,11 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     }
     if prepared.library.titles().next().is_none() && prepared.library.packaged().is_empty() {
         tracing::warn!(
-            media = %arguments.media,
+            media = %arguments.media.location,
             "no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
-    let workers = Workers::start(arguments.workers.unwrap_or_default()).map_err(Failure::run)?;
+    let workers = Workers::start(arguments.limits.workers.unwrap_or_default()).map_err(Failure::run)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -66,12 +66,12 @@ struct Prepared {
 
 /// Reads what `arguments` name; if `strict`, a single title that cannot be played is an error.
 fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
-    let library = match &arguments.media {
+    let library = match &arguments.media.location {
         MediaLocation::Directory(directory) if strict => Library::scan_strictly(directory),
         MediaLocation::Directory(directory) => Library::scan(directory),
         #[cfg(feature = "object-store")]
         MediaLocation::Store(location) => {
-            let library = arguments.store.scan(location, arguments.cache);
+            let library = arguments.store.scan(location, arguments.media.cache);
             if strict {
                 library.and_then(Library::strictly)
             } else {
@@ -80,20 +80,20 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
         }
     };
     let mut library = library.map_err(media::failure)?;
-    library.set_cache(arguments.cache);
+    library.set_cache(arguments.media.cache);
     let arms = arms(arguments, &library)?;
     let identity = identity(arguments)?;
     let pages = pages(arguments, identity.pin())?;
     let mut options = ServerOptions::new(identity);
-    options.max_connections = arguments.max_connections;
-    options.idle_limit = arguments.idle_limit.0;
-    options.max_connections_per_address = arguments.max_connections_per_address.get();
+    options.max_connections = arguments.limits.max_connections;
+    options.idle_limit = arguments.limits.idle_limit.0;
+    options.max_connections_per_address = arguments.limits.max_connections_per_address.get();
     options.endpoint_key = state::endpoint_key(arguments).map_err(Failure::Input)?;
-    if let Some(file) = &arguments.quic_lb {
-        let lb = quic_lb::read(file, arguments.server_id).map_err(Failure::Input)?;
+    if let Some(file) = &arguments.machines.quic_lb {
+        let lb = quic_lb::read(file, arguments.machines.server_id).map_err(Failure::Input)?;
         options.quic_lb = Some(lb);
     }
-    options.transport.send_window = arguments.send_window;
+    options.transport.send_window = arguments.limits.send_window;
     options
         .transport
         .to_quinn()
@@ -109,11 +109,11 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
 
 /// The web page, unless it is switched off.
 fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
-    if arguments.no_pages {
+    if arguments.media.no_pages {
         return Ok(None);
     }
     let pages = Pages::new(pin);
-    let Some(directory) = &arguments.player_scripts else {
+    let Some(directory) = &arguments.media.player_scripts else {
         return Ok(Some(pages));
     };
     let scripts = PlayerScripts::read(directory).context("--player-scripts");
@@ -132,8 +132,8 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
         "{} and {} in {}, {}",
         counted(library.title_count(), "title"),
         counted(library.other_files(), "other file"),
-        arguments.media,
-        arguments.controller
+        arguments.media.location,
+        arguments.control.controller
     );
     if let Some(arms) = arms {
         let _ = write!(
@@ -143,7 +143,7 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
             arms.by()
         );
     }
-    found.push_str(match &arguments.cert {
+    found.push_str(match &arguments.address.cert {
         Some(_) => ", certificate and key that match",
         None => ", a certificate for development",
     });
@@ -155,20 +155,20 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
 
 /// Arms of the command line, if there are any.
 fn arms(arguments: &ServeOptions, library: &Library) -> Result<Option<Arms>, Failure> {
-    let Some(by) = arguments.choose_by else {
+    let Some(by) = arguments.control.choose_by else {
         return Ok(None);
     };
-    let arms = Arms::new(by, arguments.arms.clone())
+    let arms = Arms::new(by, arguments.control.arms.clone())
         .context("--arm")
         .map_err(Failure::Input)?;
     // A path must be unambiguous.
-    let taken = |arm: &&Arm| arguments.media.contains(&arm.name, library);
+    let taken = |arm: &&Arm| arguments.media.location.contains(&arm.name, library);
     match arms.arms().iter().find(taken).filter(|_| by == ChooseBy::Path) {
         None => Ok(Some(arms)),
         Some(arm) => Err(Failure::Input(anyhow::anyhow!(
             "--arm {0}: {1} contains {0}, so /{0}/… would be ambiguous; give the arm another name",
             arm.name,
-            arguments.media
+            arguments.media.location
         ))),
     }
 }
@@ -193,13 +193,13 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
     let mut listening = listen(arguments, (&runtime, workers), &options).await?;
-    let mut settings = Settings::new(arguments.controller.clone());
+    let mut settings = Settings::new(arguments.control.controller.clone());
     settings.arms = arms;
     settings.pages = pages;
-    settings.playout_buffer = arguments.playout_buffer;
-    settings.ack_request = arguments.ack_packets.map(AckRequest::new);
+    settings.playout_buffer = arguments.control.playout_buffer;
+    settings.ack_request = arguments.control.ack_packets.map(AckRequest::new);
     settings.wall_clock = Some(wall_clock);
-    settings.cors.clone_from(&arguments.cors);
+    settings.cors.clone_from(&arguments.media.cors);
     let seen = Arc::new(Metrics::default());
     if listening.metrics.is_some() {
         settings.observers.push(Arc::clone(&seen) as _);
@@ -223,22 +223,24 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         .map(|listener| TcpServer::start(listener, &server, &options, totals).map(Arc::new))
         .transpose()
         .map_err(Failure::input)?;
-    let (watched, media) = match &arguments.media {
-        MediaLocation::Directory(directory) => {
-            (!arguments.no_watch, RescannedMedia::Directory(directory.clone()))
-        }
+    let (watched, media) = match &arguments.media.location {
+        MediaLocation::Directory(directory) => (
+            !arguments.media.no_watch,
+            RescannedMedia::Directory(directory.clone()),
+        ),
         #[cfg(feature = "object-store")]
         MediaLocation::Store(_) => {
-            let interval = Some(arguments.store.listing()).filter(|_| !arguments.no_watch);
+            let interval = Some(arguments.store.listing()).filter(|_| !arguments.media.no_watch);
             (false, RescannedMedia::Store { interval })
         }
     };
-    let rescans = Rescans::start(media, (arguments.strict, watched), server.clone()).map_err(Failure::run)?;
+    let rescans =
+        Rescans::start(media, (arguments.media.strict, watched), server.clone()).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(|dashboard| dashboard.address());
     let accepting = Accepting { tcp, dashboard };
     let tcp = accepting.tcp.as_deref();
     let mut handover = Handover::new(listening.older);
-    if let (Some(directory), Some(offered)) = (&arguments.state, offered) {
+    if let (Some(directory), Some(offered)) = (&arguments.machines.state, offered) {
         handover.offer(directory, offered, accepting.clone());
     }
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
@@ -258,11 +260,11 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         dashboard.drain();
     }
     let deadline = match signal {
-        None => arguments.drain_timeout,
+        None => arguments.machines.drain_timeout,
         Some(signal) => tokio::select! {
             biased;
             deadline = delay(arguments, signal, signals.end(reload)) => deadline,
-            () = handover.over(&server, &accepting) => arguments.drain_timeout,
+            () = handover.over(&server, &accepting) => arguments.machines.drain_timeout,
         },
     };
     handover.close_tcp();
@@ -279,7 +281,8 @@ async fn delay(
     signal: &'static str,
     further: impl Future<Output = &'static str>,
 ) -> Duration {
-    let [delay, deadline] = [arguments.drain_delay, arguments.drain_timeout].map(duration::display);
+    let [delay, deadline] =
+        [arguments.machines.drain_delay, arguments.machines.drain_timeout].map(duration::display);
     tracing::info!(signal, %delay, %deadline, "shutting down; a second signal ends it at once");
     tokio::select! {
         biased;
@@ -287,7 +290,7 @@ async fn delay(
             tracing::warn!(signal, "shutting down at once");
             Duration::ZERO
         }
-        () = time::sleep(&TokioRuntime, arguments.drain_delay) => arguments.drain_timeout,
+        () = time::sleep(&TokioRuntime, arguments.machines.drain_delay) => arguments.machines.drain_timeout,
     }
 }
 
@@ -341,10 +344,10 @@ async fn shut_down(
 
 /// Writer of qlog files, if configured.
 fn qlog(arguments: &ServeOptions) -> Result<Option<Arc<Qlog>>, Failure> {
-    let Some(directory) = &arguments.qlog else {
+    let Some(directory) = &arguments.records.qlog else {
         return Ok(None);
     };
-    let started = Qlog::start(directory, arguments.qlog_sample, wall_clock())
+    let started = Qlog::start(directory, arguments.records.qlog_sample, wall_clock())
         .with_context(|| format!("--qlog {}", directory.display()));
     started.map(|qlog| Some(Arc::new(qlog))).map_err(Failure::Input)
 }

@@ -14,13 +14,13 @@ const KEY_FILE: &str = "endpoint-key";
 
 /// Reads the server's key, of `--endpoint-key` or else of `--state`; `None` if the directory has none yet.
 pub(super) fn endpoint_key(arguments: &ServeOptions) -> anyhow::Result<Option<EndpointKey>> {
-    if let Some(directory) = &arguments.state {
+    if let Some(directory) = &arguments.machines.state {
         let failed = || format!("--state {}", directory.display());
         if !fs::metadata(directory).with_context(failed)?.is_dir() {
             return Err(anyhow!("--state {}: not a directory", directory.display()));
         }
     }
-    let shared = arguments.endpoint_key.as_ref();
+    let shared = arguments.machines.endpoint_key.as_ref();
     if let Some(path) = shared {
         let key = read(path).with_context(|| format!("--endpoint-key {}", path.display()))?;
         let key = key.ok_or_else(|| {
@@ -32,7 +32,7 @@ pub(super) fn endpoint_key(arguments: &ServeOptions) -> anyhow::Result<Option<En
         })?;
         return Ok(Some(key));
     }
-    let Some(directory) = &arguments.state else {
+    let Some(directory) = &arguments.machines.state else {
         return Ok(None);
     };
     let path = directory.join(KEY_FILE);

@@ -8,7 +8,7 @@ use playrate_units::{Bytes, duration};
 use video_server::library::{Library, LibraryError};
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Media in an object store (--media s3://…)")]
+#[command(next_help_heading = "From a store (--media s3://…)")]
 pub(super) struct StoreOptions {
     /// Directory of this server alone, in which objects that were read stay, also over a restart; by default they stay
     /// in memory only (--cache)

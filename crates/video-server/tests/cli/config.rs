@@ -79,7 +79,7 @@ fn arms_may_be_a_table() {
 #[rstest]
 #[case::value("controller = \"qubic\"", 2, &["controller", "`qubic`", "did you mean `cubic`"])]
 #[case::unknown_key("contoller = \"cubic\"", 2, &["unknown key `contoller`", "did you mean `controller`?"])]
-#[case::strange_key("zzz = 1", 2, &["unknown key `zzz`", "media, listen"])]
+#[case::strange_key("zzz = 1", 2, &["unknown key `zzz`", "media, strict"])]
 #[case::underscore("drain_timeout = \"3s\"", 2, &["drain_timeout", "did you mean `drain-timeout`?"])]
 #[case::switch("\nno-tcp = \"yes\"", 3, &["no-tcp", "true or false"])]
 #[case::kind("controller = true", 2, &["controller = \"SPEC\""])]

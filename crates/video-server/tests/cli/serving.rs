@@ -147,10 +147,12 @@ fn the_help_fits_80_columns_and_has_every_option_under_a_heading() {
     let general = help.split("\n\n").find(|part| part.contains("--config")).unwrap();
     assert!(!general.contains("--media"), "{general}");
     let headings = [
-        "Titles:",
+        "Serve a directory:",
+        "From a store",
         "Congestion control:",
-        "Limits of connections:",
-        "Metrics and logs:",
+        "Limits:",
+        "Restarts and many machines:",
+        "What is written down:",
     ];
     assert_contains(&help, &headings);
 }
