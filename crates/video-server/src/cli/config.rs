@@ -44,7 +44,7 @@ impl Config {
             file: file.to_owned(),
             settings: Vec::new(),
         };
-        let at = |span: Range<usize>| line(text, span.start);
+        let at = |span: Range<usize>| line_at(text, span.start);
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, at);
             config.failure(line, &error.message().replace('\n', ", "))
@@ -217,7 +217,7 @@ fn sentence(error: &clap::Error) -> String {
 }
 
 /// Number of the line at byte `at`, from 1.
-fn line(text: &str, at: usize) -> usize {
+pub(super) fn line_at(text: &str, at: usize) -> usize {
     text.as_bytes()
         .iter()
         .take(at)

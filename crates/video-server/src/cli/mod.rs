@@ -7,7 +7,6 @@ mod announce;
 mod certificate;
 mod config;
 mod controllers;
-mod descriptors;
 #[cfg(target_os = "linux")]
 mod handover;
 #[cfg(not(target_os = "linux"))]

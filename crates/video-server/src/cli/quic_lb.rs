@@ -6,14 +6,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use playrate_transport::{QuicLb, QuicLbConfig, QuicLbError};
-use toml::de::{DeTable, DeValue};
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::config::line_at;
 
 const CONFIG_ID: &str = "config-id";
 const SERVER_ID_LENGTH: &str = "server-id-length";
 const NONCE_LENGTH: &str = "nonce-length";
 const KEY: &str = "cid-key";
 const SERVER_ID: &str = "server-id";
-const KEYS: [&str; 5] = [CONFIG_ID, SERVER_ID_LENGTH, NONCE_LENGTH, KEY, SERVER_ID];
 
 /// Reads `file` for the server with the number `given`, or the one in the file.
 pub(super) fn read(file: &Path, given: Option<u64>) -> anyhow::Result<QuicLb> {
@@ -31,90 +33,72 @@ struct Fault {
 }
 
 /// Values of a file.
-#[derive(Default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Values {
-    /// Lines of the keys of [`KEYS`] that are there.
-    lines: [Option<usize>; KEYS.len()],
-    config_id: Option<u64>,
-    server_id_length: Option<u64>,
-    nonce_length: Option<u64>,
-    key: Option<[u8; QuicLbConfig::KEY_LENGTH]>,
-    server_id: Option<u64>,
+    config_id: Option<Spanned<Value>>,
+    server_id_length: Option<Spanned<Value>>,
+    nonce_length: Option<Spanned<Value>>,
+    cid_key: Option<Spanned<Value>>,
+    server_id: Option<Spanned<Value>>,
 }
 
 impl Values {
-    /// The fault of a value that was read from the file.
-    fn fault(&self, error: &QuicLbError) -> Fault {
-        let known = KEYS.iter().position(|&known| known == subject(error));
-        Fault {
-            line: known.and_then(|at| self.lines[at]),
-            what: error.to_string(),
+    /// The value that an error is about.
+    fn subject(&self, error: &QuicLbError) -> Option<&Spanned<Value>> {
+        match error {
+            QuicLbError::ConfigId(_) => self.config_id.as_ref(),
+            QuicLbError::ServerIdLength { .. } => self.server_id_length.as_ref(),
+            QuicLbError::NonceLength { .. } => self.nonce_length.as_ref(),
+            _ => self.server_id.as_ref(),
         }
-    }
-
-    fn take(&mut self, name: &str, value: &DeValue<'_>) -> Result<(), String> {
-        match name {
-            CONFIG_ID => self.config_id = Some(number(name, value)?),
-            SERVER_ID_LENGTH => self.server_id_length = Some(number(name, value)?),
-            NONCE_LENGTH => self.nonce_length = Some(number(name, value)?),
-            SERVER_ID => self.server_id = Some(number(name, value)?),
-            _ => self.key = Some(key(value)?),
-        }
-        Ok(())
     }
 }
 
 fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
-    let line = |at: usize| text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
-    let table = DeTable::parse(text).map_err(|error| Fault {
-        line: error.span().map(|span| line(span.start)),
-        what: error.message().replace('\n', ", "),
+    let values: Values = toml::from_str(text).map_err(|error| Fault {
+        line: error.span().map(|span| line_at(text, span.start)),
+        what: error
+            .message()
+            .replace("unknown field", "unknown key")
+            .replace('\n', ", "),
     })?;
-    let mut values = Values::default();
-    for (name, value) in table.get_ref() {
-        let at = Some(line(name.span().start));
-        let name = name.get_ref().as_ref();
-        let known = KEYS.iter().position(|&known| known == name);
-        let known = known.ok_or_else(|| Fault {
-            line: at,
-            what: format!("unknown key `{name}`; expected one of: {}", KEYS.join(", ")),
-        })?;
-        values.lines[known] = at;
-        let taken = values.take(name, value.get_ref());
-        taken.map_err(|what| Fault { line: at, what })?;
-    }
-    let required = |name: &str, value: Option<u64>| {
-        value.ok_or_else(|| Fault {
-            line: None,
-            what: format!("`{name}` is missing; it must be the same as in the load balancer"),
-        })
+    let fault = |value: Option<&Spanned<Value>>, what: String| Fault {
+        line: value.map(|value| line_at(text, value.span().start)),
+        what,
     };
-    let config_id = required(CONFIG_ID, values.config_id)?;
-    let length = required(SERVER_ID_LENGTH, values.server_id_length)?;
-    let config = QuicLbConfig::new(config_id, length, values.nonce_length, values.key);
+    let number = |name: &str, value: &Option<Spanned<Value>>| {
+        let Some(value) = value else { return Ok(None) };
+        let read = number(name, value.get_ref()).map(Some);
+        read.map_err(|what| fault(Some(value), what))
+    };
+    let required = |name: &str, value: &Option<Spanned<Value>>| {
+        let missing = || format!("`{name}` is missing; it must be the same as in the load balancer");
+        number(name, value)?.ok_or_else(|| fault(None, missing()))
+    };
+    let config_id = required(CONFIG_ID, &values.config_id)?;
+    let length = required(SERVER_ID_LENGTH, &values.server_id_length)?;
+    let nonce_length = number(NONCE_LENGTH, &values.nonce_length)?;
+    let cid_key = values.cid_key.as_ref();
+    let read_key = |value: &Spanned<Value>| key(value.get_ref()).map_err(|what| fault(Some(value), what));
+    let config = QuicLbConfig::new(
+        config_id,
+        length,
+        nonce_length,
+        cid_key.map(read_key).transpose()?,
+    );
     let config = config.and_then(QuicLb::suitable);
-    let config = config.map_err(|error| values.fault(&error))?;
-    let number = given.or(values.server_id).ok_or_else(|| Fault {
-        line: None,
-        what: format!("`{SERVER_ID}` is missing; write it here, or give --server-id"),
-    })?;
+    let config = config.map_err(|error| fault(values.subject(&error), error.to_string()))?;
+    let server_id = number(SERVER_ID, &values.server_id)?;
+    let missing = || format!("`{SERVER_ID}` is missing; write it here, or give --server-id");
+    let number = given.or(server_id).ok_or_else(|| fault(None, missing()))?;
     QuicLb::new(config, number).map_err(|error| match given {
-        Some(_) => Fault {
-            line: values.lines[1],
-            what: format!("{error}, with --server-id {number}"),
-        },
-        None => values.fault(&error),
+        Some(_) => fault(
+            values.server_id_length.as_ref(),
+            format!("{error}, with --server-id {number}"),
+        ),
+        None => fault(values.subject(&error), error.to_string()),
     })
-}
-
-/// Key that an error is about.
-fn subject(error: &QuicLbError) -> &'static str {
-    match error {
-        QuicLbError::ConfigId(_) => CONFIG_ID,
-        QuicLbError::ServerIdLength { .. } => SERVER_ID_LENGTH,
-        QuicLbError::NonceLength { .. } => NONCE_LENGTH,
-        _ => SERVER_ID,
-    }
 }
 
 /// A number of the command line.
@@ -130,11 +114,11 @@ pub(super) fn server_id(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| "expected a number below 2^64, such as 12 or 0x0c".to_owned())
 }
 
-fn number(name: &str, value: &DeValue<'_>) -> Result<u64, String> {
+fn number(name: &str, value: &Value) -> Result<u64, String> {
     let parsed = match value {
-        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        Value::Integer(number) => u64::try_from(*number).ok(),
         // TOML's numbers end at 2^63.
-        DeValue::String(text) if name == SERVER_ID => {
+        Value::String(text) if name == SERVER_ID => {
             return server_id(text).map_err(|expected| format!("`{name}`: {expected} (got \"{text}\")"));
         }
         _ => None,
@@ -143,7 +127,7 @@ fn number(name: &str, value: &DeValue<'_>) -> Result<u64, String> {
 }
 
 /// A key in hexadecimal digits, which may have colons between its bytes as in the draft's data model.
-fn key(value: &DeValue<'_>) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
+fn key(value: &Value) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
     let expected = || {
         format!(
             "`{KEY}` must be a string of {} hexadecimal digits, as `openssl rand -hex {}` makes",
@@ -151,7 +135,7 @@ fn key(value: &DeValue<'_>) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
             QuicLbConfig::KEY_LENGTH
         )
     };
-    let DeValue::String(text) = value else {
+    let Value::String(text) = value else {
         return Err(expected());
     };
     let digits: Option<Vec<_>> = text

@@ -27,14 +27,21 @@ use super::rescan::{RescannedMedia, Rescans};
 use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::workers::Workers;
-use super::{Failure, descriptors, load, logging, print, quic_lb, state};
+use super::{Failure, load, logging, print, quic_lb, state};
 
 /// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
+/// Descriptors that a server may have to hold: a TCP connection each, and one for each file that is being read. The
+/// soft limit is 1,024 by default on Linux.
+const DESCRIPTORS: u64 = 65_536;
+
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     logging::start(arguments.records.log_format);
-    descriptors::raise_limit();
+    match rlimit::increase_nofile_limit(DESCRIPTORS) {
+        Ok(limit) => tracing::debug!(limit, "the limit of file descriptors"),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of file descriptors"),
+    }
     let mut prepared = prepare(arguments, arguments.media.strict)?;
     if let Some(directory) = &arguments.machines.state
         && prepared.options.endpoint_key.is_none()

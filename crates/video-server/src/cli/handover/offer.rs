@@ -252,15 +252,7 @@ impl Offering {
             let listeners = self.listeners.lock();
             let [tcp, metrics] = [&listeners.tcp, &listeners.metrics]
                 .map(|listener| listener.as_ref().and_then(|listener| listener.socket.as_ref()));
-            let greeting = Greeting {
-                process_id: std::process::id(),
-                process: offered.process,
-                key: offered.key,
-                address: offered.address,
-                udp: offered.udp.len(),
-                has_tcp: tcp.is_some(),
-                has_metrics: metrics.is_some(),
-            };
+            let greeting = Greeting::new(offered, tcp.is_some(), metrics.is_some());
             let mut sockets: Vec<_> = offered.udp.iter().map(UdpSocket::as_fd).collect();
             sockets.extend([tcp, metrics].into_iter().flatten().map(TcpListener::as_fd));
             greeting.send(&stream, &sockets)?;

@@ -6,13 +6,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use playrate_transport::Datagram;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+
+use super::Offered;
 
 /// Version of the messages, and the one before, of processes with one UDP socket.
 const VERSIONS: [u64; 2] = [2, 1];
@@ -23,8 +25,10 @@ const GREETING: usize = 1_000;
 
 /// First message of the older process, as one line of JSON. The UDP sockets come with it, then those for TCP and for
 /// metrics, if there are any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Greeting {
+    /// Version of the messages. A process of the version before takes over from one with one socket, and from no other.
+    version: u64,
     /// Number of the operating system for the process.
     pub(super) process_id: u32,
     /// Number of the process in its connection IDs.
@@ -34,26 +38,38 @@ pub(super) struct Greeting {
     /// Address of its UDP sockets.
     pub(super) address: SocketAddr,
     /// Number of its UDP sockets.
+    #[serde(default = "one")]
     pub(super) udp: usize,
+    #[serde(rename = "tcp")]
     pub(super) has_tcp: bool,
+    #[serde(rename = "metrics")]
     pub(super) has_metrics: bool,
 }
 
+/// Number of UDP sockets of a process of the version before.
+const fn one() -> usize {
+    1
+}
+
 impl Greeting {
+    /// Creates the greeting of this process, which offers these sockets.
+    pub(super) fn new(offered: &Offered, has_tcp: bool, has_metrics: bool) -> Self {
+        let [several, one] = VERSIONS;
+        Self {
+            version: if offered.udp.len() == 1 { one } else { several },
+            process_id: std::process::id(),
+            process: offered.process,
+            key: offered.key,
+            address: offered.address,
+            udp: offered.udp.len(),
+            has_tcp,
+            has_metrics,
+        }
+    }
+
     /// Sends the greeting with `sockets`.
     pub(super) fn send(&self, stream: &UnixStream, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let [several, one] = VERSIONS;
-        let line = json!({
-            // A process of the version before takes over from one with one socket, and from no other.
-            "version": if self.udp == 1 { one } else { several },
-            "process_id": self.process_id,
-            "process": self.process,
-            "key": self.key,
-            "address": self.address.to_string(),
-            "udp": self.udp,
-            "tcp": self.has_tcp,
-            "metrics": self.has_metrics,
-        });
+        let line = serde_json::to_string(self)?;
         let line = format!("{line}\n");
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -91,24 +107,9 @@ impl Greeting {
             }
         }
         let line = contents.get(..received.bytes).unwrap_or_default();
-        let value: Value = serde_json::from_slice(line).context("an answer that is none")?;
-        let greeting = Self::read(&value).ok_or_else(|| anyhow!("it is of another version"))?;
+        let greeting: Self = serde_json::from_slice(line).context("an answer of another version, or none")?;
+        anyhow::ensure!(VERSIONS.contains(&greeting.version), "it is of another version");
         Ok((greeting, sockets))
-    }
-
-    fn read(value: &Value) -> Option<Self> {
-        let number = |key: &str| value.get(key)?.as_u64();
-        let is_true = |key: &str| value.get(key)?.as_bool();
-        VERSIONS.contains(&number("version")?).then_some(())?;
-        Some(Self {
-            process_id: number("process_id")?.try_into().ok()?,
-            process: number("process")?.try_into().ok()?,
-            key: number("key")?,
-            address: value.get("address")?.as_str()?.parse().ok()?,
-            udp: number("udp").unwrap_or(1).try_into().ok()?,
-            has_tcp: is_true("tcp")?,
-            has_metrics: is_true("metrics")?,
-        })
     }
 }
 
@@ -308,9 +309,10 @@ mod tests {
 
     #[test]
     fn a_greeting_of_the_version_before_has_one_udp_socket() {
-        let old = json!({"version": 1, "process_id": 7, "process": 0, "key": 1, "address": "[::]:1", "tcp": true,
-            "metrics": false});
-        assert_eq!(Greeting::read(&old).unwrap().udp, 1);
+        let (here, there) = UnixStream::pair().unwrap();
+        let old = r#"{"version":1,"process_id":7,"process":0,"key":1,"address":"[::]:1","tcp":true,"metrics":false}"#;
+        (&here).write_all(old.as_bytes()).unwrap();
+        assert_eq!(Greeting::receive(&there).unwrap().0.udp, 1);
     }
 
     #[test]
@@ -318,6 +320,7 @@ mod tests {
         let (here, there) = UnixStream::pair().unwrap();
         let sockets = [(); 130].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let greeting = Greeting {
+            version: VERSIONS[0],
             process_id: 77,
             process: 255,
             key: u64::MAX,
