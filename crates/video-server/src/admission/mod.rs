@@ -13,7 +13,6 @@
 
 mod load;
 
-use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use playrate_transport::LogLimit;
 use playrate_units::{Bitrate, Probability};
+use thiserror::Error;
 
 use load::{LoadMeter, TimerMeter};
 
@@ -65,31 +65,24 @@ impl Default for Limits {
 }
 
 /// Reason of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The number of sessions is at its limit.
+    #[error("the number of sessions is at its limit")]
     Sessions,
     /// The sum of media rates would exceed the capacity.
+    #[error("the media rates of the sessions use up the capacity")]
     Capacity,
     /// Timers fire too late.
+    #[error("timers fire too late")]
     Lag,
     /// Too much processor time is used, or would be with this session.
+    #[error("the processors are busy")]
     Cpu,
     /// Many sessions were just admitted, and their cost is not known yet.
+    #[error("many sessions were just admitted")]
     Ramp,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Sessions => "the number of sessions is at its limit",
-            Self::Capacity => "the media rates of the sessions use up the capacity",
-            Self::Lag => "timers fire too late",
-            Self::Cpu => "the processors are busy",
-            Self::Ramp => "many sessions were just admitted",
-        })
-    }
 }
 
 /// Load of a server, for dashboards and logs.

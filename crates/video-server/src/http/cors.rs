@@ -11,8 +11,9 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderName,
     HeaderValue, ORIGIN, VARY,
 };
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method};
 use thiserror::Error;
+use url::Url;
 
 use super::answer::METHODS;
 
@@ -99,32 +100,20 @@ impl FromStr for Cors {
     }
 }
 
-/// An origin as browsers write it (RFC 6454 §6.1): in lower case, without the scheme's own port.
+/// An origin as browsers write it (RFC 6454 §6.1).
 fn origin(text: &str) -> Result<String, CorsError> {
     let text = text.trim();
-    let wrong = || CorsError {
-        text: text.to_owned(),
-    };
-    let uri: Uri = text.parse().map_err(|_| wrong())?;
-    let (scheme, usual) = match uri.scheme_str() {
-        Some("https") => ("https", 443),
-        Some("http") => ("http", 80),
-        _ => return Err(wrong()),
-    };
-    let authority = uri.authority().ok_or_else(wrong)?;
-    let host = uri
-        .host()
-        .filter(|host| !host.is_empty())
-        .ok_or_else(wrong)?
-        .to_ascii_lowercase();
-    if text.len() != scheme.len() + "://".len() + authority.as_str().len() || authority.as_str().contains('@')
-    {
-        return Err(wrong());
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"));
+    match (url, text.split_once("://")) {
+        (Some(url), Some((_, authority))) if !authority.contains(['/', '?', '#', '@', '\\']) => {
+            Ok(url.origin().ascii_serialization())
+        }
+        _ => Err(CorsError {
+            text: text.to_owned(),
+        }),
     }
-    Ok(match uri.port_u16() {
-        Some(port) if port != usual => format!("{scheme}://{host}:{port}"),
-        _ => format!("{scheme}://{host}"),
-    })
 }
 
 impl fmt::Display for Cors {

@@ -35,21 +35,13 @@ pub enum ChooseBy {
     Representation,
 }
 
-impl ChooseBy {
-    const ALL: [Self; 3] = [Self::Path, Self::Query, Self::Representation];
-
-    const fn name(self) -> &'static str {
-        match self {
+impl fmt::Display for ChooseBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
             Self::Path => "path",
             Self::Query => "query",
             Self::Representation => "representation",
-        }
-    }
-}
-
-impl fmt::Display for ChooseBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        })
     }
 }
 
@@ -57,8 +49,12 @@ impl FromStr for ChooseBy {
     type Err = ArmsError;
 
     fn from_str(text: &str) -> Result<Self, ArmsError> {
-        let found = Self::ALL.into_iter().find(|by| by.name() == text);
-        found.ok_or_else(|| ArmsError::ChooseBy(text.to_owned()))
+        match text {
+            "path" => Ok(Self::Path),
+            "query" => Ok(Self::Query),
+            "representation" => Ok(Self::Representation),
+            _ => Err(ArmsError::ChooseBy(text.to_owned())),
+        }
     }
 }
 

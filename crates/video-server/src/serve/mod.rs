@@ -26,7 +26,6 @@ mod playback;
 mod start_queue;
 mod throughput;
 
-use core::fmt;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -109,6 +108,7 @@ impl Settings {
 }
 
 /// State shared by all tasks of a server.
+#[derive(Debug)]
 struct ServerContext {
     /// For tasks that are of no worker.
     runtime: Arc<dyn Runtime>,
@@ -155,21 +155,12 @@ pub struct ServerTotals {
 }
 
 /// A running server. Clones are handles to the same server. It runs until it is [shut down](Self::shutdown).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct VideoServer {
     transport: Server,
     context: Arc<ServerContext>,
     /// Closed when the last task has ended.
     tasks: Arc<tokio::sync::Mutex<mpsc::Receiver<()>>>,
-}
-
-impl fmt::Debug for VideoServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VideoServer")
-            .field("transport", &self.transport)
-            .field("settings", &self.context.settings)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Result of a shutdown.

@@ -25,6 +25,7 @@ use file::QlogFile;
 const MOST_WAITING: usize = 1 << 15;
 
 /// Writes qlog files while the server runs.
+#[derive(Debug)]
 pub(super) struct Qlog {
     queue: Arc<WriteQueue>,
     every: NonZeroU64,
@@ -44,14 +45,6 @@ enum Message {
     Finished(Arc<ConnectionInfo>, String),
     End(u64),
     Stop,
-}
-
-impl std::fmt::Debug for Qlog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Qlog")
-            .field("every", &self.every)
-            .finish_non_exhaustive()
-    }
 }
 
 impl WriteQueue {
