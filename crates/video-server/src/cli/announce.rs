@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use askama::Template;
 use playrate_media::Layout;
 use playrate_transport::Pin;
-use video_server::library::Library;
+use video_server::library::{FaultKind, Library};
 use video_server::serve::VideoServer;
 
 use super::options::ServeOptions;
@@ -46,7 +46,7 @@ pub(super) fn announcement(
         library: &library,
         titles: library.title_count(),
         others: library.other_files(),
-        bad_titles: library.bad_titles().len(),
+        bad_titles: library.faults(FaultKind::Title).len(),
         origin: format!("https://{host}:{}", address.port()),
         address,
         metrics,

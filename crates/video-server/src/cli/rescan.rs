@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use quinn::{Runtime, TokioRuntime};
-use video_server::library::{Library, LibraryError};
+use video_server::library::{FaultKind, Library, LibraryError};
 use video_server::serve::VideoServer;
 
 use super::watch::Watch;
@@ -228,9 +228,9 @@ fn report(library: &Library, earlier: &Library, reason: Reason) {
         added = changes.added,
         changed = changes.changed,
         removed = changes.removed,
-        unplayable_titles = library.bad_titles().len(),
-        unusable_manifests = library.bad_manifests().len(),
-        unreadable_directories = library.unreadable_directories().len(),
+        unplayable_titles = library.faults(FaultKind::Title).len(),
+        unusable_manifests = library.faults(FaultKind::Manifest).len(),
+        unreadable_directories = library.faults(FaultKind::Directory).len(),
         "the media was read again"
     );
 }

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    BadManifest, BadTitle, DirectoryWarning, EntityTag, Library, PackagedTitle, UnreadableDirectory,
-};
+use super::{EntityTag, Fault, FaultKind, Library, PackagedTitle};
 use crate::http::path::ResourceName;
 
 /// Differences between a library and an earlier one.
@@ -17,14 +15,8 @@ pub struct LibraryChanges<'a> {
     pub changed: usize,
     /// Number of titles that only the earlier one has.
     pub removed: usize,
-    /// Titles that cannot be played and did not have the same fault before.
-    pub bad_titles: Vec<&'a BadTitle>,
-    /// Manifests that cannot be used and did not have the same fault before.
-    pub bad_manifests: Vec<&'a BadManifest>,
-    /// Directories that cannot be read and did not have the same fault before.
-    pub unreadable_directories: Vec<&'a UnreadableDirectory>,
-    /// Warnings of which the earlier one had none with the same subject.
-    pub warnings: Vec<&'a DirectoryWarning>,
+    /// Faults that the earlier one did not have.
+    pub faults: Vec<&'a Fault>,
     /// Number of bad titles, manifests and directories that are gone or good now.
     pub repaired: usize,
 }
@@ -37,20 +29,18 @@ impl Library {
         let is_changed = |(name, version): &(&&ResourceName, &Version<'_>)| {
             before.get(*name).is_some_and(|before| before != *version)
         };
-        let (titles, titles_before) = (&self.bad_titles, &earlier.bad_titles);
-        let (manifests, manifests_before) = (&self.packaged.bad, &earlier.packaged.bad);
-        let (directories, directories_before) = (&self.unreadable, &earlier.unreadable);
+        let repaired = without(&earlier.faults, &self.faults, |fault| (fault.kind, &fault.path));
         LibraryChanges {
             added: now.keys().filter(is_new).count(),
             changed: now.iter().filter(is_changed).count(),
             removed: before.keys().filter(|name| !now.contains_key(*name)).count(),
-            bad_titles: without(titles, titles_before, |bad| (&bad.path, bad.error.to_string())),
-            bad_manifests: without(manifests, manifests_before, |bad| (&bad.name, &bad.message)),
-            unreadable_directories: without(directories, directories_before, |bad| (&bad.path, &bad.error)),
-            warnings: without(&self.warnings, &earlier.warnings, DirectoryWarning::subject),
-            repaired: without(titles_before, titles, |bad| &bad.path).len()
-                + without(manifests_before, manifests, |bad| &bad.name).len()
-                + without(directories_before, directories, |bad| &bad.path).len(),
+            faults: without(&self.faults, &earlier.faults, |fault| {
+                (fault.kind, &fault.path, &fault.subject)
+            }),
+            repaired: repaired
+                .iter()
+                .filter(|fault| fault.kind != FaultKind::Warning)
+                .count(),
         }
     }
 }
@@ -64,32 +54,30 @@ fn without<'a, T, K: Ord>(all: &'a [T], others: &'a [T], key: impl Fn(&'a T) -> 
 impl LibraryChanges<'_> {
     /// Returns true if titles and faults are the same.
     pub fn is_empty(&self) -> bool {
-        self.added + self.changed + self.removed + self.repaired == 0
-            && self.bad_titles.is_empty()
-            && self.bad_manifests.is_empty()
-            && self.unreadable_directories.is_empty()
-            && self.warnings.is_empty()
+        self.added + self.changed + self.removed + self.repaired == 0 && self.faults.is_empty()
     }
 
     /// Logs the new faults.
     pub fn warn(&self) {
-        for bad in &self.bad_titles {
-            tracing::warn!(
-                error = %bad.error,
-                "a title that cannot be played: its file is served unchanged, its rate is unknown"
-            );
-        }
-        for error in &self.bad_manifests {
-            tracing::warn!(
-                %error,
-                "a manifest that cannot be used: its files are served, their rates are unknown"
-            );
-        }
-        for error in &self.unreadable_directories {
-            tracing::warn!(%error, "a directory that cannot be read: its titles are not served");
-        }
-        for warning in &self.warnings {
-            tracing::warn!("{warning}");
+        for fault in &self.faults {
+            let error = tracing::field::display(fault);
+            match fault.kind {
+                FaultKind::Title => tracing::warn!(
+                    error,
+                    "a title that cannot be played: its file is served unchanged, its rate is unknown"
+                ),
+                FaultKind::Manifest => tracing::warn!(
+                    error,
+                    "a manifest that cannot be used: its files are served, their rates are unknown"
+                ),
+                FaultKind::Directory => {
+                    tracing::warn!(
+                        error,
+                        "a directory that cannot be read: its titles are not served"
+                    );
+                }
+                FaultKind::Warning => tracing::warn!("{fault}"),
+            }
         }
     }
 }
@@ -143,7 +131,8 @@ mod tests {
     }
 
     fn counts(changes: &LibraryChanges<'_>) -> [usize; 6] {
-        let (titles, manifests) = (changes.bad_titles.len(), changes.bad_manifests.len());
+        let of = |kind| changes.faults.iter().filter(|fault| fault.kind == kind).count();
+        let (titles, manifests) = (of(FaultKind::Title), of(FaultKind::Manifest));
         let LibraryChanges {
             added,
             changed,
@@ -251,7 +240,11 @@ mod tests {
             fs::write(directory.path().join::<&std::ffi::OsStr>(not_utf8), "x").unwrap();
         }
         let warnings = |changes: &LibraryChanges<'_>| {
-            let texts = changes.warnings.iter().map(ToString::to_string);
+            let warnings = changes
+                .faults
+                .iter()
+                .filter(|fault| fault.kind == FaultKind::Warning);
+            let texts = warnings.map(ToString::to_string);
             texts.collect::<Vec<_>>().join("\n")
         };
         let first = Library::scan(directory.path()).unwrap();

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use playrate_media::MediaError;
 use thiserror::Error;
 
-use crate::http::path::ResourceName;
-
 /// Error of reading a media directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -37,15 +35,8 @@ pub enum LibraryError {
         what: &'static str,
     },
     /// Titles that cannot be played, as files or as ladders of representations, and directories that cannot be read.
-    #[error("{}", list(titles, manifests, directories))]
-    BadTitles {
-        /// Files that cannot be played.
-        titles: Vec<BadTitle>,
-        /// Manifests that cannot be used.
-        manifests: Vec<BadManifest>,
-        /// Directories below the media directory that cannot be read.
-        directories: Vec<UnreadableDirectory>,
-    },
+    #[error("{}", list(.0))]
+    BadTitles(Vec<Fault>),
     /// The object store, or an object that is needed, cannot be read.
     #[cfg(feature = "object-store")]
     #[error(transparent)]
@@ -63,120 +54,88 @@ impl LibraryError {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Origin(error) => error.is_temporary(),
-            Self::BadTitles {
-                titles, manifests, ..
-            } => {
-                let of_titles = titles.iter().map(|bad| &bad.error);
-                let of_manifests = manifests.iter().filter_map(|bad| bad.error.as_ref());
-                of_titles.chain(of_manifests).any(|error| {
-                    let other = io::ErrorKind::Other;
-                    matches!(error.cause(), MediaError::Io { kind, .. } if *kind == other)
-                })
-            }
+            Self::BadTitles(faults) => faults.iter().any(|fault| fault.is_temporary),
             _ => false,
         }
     }
 }
 
-/// A title that cannot be played.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{error}")]
+/// Kind of a [`Fault`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub struct BadTitle {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Fault in the file, with box and offset.
-    pub error: MediaError,
+pub enum FaultKind {
+    /// A title that cannot be played. Its file is served unchanged, and its rate is unknown.
+    Title,
+    /// A manifest that cannot be used. Its files are served, and their rates are unknown.
+    Manifest,
+    /// A directory below the media directory that cannot be read. Its titles are not served.
+    Directory,
+    /// Anything else that is left out, although no title is bad.
+    Warning,
 }
 
-/// A manifest that cannot be used.
+/// Something in a media directory that cannot be used, or is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 #[non_exhaustive]
-pub struct BadManifest {
-    /// Name of the manifest.
-    pub name: ResourceName,
-    /// File, line if there is one, problem and correction.
-    pub message: String,
-    /// Error of reading the manifest; `None` if it was read, and what it says is refused.
-    pub error: Option<MediaError>,
-}
-
-/// A directory below the media directory that cannot be read. The library has nothing of its contents.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "cannot read {}: {error}; give this user the right to read it, or move it elsewhere",
-    path.display()
-)]
-#[non_exhaustive]
-pub struct UnreadableDirectory {
-    /// Path of the directory.
+pub struct Fault {
+    /// Kind of the file or directory.
+    pub kind: FaultKind,
+    /// Path of the file or directory.
     pub path: PathBuf,
-    /// Message of the operating system.
-    pub error: String,
+    /// Place, problem and correction.
+    pub message: String,
+    /// Detail by which it is the same fault in another reading. Numbers in the message may differ.
+    pub(super) subject: String,
+    /// True if the store may deliver it later.
+    is_temporary: bool,
 }
 
-/// Something in a media directory that is left out although no title is bad.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DirectoryWarning {
-    /// A file whose name no request can have.
-    #[error("{} is not served: its name is hidden or not UTF-8", file.display())]
-    Name {
-        /// Path of the file.
-        file: PathBuf,
-    },
-    /// A symbolic link that is not followed.
-    #[error("{} is not indexed: the link does not lead to a file of the media directory", link.display())]
-    Link {
-        /// Path of the link.
-        link: PathBuf,
-    },
-    /// A playlist that is missing or unusable.
-    #[error("{}: the playlist `{playlist}` that it names is missing or unusable", manifest.display())]
-    Playlist {
-        /// Path of the main playlist that names it.
-        manifest: PathBuf,
-        /// Name of the missing playlist; empty if it is not in the media directory.
-        playlist: String,
-    },
-    /// Segments that are missing.
-    #[error(
-        "{}: {missing} of the {segments} segments that it names are not in the media directory",
-        manifest.display()
-    )]
-    Segments {
-        /// Path of the manifest that names them.
-        manifest: PathBuf,
-        /// Number of missing segments.
-        missing: usize,
-        /// Number of all of its segments.
-        segments: usize,
-    },
-}
-
-impl DirectoryWarning {
-    /// Path and detail that two warnings of the same fault share. Their numbers may differ.
-    pub(super) fn subject(&self) -> (u8, &Path, &str) {
-        match self {
-            Self::Name { file } => (0, file, ""),
-            Self::Link { link } => (1, link, ""),
-            Self::Playlist { manifest, playlist } => (2, manifest, playlist),
-            Self::Segments { manifest, .. } => (3, manifest, ""),
+impl Fault {
+    /// A fault that is another one with each message.
+    pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
+        Self {
+            kind,
+            path: path.to_owned(),
+            subject: message.clone(),
+            message,
+            is_temporary: false,
         }
+    }
+
+    /// A title or manifest that cannot be read.
+    pub(super) fn of_media(kind: FaultKind, path: &Path, error: &MediaError) -> Self {
+        let other = io::ErrorKind::Other;
+        Self {
+            is_temporary: matches!(error.cause(), MediaError::Io { kind, .. } if *kind == other),
+            ..Self::new(kind, path, error.to_string())
+        }
+    }
+
+    /// A warning that is the same one with each message about `subject`.
+    pub(super) fn warning(path: &Path, subject: &str, message: String) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            ..Self::new(FaultKind::Warning, path, message)
+        }
+    }
+
+    /// A file whose name no request can have.
+    pub(super) fn unnamed(path: &Path) -> Self {
+        let message = format!(
+            "{} is not served: its name is hidden or not UTF-8",
+            path.display()
+        );
+        Self::warning(path, "name", message)
     }
 }
 
 /// A message stays readable however bad a directory is.
 const SHOWN: usize = 10;
 
-fn list(titles: &[BadTitle], manifests: &[BadManifest], directories: &[UnreadableDirectory]) -> String {
-    let all = titles.iter().map(ToString::to_string);
-    let all = all.chain(manifests.iter().map(ToString::to_string));
-    let all = all.chain(directories.iter().map(ToString::to_string));
-    let mut lines: Vec<String> = all.take(SHOWN).collect();
-    let count = titles.len() + manifests.len() + directories.len();
-    if let Some(more) = count.checked_sub(SHOWN).filter(|&more| more > 0) {
+fn list(faults: &[Fault]) -> String {
+    let mut lines: Vec<String> = faults.iter().take(SHOWN).map(ToString::to_string).collect();
+    if let Some(more @ 1..) = faults.len().checked_sub(SHOWN) {
         lines.push(format!("… and {more} more titles that cannot be played"));
     }
     lines.join("\n")
@@ -189,31 +148,14 @@ mod tests {
     #[test]
     fn titles_and_manifests_that_the_store_did_not_deliver_may_be_read_later_and_damaged_ones_may_not() {
         let error = |kind| MediaError::from(io::Error::new(kind, "503 Slow Down"));
-        let title = |kind| {
-            let path = PathBuf::from("s3://films/a.mp4");
-            let error = error(kind).in_file(&path);
-            LibraryError::BadTitles {
-                titles: vec![BadTitle { path, error }],
-                manifests: Vec::new(),
-                directories: Vec::new(),
-            }
-        };
-        let manifest = |error: Option<MediaError>| LibraryError::BadTitles {
-            titles: Vec::new(),
-            manifests: vec![BadManifest {
-                name: ResourceName::from_relative(Path::new("film/a.mpd")).expect("a name"),
-                message: String::new(),
-                error,
-            }],
-            directories: Vec::new(),
-        };
-        let cases: [&dyn Fn(io::ErrorKind) -> LibraryError; 2] =
-            [&title, &|kind| manifest(Some(error(kind)))];
-        for bad in cases {
+        let path = Path::new("s3://films/a");
+        for of in [FaultKind::Title, FaultKind::Manifest] {
+            let bad = |kind| LibraryError::BadTitles(vec![Fault::of_media(of, path, &error(kind))]);
             assert!(bad(io::ErrorKind::Other).is_temporary());
             assert!(!bad(io::ErrorKind::UnexpectedEof).is_temporary());
             assert!(!bad(io::ErrorKind::PermissionDenied).is_temporary());
         }
-        assert!(!manifest(None).is_temporary());
+        let refused = Fault::new(FaultKind::Manifest, path, String::new());
+        assert!(!LibraryError::BadTitles(vec![refused]).is_temporary());
     }
 }

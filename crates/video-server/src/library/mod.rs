@@ -35,7 +35,7 @@ use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount};
 
 pub use changes::LibraryChanges;
-pub use error::{BadManifest, BadTitle, DirectoryWarning, LibraryError, UnreadableDirectory};
+pub use error::{Fault, FaultKind, LibraryError};
 pub use file::CacheTotals;
 use file::{OpenFile, OpenFiles};
 use packaged::{KnownSegment, PackagedIndex};
@@ -113,13 +113,12 @@ pub struct Library {
     /// Highest average rate among the sources that may replace a source during playback.
     highest_rates: BTreeMap<ResourceName, Bitrate>,
     packaged: PackagedIndex,
-    bad_titles: Vec<BadTitle>,
-    unreadable: Vec<UnreadableDirectory>,
     /// Versions in which titles, playable or not, and manifests were read.
     versions: BTreeMap<ResourceName, EntityTag>,
     /// Files that were new or had changed when the directory was read, and were left for the next time.
     unsettled: BTreeMap<ResourceName, Unsettled>,
-    warnings: Vec<DirectoryWarning>,
+    /// Everything in the directory that cannot be used or is left out, sorted by kind.
+    faults: Vec<Fault>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
 }
@@ -143,8 +142,7 @@ impl Library {
 
     /// Reads `directory` and the index of every title in it. Titles that cannot be played, manifests that cannot
     /// be used and directories below it that cannot be read are logged and left out; see
-    /// [`bad_titles`](Self::bad_titles), [`bad_manifests`](Self::bad_manifests) and
-    /// [`unreadable_directories`](Self::unreadable_directories).
+    /// [`faults`](Self::faults).
     ///
     /// # Errors
     /// It cannot be read as a directory, holds more than the limits, or holds titles, manifests and directories of
@@ -192,14 +190,13 @@ impl Library {
     /// # Errors
     /// Names those that cannot, with their faults.
     pub fn strictly(self) -> Result<Self, LibraryError> {
-        if self.bad_titles.is_empty() && self.packaged.bad.is_empty() && self.unreadable.is_empty() {
-            return Ok(self);
+        let mut bad = self.faults.clone();
+        bad.retain(|fault| fault.kind != FaultKind::Warning);
+        if bad.is_empty() {
+            Ok(self)
+        } else {
+            Err(LibraryError::BadTitles(bad))
         }
-        Err(LibraryError::BadTitles {
-            titles: self.bad_titles,
-            manifests: self.packaged.bad,
-            directories: self.unreadable,
-        })
     }
 
     /// Adds a title from another source, under `name` (`/` between segments, none in front).
@@ -267,19 +264,9 @@ impl Library {
             .collect()
     }
 
-    /// Manifests of the directory that cannot be used, with their faults.
-    pub fn bad_manifests(&self) -> &[BadManifest] {
-        &self.packaged.bad
-    }
-
-    /// Directories below the media directory that cannot be read.
-    pub fn unreadable_directories(&self) -> &[UnreadableDirectory] {
-        &self.unreadable
-    }
-
-    /// Titles of the directory that cannot be played, with their faults.
-    pub fn bad_titles(&self) -> &[BadTitle] {
-        &self.bad_titles
+    /// Faults of this kind.
+    pub fn faults(&self, kind: FaultKind) -> Vec<&Fault> {
+        self.faults.iter().filter(|fault| fault.kind == kind).collect()
     }
 
     /// Number of titles, files and packaged ones.

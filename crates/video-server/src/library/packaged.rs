@@ -12,7 +12,7 @@ use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piec
 use playrate_units::{Bitrate, Bytes};
 
 use super::settling::Unsettled;
-use super::{BadManifest, DirectoryWarning};
+use super::{Fault, FaultKind, Library};
 use crate::http::path::ResourceName;
 
 /// A title in representations, as one manifest names them.
@@ -88,8 +88,6 @@ pub(super) struct PackagedIndex {
     pub(super) files: BTreeMap<ResourceName, Arc<[KnownSegment]>>,
     /// The file after another in its representation, of remote files.
     pub(super) next: BTreeMap<ResourceName, ResourceName>,
-    /// Manifests that cannot be used, and why.
-    pub(super) bad: Vec<BadManifest>,
 }
 
 /// A segment in a file.
@@ -108,8 +106,8 @@ pub(super) struct Known<'a> {
     pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
     /// Titles and manifests that may be incomplete.
     pub(super) unsettled: &'a BTreeMap<ResourceName, Unsettled>,
-    /// Contents of the manifests as they were before.
-    pub(super) previous: &'a PackagedIndex,
+    /// The library as it was before.
+    pub(super) previous: &'a Library,
 }
 
 /// Files that manifests name.
@@ -142,13 +140,13 @@ impl Files for DirectoryFiles<'_> {
     }
 }
 
-/// Reads `manifests`. What they name in vain is added to `warnings`. A title keeps its previous contents while its
+/// Reads `manifests`. What they name in vain is added to `faults`. A title keeps its previous contents while its
 /// manifest, or a title or manifest that it names, may be incomplete.
 pub(super) fn read(
     files: &dyn Files,
     mut manifests: Vec<(PathBuf, ResourceName)>,
     known: Known<'_>,
-    warnings: &mut Vec<DirectoryWarning>,
+    faults: &mut Vec<Fault>,
 ) -> PackagedIndex {
     // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another
     // file.
@@ -161,7 +159,7 @@ pub(super) fn read(
     let mut reader = ManifestReader {
         files,
         known,
-        warnings,
+        faults,
         packaged: PackagedIndex::default(),
     };
     // In HLS, playlists are put into the title of the main playlist that names them.
@@ -170,7 +168,7 @@ pub(super) fn read(
     let mut unsettled_playlists = Vec::new();
     for (path, name) in manifests {
         if known.unsettled.contains_key(&name) {
-            reader.keep(&name);
+            reader.keep(&path, &name);
             if path.extension().is_some_and(|extension| extension == "m3u8") {
                 unsettled_playlists.push(path);
             }
@@ -180,11 +178,11 @@ pub(super) fn read(
             Ok(Manifest::Dash(representations))
                 if representations.iter().any(|one| reader.is_unsettled(one)) =>
             {
-                reader.keep(&name);
+                reader.keep(&path, &name);
             }
             Ok(Manifest::Dash(representations)) => {
                 let count = representations.iter().map(|one| reader.count(one)).sum();
-                if reader.allows(&path, &name, count) {
+                if reader.allows(&path, count) {
                     reader.add(&path, name, representations);
                 }
             }
@@ -199,7 +197,10 @@ pub(super) fn read(
                 playlists.insert(name, playlist);
             }
             Ok(_) => {}
-            Err(error) => reader.refuse(&name, error.to_string(), Some(error)),
+            Err(error) => {
+                let fault = Fault::of_media(FaultKind::Manifest, &path, &error);
+                reader.faults.push(fault);
+            }
         }
     }
     let mut named_by_mains = BTreeSet::new();
@@ -214,10 +215,10 @@ pub(super) fn read(
                 .is_some_and(|above| playlist.path.starts_with(above))
         });
         if reader.is_unsettled(&playlist.representation) || (may_be_named && !reader.was_there(&name)) {
-            reader.keep(&name);
+            reader.keep(&playlist.path, &name);
             continue;
         }
-        if reader.allows(&playlist.path, &name, playlist.segments) {
+        if reader.allows(&playlist.path, playlist.segments) {
             reader.add(&playlist.path, name, vec![playlist.representation]);
         }
     }
@@ -246,7 +247,7 @@ fn named(file: &str) -> Option<ResourceName> {
 struct ManifestReader<'a> {
     files: &'a dyn Files,
     known: Known<'a>,
-    warnings: &'a mut Vec<DirectoryWarning>,
+    faults: &'a mut Vec<Fault>,
     packaged: PackagedIndex,
 }
 
@@ -266,16 +267,18 @@ impl ManifestReader<'_> {
     fn was_there(&self, name: &ResourceName) -> bool {
         self.known
             .previous
+            .packaged
             .titles
             .iter()
             .any(|title| title.manifest == *name)
     }
 
-    /// Takes over what was known of the manifest `name` before, if anything was.
-    fn keep(&mut self, name: &ResourceName) {
+    /// Takes over what was known before of the manifest `name`, which lies at `path`, if anything was.
+    fn keep(&mut self, path: &Path, name: &ResourceName) {
         let previous = self.known.previous;
-        let bad = previous.bad.iter().filter(|bad| bad.name == *name);
-        self.packaged.bad.extend(bad.cloned());
+        let bad = previous.faults(FaultKind::Manifest).into_iter();
+        self.faults.extend(bad.filter(|bad| bad.path == path).cloned());
+        let previous = &previous.packaged;
         let Some(title) = previous.titles.iter().find(|title| title.manifest == *name) else {
             return;
         };
@@ -298,21 +301,20 @@ impl ManifestReader<'_> {
     }
 
     /// Returns true if a manifest may have `count` segments; otherwise it is left out.
-    fn allows(&mut self, path: &Path, name: &ResourceName, count: usize) -> bool {
+    fn allows(&mut self, path: &Path, count: usize) -> bool {
         if count > SEGMENT_LIMIT {
             let message = format!(
                 "{}: it has {count} segments, those of the files that it names included; split the title so that \
                  there are at most {SEGMENT_LIMIT}",
                 path.display()
             );
-            self.refuse(name, message, None);
+            self.refuse(path, message);
         }
         count <= SEGMENT_LIMIT
     }
 
-    fn refuse(&mut self, name: &ResourceName, message: String, error: Option<MediaError>) {
-        let name = name.clone();
-        self.packaged.bad.push(BadManifest { name, message, error });
+    fn refuse(&mut self, path: &Path, message: String) {
+        self.faults.push(Fault::new(FaultKind::Manifest, path, message));
     }
 
     /// Adds the title of a main playlist; returns the names of those of `playlists` that it names.
@@ -340,10 +342,12 @@ impl ManifestReader<'_> {
                 continue;
             }
             let Some((file, playlist)) = file.and_then(|file| playlists.get_key_value(&file)) else {
-                self.warnings.push(DirectoryWarning::Playlist {
-                    manifest: path.clone(),
-                    playlist: variant.file.unwrap_or_default(),
-                });
+                let playlist = variant.file.unwrap_or_default();
+                let message = format!(
+                    "{}: the playlist `{playlist}` that it names is missing or unusable",
+                    path.display()
+                );
+                self.faults.push(Fault::warning(&path, &playlist, message));
                 continue;
             };
             found.insert(file.clone());
@@ -351,12 +355,12 @@ impl ManifestReader<'_> {
             named_here.push((variant.representation, playlist));
         }
         if waits {
-            self.keep(&name);
+            self.keep(&path, &name);
             return found;
         }
         // Many main playlists may name the same long one: it is copied for one of them at a time.
         let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
-        if self.allows(&path, &name, count) {
+        if self.allows(&path, count) {
             let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
                 representation.pieces.clone_from(&playlist.representation.pieces);
                 representation
@@ -399,15 +403,15 @@ impl ManifestReader<'_> {
                  put them where it says, or serve another directory",
                 path.display()
             );
-            self.refuse(&title, message, None);
+            self.refuse(path, message);
             return;
         }
         if missing > 0 {
-            self.warnings.push(DirectoryWarning::Segments {
-                manifest: path.to_owned(),
-                missing,
-                segments,
-            });
+            let message = format!(
+                "{}: {missing} of the {segments} segments that it names are not in the media directory",
+                path.display()
+            );
+            self.faults.push(Fault::warning(path, "segments", message));
         }
         for (file, pieces) in files {
             // The first manifest that names a file says what it is.

@@ -13,9 +13,7 @@ use playrate_media::{MediaError, Segment, Title};
 use super::file::OpenFile;
 use super::packaged::{self, Cut, DirectoryFiles, Known};
 use super::settling::Look;
-use super::{
-    BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSummary, UnreadableDirectory, is_absence,
-};
+use super::{Fault, FaultKind, Indexed, Library, LibraryError, TitleSummary, is_absence};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -38,26 +36,23 @@ pub(super) fn scan(
     let mut walk = Walk::new(&root, visit);
     walk.below(&root, DEPTH, false)?;
     let Walk {
-        found,
-        unreadable,
-        mut warnings,
-        ..
+        found, mut faults, ..
     } = walk;
     let mut indexed = previous.titles_of_sources();
-    let mut bad = Vec::new();
+    let mut titles = 0;
     let mut other_files = 0;
     let mut manifests = Vec::new();
     let mut cuts = BTreeMap::new();
     let mut look = Look::new(previous, now);
-    let bad_before: BTreeMap<&Path, &BadTitle> =
-        previous.bad_titles.iter().map(|bad| (&*bad.path, bad)).collect();
+    let bad_before = previous.faults(FaultKind::Title);
+    let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
     for Found { path, packaged } in found {
         let Some(name) = path
             .strip_prefix(&root)
             .ok()
             .and_then(ResourceName::from_relative)
         else {
-            warnings.push(DirectoryWarning::Name { file: path });
+            faults.push(Fault::unnamed(&path));
             continue;
         };
         if Manifest::is_named(&path) {
@@ -71,7 +66,8 @@ pub(super) fn scan(
             other_files += 1;
             continue;
         }
-        if indexed.len() + bad.len() >= TITLES {
+        titles += 1;
+        if titles > TITLES {
             return Err(LibraryError::TooLarge {
                 path: directory.to_owned(),
                 limit: TITLES,
@@ -88,7 +84,7 @@ pub(super) fn scan(
             if let Some(known) = previous.indexed.get(&name) {
                 indexed.insert(name, known.clone());
             } else if let Some(&known) = bad_before.get(&*path) {
-                bad.push(known.clone());
+                faults.push(known.clone());
             }
             continue;
         }
@@ -103,7 +99,7 @@ pub(super) fn scan(
                 tracing::debug!(file = %path.display(), "a part of a packaged title, served as it is");
                 other_files += 1;
             }
-            Err(error) => bad.push(BadTitle { path, error }),
+            Err(error) => faults.push(Fault::of_media(FaultKind::Title, &path, &error)),
         }
     }
     let Look {
@@ -112,9 +108,10 @@ pub(super) fn scan(
     let known = Known {
         cuts: &cuts,
         unsettled: &unsettled,
-        previous: &previous.packaged,
+        previous,
     };
-    let packaged = packaged::read(&DirectoryFiles(&root), manifests, known, &mut warnings);
+    let packaged = packaged::read(&DirectoryFiles(&root), manifests, known, &mut faults);
+    faults.sort_by_key(|fault| fault.kind);
     Ok(Library {
         directory: Some(root),
         #[cfg(feature = "object-store")]
@@ -124,11 +121,9 @@ pub(super) fn scan(
         sources: previous.sources.clone(),
         highest_rates: previous.highest_rates.clone(),
         packaged,
-        bad_titles: bad,
-        unreadable,
         versions,
         unsettled,
-        warnings,
+        faults,
         other_files,
     })
 }
@@ -216,8 +211,7 @@ struct Walk<'a> {
     visit: &'a mut dyn FnMut(&Path),
     entries: usize,
     found: Vec<Found>,
-    unreadable: Vec<UnreadableDirectory>,
-    warnings: Vec<DirectoryWarning>,
+    faults: Vec<Fault>,
 }
 
 impl<'a> Walk<'a> {
@@ -227,8 +221,7 @@ impl<'a> Walk<'a> {
             visit,
             entries: 0,
             found: Vec::new(),
-            unreadable: Vec::new(),
-            warnings: Vec::new(),
+            faults: Vec::new(),
         }
     }
 
@@ -238,10 +231,12 @@ impl<'a> Walk<'a> {
             Err(LibraryError::Unreadable { error, .. })
                 if directory != self.root && error.kind() == io::ErrorKind::PermissionDenied =>
             {
-                self.unreadable.push(UnreadableDirectory {
-                    path: directory.to_owned(),
-                    error: error.to_string(),
-                });
+                let message = format!(
+                    "cannot read {}: {error}; give this user the right to read it, or move it elsewhere",
+                    directory.display()
+                );
+                self.faults
+                    .push(Fault::new(FaultKind::Directory, directory, message));
                 return Ok(());
             }
             contents => contents?,
@@ -312,9 +307,11 @@ impl<'a> Walk<'a> {
         let target = link.canonicalize();
         let inside = target.is_ok_and(|target| target.starts_with(self.root) && target.is_file());
         if !inside {
-            self.warnings.push(DirectoryWarning::Link {
-                link: link.to_owned(),
-            });
+            let message = format!(
+                "{} is not indexed: the link does not lead to a file of the media directory",
+                link.display()
+            );
+            self.faults.push(Fault::warning(link, "link", message));
         }
         inside
     }

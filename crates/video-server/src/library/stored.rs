@@ -18,7 +18,7 @@ use playrate_origin::{IndexReader, Known as KnownObject, Object, Origin, OriginT
 
 use super::packaged::{self, Cut, Files, Known};
 use super::scan::{TITLES, is_part, is_title};
-use super::{BadTitle, DirectoryWarning, Indexed, Library, LibraryError, TitleSummary};
+use super::{Fault, FaultKind, Indexed, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
 
@@ -67,8 +67,8 @@ impl Library {
             titles: BTreeMap::new(),
             is_incomplete: true,
         };
-        let (files, warnings) = stored.list()?;
-        let library = stored.read(&files, warnings, &Self::default())?;
+        let (files, faults) = stored.list()?;
+        let library = stored.read(&files, faults, &Self::default())?;
         if library.indexed.is_empty() && library.packaged.titles.is_empty() {
             return library.strictly();
         }
@@ -85,15 +85,14 @@ impl Library {
         let Some(stored) = &self.stored else {
             return Ok(None);
         };
-        let (files, warnings) = stored.list()?;
+        let (files, faults) = stored.list()?;
         let is_same = files.tags() == stored.objects;
         if is_same && !stored.is_incomplete {
             return Ok(None);
         }
-        let library = stored.read(&files, warnings, self)?;
+        let library = stored.read(&files, faults, self)?;
         let is_complete = library.stored.as_ref().is_some_and(|read| !read.is_incomplete);
-        let has_same_faults =
-            library.bad_titles == self.bad_titles && library.packaged.bad == self.packaged.bad;
+        let has_same_faults = library.faults == self.faults;
         Ok((!is_same || is_complete || !has_same_faults).then_some(library))
     }
 
@@ -125,9 +124,9 @@ impl Library {
 
 impl Stored {
     /// The present objects, and warnings of those that no request can name.
-    fn list(&self) -> Result<(Objects, Vec<DirectoryWarning>), LibraryError> {
+    fn list(&self) -> Result<(Objects, Vec<Fault>), LibraryError> {
         let listed = self.origin.list()?;
-        let mut warnings = Vec::new();
+        let mut faults = Vec::new();
         let mut files = BTreeMap::new();
         for (name, object) in listed {
             match ResourceName::from_relative(Path::new(&name)).filter(|found| found.as_str() == name) {
@@ -137,19 +136,17 @@ impl Stored {
                 None if name
                     .split('/')
                     .any(|segment| segment.starts_with('.') || segment.is_empty()) => {}
-                None => warnings.push(DirectoryWarning::Name {
-                    file: self.path(&name),
-                }),
+                None => faults.push(Fault::unnamed(&self.path(&name))),
             }
         }
-        Ok((Objects(files), warnings))
+        Ok((Objects(files), faults))
     }
 
     /// The library of the objects `files`.
     fn read(
         &self,
         files: &Objects,
-        mut warnings: Vec<DirectoryWarning>,
+        mut faults: Vec<Fault>,
         previous: &Library,
     ) -> Result<Library, LibraryError> {
         let manifests: Vec<_> = files
@@ -174,7 +171,7 @@ impl Stored {
         let read = self.read_titles(titles);
         let contents = concurrently(manifests.clone(), |name| (name.clone(), files.manifest(name)));
         let mut indexed = previous.titles_of_sources();
-        let (mut bad, mut cuts) = (Vec::new(), BTreeMap::new());
+        let mut cuts = BTreeMap::new();
         for (name, title) in &read {
             let packaged = is_below(name.as_str(), &above);
             match &title.index {
@@ -189,7 +186,7 @@ impl Stored {
                 Err(error) => {
                     let path = self.path(name.as_str());
                     let error = in_object(error.clone(), &path);
-                    bad.push(BadTitle { path, error });
+                    faults.push(Fault::of_media(FaultKind::Title, &path, &error));
                 }
             }
         }
@@ -199,7 +196,7 @@ impl Stored {
         let known = Known {
             cuts: &cuts,
             unsettled: &BTreeMap::new(),
-            previous: &previous.packaged,
+            previous,
         };
         let errors_of_titles = read.values().filter_map(|title| title.index.as_ref().err());
         let errors_of_manifests = contents.iter().filter_map(|(_, content)| content.as_ref().err());
@@ -208,7 +205,8 @@ impl Stored {
             objects: files,
             contents: RefCell::new(contents.into_iter().collect()),
         };
-        let packaged = packaged::read(&contents, manifests.collect(), known, &mut warnings);
+        let packaged = packaged::read(&contents, manifests.collect(), known, &mut faults);
+        faults.sort_by_key(|fault| fault.kind);
         Ok(Library {
             stored: Some(Self {
                 origin: self.origin.clone(),
@@ -220,8 +218,7 @@ impl Stored {
             sources: previous.sources.clone(),
             highest_rates: previous.highest_rates.clone(),
             packaged,
-            bad_titles: bad,
-            warnings,
+            faults,
             other_files,
             ..Library::default()
         })

@@ -18,6 +18,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use quinn::{Runtime, TokioRuntime};
+use video_server::library::FaultKind;
 use video_server::serve::{
     ConnectionInfo, ConnectionState, Observer, SessionSummary, VideoServer, playback_name,
 };
@@ -221,11 +222,11 @@ impl Collector for ServerCollector {
             /// Connections over TCP for media now.
             tcp_connections = gauge(tcp.open());
             /// Titles of the media directory that cannot be played.
-            unplayable_titles = gauge(library.bad_titles().len());
+            unplayable_titles = gauge(library.faults(FaultKind::Title).len());
             /// Manifests of the media directory that cannot be used.
-            unusable_manifests = gauge(library.bad_manifests().len());
+            unusable_manifests = gauge(library.faults(FaultKind::Manifest).len());
             /// Directories below the media directory that cannot be read.
-            unreadable_directories = gauge(library.unreadable_directories().len());
+            unreadable_directories = gauge(library.faults(FaultKind::Directory).len());
             /// Connections admitted to media, over TCP as well.
             admitted_sessions = gauge(load.sessions);
             /// Requests of new sessions that were answered with 503.

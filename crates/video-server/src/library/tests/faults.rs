@@ -12,7 +12,7 @@ fn put_bad_titles(directory: &Path) {
 
 fn assert_names_the_bad_titles(error: LibraryError) {
     let text = error.to_string();
-    let LibraryError::BadTitles { titles, .. } = error else {
+    let LibraryError::BadTitles(titles) = error else {
         panic!("{error}")
     };
     assert_eq!(titles.len(), 2);
@@ -28,7 +28,7 @@ fn a_title_that_cannot_be_played_does_not_keep_the_others_from_being_served() {
     let library = Library::scan(directory.path()).unwrap();
     let titles: Vec<_> = library.titles().map(|(name, _)| name.as_str()).collect();
     assert_eq!(titles, ["film.mp4"]);
-    assert_eq!(library.bad_titles().len(), 2);
+    assert_eq!(library.faults(FaultKind::Title).len(), 2);
     let cut = open(&library, "cut.mp4");
     assert_eq!(cut.average_rate, None);
     assert_eq!(whole(&cut), fs::read(directory.path().join("cut.mp4")).unwrap());
@@ -40,7 +40,10 @@ fn a_manifest_is_enough_to_serve_beside_a_title_that_cannot_be_played() {
     let directory = packaged();
     put_bad_titles(directory.path());
     let library = Library::scan(directory.path()).unwrap();
-    assert_eq!((library.packaged().len(), library.bad_titles().len()), (2, 2));
+    assert_eq!(
+        (library.packaged().len(), library.faults(FaultKind::Title).len()),
+        (2, 2)
+    );
 }
 
 #[test]
@@ -97,12 +100,12 @@ fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[
         let shut = open.rescan(directory.path(), now(), &mut |_| ()).unwrap();
         let titles: Vec<_> = shut.titles().map(|(name, _)| name.as_str()).collect();
         assert_eq!(titles, ["film.mp4"]);
-        let [unreadable] = shut.unreadable_directories() else {
-            panic!("{:?}", shut.unreadable_directories())
+        let [unreadable] = shut.faults(FaultKind::Directory)[..] else {
+            panic!("{:?}", shut.faults(FaultKind::Directory))
         };
         assert_eq!(unreadable.path, closed.canonicalize().unwrap());
         let changes = shut.changes_since(&open);
-        assert_eq!((changes.removed, changes.unreadable_directories.len()), (1, 1));
+        assert_eq!((changes.removed, changes.faults.len()), (1, 1));
         let same = shut.rescan(directory.path(), now(), &mut |_| ()).unwrap();
         assert!(same.changes_since(&shut).is_empty());
         assert!(Library::scan(directory.path()).is_ok());

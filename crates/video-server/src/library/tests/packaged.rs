@@ -103,8 +103,8 @@ fn a_manifest_cannot_multiply_the_segments_of_a_file() {
     fs::write(directory.path().join("film.mpd"), text).unwrap();
     let library = Library::scan(directory.path()).unwrap();
     assert!(library.packaged().is_empty());
-    let [why] = library.bad_manifests() else {
-        panic!("{:?}", library.bad_manifests())
+    let [why] = library.faults(FaultKind::Manifest)[..] else {
+        panic!("{:?}", library.faults(FaultKind::Manifest))
     };
     assert!(
         why.message.contains("film.mpd") && why.message.contains("at most 500000"),
@@ -119,7 +119,7 @@ fn a_bad_manifest_is_named_and_its_files_are_served_beside_the_others() {
     fs::write(&bad, "<MPD>\n<Period></MPD>").unwrap();
     fs::write(directory.path().join("gone.mpd"), mpd("gone.mp4", "PT1S")).unwrap();
     let library = Library::scan(directory.path()).unwrap();
-    let complaints = library.bad_manifests();
+    let complaints = library.faults(FaultKind::Manifest);
     assert_eq!(complaints.len(), 2, "{complaints:?}");
     let all: Vec<_> = complaints.iter().map(ToString::to_string).collect();
     let all = all.join("\n");
@@ -150,7 +150,7 @@ fn main_playlists_are_bounded_as_other_manifests() {
     }
     let library = Library::scan(directory.path()).unwrap();
     assert!(library.packaged().is_empty());
-    let bad = library.bad_manifests();
+    let bad = library.faults(FaultKind::Manifest);
     assert_eq!(bad.len(), mains);
     assert!(
         bad.iter().all(|why| why.message.contains("at most 500000")),
@@ -185,7 +185,7 @@ fn a_manifest_cannot_reach_out_of_the_directory_or_at_hidden_files() {
     .unwrap();
     let bad = Library::scan(directory.path()).unwrap_err();
     assert!(
-        matches!(&bad, LibraryError::BadTitles { manifests, .. } if manifests.len() == 3),
+        matches!(&bad, LibraryError::BadTitles(manifests) if manifests.len() == 3),
         "{bad}"
     );
 }
@@ -210,8 +210,8 @@ fn streams_that_differ_in_their_sound_alone_are_one_representation() {
         .map(|title| (title.manifest.as_str(), title.representations.len()))
         .collect();
     assert_eq!(titles, [("film/master.m3u8", 1), ("film/high.m3u8", 1)]);
-    let [lost] = library.bad_manifests() else {
-        panic!("{:?}", library.bad_manifests())
+    let [lost] = library.faults(FaultKind::Manifest)[..] else {
+        panic!("{:?}", library.faults(FaultKind::Manifest))
     };
     assert!(
         lost.message.contains("lost.m3u8: none of the playlists"),

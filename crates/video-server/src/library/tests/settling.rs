@@ -28,7 +28,10 @@ fn a_copy_is_not_read_until_nothing_of_it_has_changed_for_some_seconds() {
     let copying = look(first, &directory, 20, |number| {
         write(&copy, length * usize::try_from(number + 1).unwrap() / 20);
     });
-    assert_eq!((copying.titles().count(), copying.bad_titles().len()), (1, 0));
+    assert_eq!(
+        (copying.titles().count(), copying.faults(FaultKind::Title).len()),
+        (1, 0)
+    );
     let next = copying.next_look().unwrap();
     let too_early = next.checked_sub(Duration::from_millis(1)).unwrap();
     let early = copying.rescan(directory.path(), too_early, &mut |_| ()).unwrap();
@@ -53,7 +56,7 @@ fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() 
         }
     });
     assert_eq!(writing.titles().next().unwrap().1.average_rate, rate);
-    assert_eq!(writing.bad_titles().len(), 1);
+    assert_eq!(writing.faults(FaultKind::Title).len(), 1);
     // The file itself is served as it is, without a rate.
     let served = open(&writing, "film.mp4");
     assert_eq!((served.info.length, served.average_rate), (5_000, None));
@@ -85,14 +88,14 @@ fn a_packaged_title_keeps_what_is_known_of_it_while_a_manifest_is_written(#[case
     kept.sort_by(|a, b| a.manifest.as_str().cmp(b.manifest.as_str()));
     assert_eq!(kept, titles);
     assert!(
-        writing.bad_manifests().is_empty(),
+        writing.faults(FaultKind::Manifest).is_empty(),
         "{:?}",
-        writing.bad_manifests()
+        writing.faults(FaultKind::Manifest)
     );
     assert_eq!(open(&writing, "film/low-1.m4s").average_rate, rate);
     fs::write(&path, "").unwrap();
     let broken = look(writing, &directory, 3, |_| ());
-    assert_eq!(broken.bad_manifests().len(), 1);
+    assert_eq!(broken.faults(FaultKind::Manifest).len(), 1);
 }
 
 #[rstest]
