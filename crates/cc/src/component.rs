@@ -1,38 +1,11 @@
-//! [`Component`]: what a spec can name, declared beside the code that it makes; [`dispatch`]: how a
-//! controller calls it.
+//! Types and the macro that the six kinds of components share.
 //!
-//! There are six kinds of components, and all have one form: a folder with a trait (`Algorithm`, `Startup`,
-//! …) whose methods a controller calls, one file for each implementation, and an enum of all of them
-//! (`AnyAlgorithm`, …) that [`dispatch`] makes callable. A controller so holds its components by value and
-//! calls them without indirection.
+//! All kinds have one form: a folder with a trait (`Algorithm`, `Startup`, …) whose methods a controller calls, one
+//! file for each implementation with its [`Entry`](crate::registry::Entry), and an enum of all of them
+//! (`AnyAlgorithm`, …) that [`dispatch`] makes. A controller holds its components by value and calls them without
+//! indirection.
 
 use crate::Facts;
-use crate::parameter::{Arguments, Parameter};
-
-/// An implementation of one kind of component. `T` is the enum of the kind's implementations.
-pub(crate) struct Component<T> {
-    pub(crate) description: Description,
-    pub(crate) make: fn(&Arguments) -> T,
-}
-
-/// A component or controller as specs, error messages and listings present it.
-#[derive(Clone)]
-pub(crate) struct Description {
-    /// Name in specs, unique among the components of its kind.
-    pub(crate) name: &'static str,
-    /// One line of description for listings.
-    pub(crate) summary: &'static str,
-    /// RFC section, or paper and equation.
-    pub(crate) source: &'static str,
-    /// Parameters in the order in which a spec may give their values without names.
-    pub(crate) parameters: Vec<Parameter>,
-    /// The window is set outright, so that it may rise without acknowledged bytes to account for it.
-    pub(crate) absolute: bool,
-    /// Properties of an algorithm or a controller without components; unused for other kinds.
-    pub(crate) traits: Traits,
-    /// Refuses algorithms that it does not go with, and says why.
-    pub(crate) fits: fn(Traits) -> Result<(), &'static str>,
-}
 
 /// Properties of an algorithm that decide which components it goes with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,57 +18,13 @@ pub(crate) struct Traits {
     pub(crate) yields: bool,
 }
 
-impl Description {
-    /// Describes a component without parameters that goes with every algorithm.
-    pub(crate) fn new(name: &'static str, summary: &'static str, source: &'static str) -> Self {
-        Self {
-            name,
-            summary,
-            source,
-            parameters: Vec::new(),
-            absolute: false,
-            traits: Traits::default(),
-            fits: |_| Ok(()),
-        }
-    }
-
-    pub(crate) fn with_parameters(mut self, parameters: &[Parameter]) -> Self {
-        self.parameters = parameters.to_vec();
-        self
-    }
-
-    /// Declares that it sets the window outright.
-    pub(crate) fn absolute(mut self) -> Self {
-        self.absolute = true;
-        self
-    }
-
-    pub(crate) fn with_traits(mut self, traits: Traits) -> Self {
-        self.traits = traits;
-        self
-    }
-
-    pub(crate) fn fits(mut self, fits: fn(Traits) -> Result<(), &'static str>) -> Self {
-        self.fits = fits;
-        self
-    }
-
-    /// The component of this description that `make` makes.
-    pub(crate) fn made_by<T>(self, make: fn(&Arguments) -> T) -> Component<T> {
-        Component {
-            description: self,
-            make,
-        }
-    }
-}
-
 /// Requirements of a component on its surroundings. A controller merges those of all its components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// The peer is asked to acknowledge every packet, instead of one for two or more.
     pub(crate) every_ack: bool,
     pub(crate) bursts: Bursts,
-    /// A clock of the time in which the window was not what limited the sender.
+    /// A clock of the time during which the window was not what limited the sender.
     pub(crate) limited_time: bool,
     /// Time after which the largest RTT is forgotten, ns; zero keeps that of the connection.
     pub(crate) rtt_window_ns: u64,
@@ -158,28 +87,44 @@ pub(crate) struct Reduction {
     pub(crate) ssthresh: u64,
 }
 
-/// Gives an enum of components the methods of their trait, each of which calls the variant that is there.
+/// Defines the enum of one kind's components, each a variant of its own name, and gives it the methods of their trait,
+/// each of which calls the variant that is there. The first variant is the default.
 ///
 /// A method that is not listed here cannot be called on the enum, so that none is forgotten.
 macro_rules! dispatch {
-    (impl $kind:ident $variants:tt
+    (enum $kind:ident $variants:tt
         $(fn $name:ident(&$($receiver:ident)+ $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)+
     ) => {
+        crate::component::dispatch!(@enum $kind $variants);
+
         impl $kind {
             $(
                 #[inline]
                 pub(crate) fn $name(&$($receiver)+ $(, $argument: $type)*) $(-> $result)? {
-                    crate::component::dispatch!(@each [$($receiver)+] $kind $variants $name($($argument),*))
+                    crate::component::dispatch!(@each [$($receiver)+] $variants $name($($argument),*))
                 }
             )+
+        }
+    };
+    (@enum $kind:ident { $first:ident $(, $variant:ident)* }) => {
+        #[derive(Clone, Debug)]
+        pub(crate) enum $kind {
+            $first($first),
+            $($variant($variant),)*
+        }
+
+        impl Default for $kind {
+            fn default() -> Self {
+                Self::$first($first::default())
+            }
         }
     };
     (@each [mut $this:ident] $($rest:tt)+) => {
         crate::component::dispatch!(@each [$this] $($rest)+)
     };
-    (@each [$this:ident] $kind:ident { $($variant:ident),+ $(,)? } $name:ident $arguments:tt) => {
+    (@each [$this:ident] { $($variant:ident),+ } $name:ident $arguments:tt) => {
         match $this {
-            $($kind::$variant(component) => component.$name $arguments,)+
+            $(Self::$variant(component) => component.$name $arguments,)+
         }
     };
 }

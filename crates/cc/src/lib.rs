@@ -102,6 +102,7 @@ mod ceiling;
 mod component;
 mod compose;
 mod controller;
+mod entry;
 mod estimator;
 mod idle;
 mod knowledge;

@@ -7,44 +7,25 @@ use core::time::Duration;
 
 use playrate_units::{Bytes, duration};
 
-/// Form of a parameter's values, and their range, both ends included.
+/// Values that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum ParameterKind {
-    /// A number without a unit.
-    Number {
-        /// Lower bound of its values, inclusive.
-        min: f64,
-        /// Upper bound of its values, inclusive.
-        max: f64,
-    },
-    /// A time with its unit, such as `2ms`; a bare number is microseconds.
-    Time {
-        /// Lower bound of its values, inclusive.
-        min: Duration,
-        /// Upper bound of its values, inclusive.
-        max: Duration,
-    },
-    /// A size with its unit, such as `656kB`; a bare number is bytes.
-    Size {
-        /// Lower bound of its values, inclusive.
-        min: Bytes,
-        /// Upper bound of its values, inclusive.
-        max: Bytes,
-    },
+pub enum Domain {
+    /// All from one value to another of its kind, both included.
+    Range(Value, Value),
     /// One of these words.
-    Word(&'static [&'static str]),
+    Words(&'static [&'static str]),
 }
 
-/// The value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The value of a parameter. Values of one kind are ordered by size.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Value {
     /// A number without a unit.
     Number(f64),
-    /// A length of time.
+    /// A length of time; a spec may write it as a bare number of microseconds.
     Time(Duration),
-    /// A number of bytes.
+    /// A number of bytes; a spec may write it as a bare number.
     Size(Bytes),
     /// One of a list of words.
     Word(&'static str),
@@ -68,10 +49,10 @@ impl fmt::Display for Value {
 pub struct Parameter {
     /// Its name in specs.
     pub name: &'static str,
-    /// Form and range of its values.
-    pub kind: ParameterKind,
     /// The value that it has when a spec gives none.
     pub default: Value,
+    /// The values that a spec may give, of the kind of the default.
+    pub domain: Domain,
     /// Its effect, in one line.
     pub summary: &'static str,
 }
@@ -84,13 +65,13 @@ impl Parameter {
         range: RangeInclusive<f64>,
         summary: &'static str,
     ) -> Self {
-        let (min, max) = (*range.start(), *range.end());
-        Self::new(
+        let domain = Domain::Range(Value::Number(*range.start()), Value::Number(*range.end()));
+        Self {
             name,
-            ParameterKind::Number { min, max },
-            Value::Number(default),
+            default: Value::Number(default),
+            domain,
             summary,
-        )
+        }
     }
 
     /// A time within `range`.
@@ -100,13 +81,13 @@ impl Parameter {
         range: RangeInclusive<Duration>,
         summary: &'static str,
     ) -> Self {
-        let (min, max) = (*range.start(), *range.end());
-        Self::new(
+        let domain = Domain::Range(Value::Time(*range.start()), Value::Time(*range.end()));
+        Self {
             name,
-            ParameterKind::Time { min, max },
-            Value::Time(default),
+            default: Value::Time(default),
+            domain,
             summary,
-        )
+        }
     }
 
     /// A size within `range`.
@@ -116,13 +97,13 @@ impl Parameter {
         range: RangeInclusive<Bytes>,
         summary: &'static str,
     ) -> Self {
-        let (min, max) = (*range.start(), *range.end());
-        Self::new(
+        let domain = Domain::Range(Value::Size(*range.start()), Value::Size(*range.end()));
+        Self {
             name,
-            ParameterKind::Size { min, max },
-            Value::Size(default),
+            default: Value::Size(default),
+            domain,
             summary,
-        )
+        }
     }
 
     /// One word out of `words`.
@@ -132,57 +113,56 @@ impl Parameter {
         words: &'static [&'static str],
         summary: &'static str,
     ) -> Self {
-        Self::new(name, ParameterKind::Word(words), Value::Word(default), summary)
-    }
-
-    /// A switch, written `on` or `off`.
-    pub const fn switch(name: &'static str, default: bool, summary: &'static str) -> Self {
-        let default = if default { "on" } else { "off" };
-        Self::word(name, default, &["on", "off"], summary)
-    }
-
-    const fn new(name: &'static str, kind: ParameterKind, default: Value, summary: &'static str) -> Self {
         Self {
             name,
-            kind,
-            default,
+            default: Value::Word(default),
+            domain: Domain::Words(words),
             summary,
         }
     }
 
-    /// The unit of its values, as a word for listings.
+    /// A switch, written `on` or `off`.
+    pub const fn switch(name: &'static str, default: bool, summary: &'static str) -> Self {
+        Self::word(name, if default { "on" } else { "off" }, &["on", "off"], summary)
+    }
+
+    /// The kind of its values, as a word for listings.
     pub const fn unit(&self) -> &'static str {
-        match self.kind {
-            ParameterKind::Number { .. } => "number",
-            ParameterKind::Time { .. } => "time",
-            ParameterKind::Size { .. } => "size",
-            ParameterKind::Word(_) => "word",
+        match self.default {
+            Value::Number(_) => "number",
+            Value::Time(_) => "time",
+            Value::Size(_) => "size",
+            Value::Word(_) => "word",
+        }
+    }
+
+    /// The words that it takes; none if its values are no words.
+    pub const fn words(&self) -> &'static [&'static str] {
+        match self.domain {
+            Domain::Range(..) => &[],
+            Domain::Words(words) => words,
         }
     }
 
     /// Form and range of its values, in words.
     pub fn expected(&self) -> String {
-        match self.kind {
-            ParameterKind::Number { min, max } => format!("a number from {min} to {max}"),
-            ParameterKind::Time { min, max } => format!(
-                "a time from {} to {}, such as 2ms (a bare number is microseconds)",
-                duration::display(min),
-                duration::display(max)
-            ),
-            ParameterKind::Size { min, max } => {
-                format!("a size from {min} to {max}, such as 656kB (a bare number is bytes)")
-            }
-            ParameterKind::Word(words) => words.join(" or "),
-        }
+        let Domain::Range(min, max) = self.domain else {
+            return self.words().join(" or ");
+        };
+        let example = match self.default {
+            Value::Time(_) => ", such as 2ms (a bare number is microseconds)",
+            Value::Size(_) => ", such as 656kB (a bare number is bytes)",
+            _ => "",
+        };
+        format!("a {} from {min} to {max}{example}", self.unit())
     }
 
-    /// Returns true if the value has its form and lies within its range.
-    pub fn accepts(&self, value: Value) -> bool {
-        match (self.kind, value) {
-            (ParameterKind::Number { min, max }, Value::Number(number)) => min <= number && number <= max,
-            (ParameterKind::Time { min, max }, Value::Time(time)) => min <= time && time <= max,
-            (ParameterKind::Size { min, max }, Value::Size(size)) => min <= size && size <= max,
-            (ParameterKind::Word(words), Value::Word(word)) => words.contains(&word),
+    /// Returns true if it takes this value.
+    pub(crate) fn accepts(&self, value: Value) -> bool {
+        match (self.domain, value) {
+            // The order of values puts those of other kinds outside.
+            (Domain::Range(min, max), _) => min <= value && value <= max,
+            (Domain::Words(words), Value::Word(word)) => words.contains(&word),
             _ => false,
         }
     }
@@ -190,24 +170,13 @@ impl Parameter {
     /// Reads a value; `None` if it is malformed or out of range.
     pub(crate) fn read(&self, text: &str) -> Option<Value> {
         let bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
-        let with_unit = |unit: &str| {
-            if bare {
-                format!("{text}{unit}")
-            } else {
-                text.to_owned()
-            }
-        };
-        let value = match self.kind {
-            // `f64` would also read `inf` and `NaN`; the range refuses the one and comparison the other.
-            ParameterKind::Number { .. } => Value::Number(text.parse().ok()?),
-            ParameterKind::Time { .. } => Value::Time(duration::parse(&with_unit("us")).ok()?),
-            ParameterKind::Size { .. } => Value::Size(with_unit("B").parse().ok()?),
-            ParameterKind::Word(words) => Value::Word(words.iter().find(|word| **word == text)?),
-        };
-        // `-0` and `0` are the same number and must print alike.
-        let value = match value {
-            Value::Number(number) => Value::Number(number + 0.0),
-            other => other,
+        let with_unit = |unit| [text, if bare { unit } else { "" }].concat();
+        let value = match self.default {
+            // `f64` also reads `inf` and `NaN`, which no range has, and `-0`, which must print as `0` does.
+            Value::Number(_) => Value::Number(text.parse::<f64>().ok()? + 0.0),
+            Value::Time(_) => Value::Time(duration::parse(&with_unit("us")).ok()?),
+            Value::Size(_) => Value::Size(with_unit("B").parse().ok()?),
+            Value::Word(_) => Value::Word(self.words().iter().find(|word| **word == text)?),
         };
         Some(value).filter(|&value| self.accepts(value))
     }

@@ -1,6 +1,7 @@
 //! `ccp` and `ccpd`: windows set outright from the path's estimated storage.
 
-use crate::component::{Bursts, Component, Description, Needs, Reduction, Traits};
+use crate::component::{Bursts, Needs, Reduction, Traits};
+use crate::entry::{Entry, Make};
 use crate::events::{Congestion, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
@@ -347,9 +348,12 @@ const HOLDS: Traits = Traits {
     yields: false,
 };
 
-pub(crate) fn ccp() -> Component<AnyAlgorithm> {
-    Description::new(
+pub(crate) fn ccp() -> Entry {
+    Entry::new(
         "ccp",
+        Make::Algorithm(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, None))),
+    )
+    .about(
         "CCP: half of what the path's storage has room for beside what is in flight",
         "Cavendish et al. 2015 eq. (4)",
     )
@@ -365,12 +369,17 @@ pub(crate) fn ccp() -> Component<AnyAlgorithm> {
     ])
     .absolute()
     .with_traits(HOLDS)
-    .made_by(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, None)))
 }
 
-pub(crate) fn ccpd() -> Component<AnyAlgorithm> {
-    Description::new(
+pub(crate) fn ccpd() -> Entry {
+    Entry::new(
         "ccpd",
+        Make::Algorithm(|arguments| {
+            let kd_ns = nanos(arguments.time("kd"));
+            AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, Some(kd_ns)))
+        }),
+    )
+    .about(
         "CCPD: all of the room in the path's storage, damped by how fast it fills",
         "Watanabe et al. 2013 eq. (6)",
     )
@@ -387,10 +396,6 @@ pub(crate) fn ccpd() -> Component<AnyAlgorithm> {
     ])
     .absolute()
     .with_traits(HOLDS)
-    .made_by(|arguments| {
-        let kd_ns = nanos(arguments.time("kd"));
-        AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, Some(kd_ns)))
-    })
 }
 
 #[cfg(test)]

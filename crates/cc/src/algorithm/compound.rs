@@ -1,6 +1,7 @@
 //! `compound`: Compound TCP, a loss window and a delay window that add up.
 
-use crate::component::{Component, Description, Reduction, Traits};
+use crate::component::{Reduction, Traits};
+use crate::entry::{Entry, Make};
 use crate::events::Congestion;
 use crate::parameter::Parameter;
 use crate::state::{Batch, Core, floor_bytes};
@@ -171,9 +172,12 @@ const PARAMETERS: &[Parameter] = &[Parameter::switch(
     "let γ, the queue that counts as congestion (30 segments), follow what Reno would queue",
 )];
 
-pub(crate) fn component() -> Component<AnyAlgorithm> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "compound",
+        Make::Algorithm(|arguments| AnyAlgorithm::Compound(Compound::new(arguments.is_on("tuning")))),
+    )
+    .about(
         "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
         "draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected",
     )
@@ -182,7 +186,6 @@ pub(crate) fn component() -> Component<AnyAlgorithm> {
         ..Traits::default()
     })
     .with_parameters(PARAMETERS)
-    .made_by(|arguments| AnyAlgorithm::Compound(Compound::new(arguments.is_on("tuning"))))
 }
 
 #[cfg(test)]

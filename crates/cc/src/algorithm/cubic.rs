@@ -1,6 +1,7 @@
 //! `cubic`: CUBIC as RFC 9438 has it.
 
-use crate::component::{Component, Description, Needs, Reduction};
+use crate::component::{Needs, Reduction};
+use crate::entry::{Entry, Make};
 use crate::events::Congestion;
 use crate::parameter::Parameter;
 use crate::state::{Batch, Core, float, floor_bytes};
@@ -165,15 +166,17 @@ const PARAMETERS: &[Parameter] = &[Parameter::switch(
     "give up more of the window when congestion comes earlier than last time (§4.7)",
 )];
 
-pub(crate) fn component() -> Component<AnyAlgorithm> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "cubic",
+        Make::Algorithm(|arguments| AnyAlgorithm::Cubic(Cubic::new(arguments.is_on("fast_convergence")))),
+    )
+    .about(
         "CUBIC: the window follows a cubic curve of time around its last maximum; 0.7 of it is left after \
              congestion",
         "RFC 9438",
     )
     .with_parameters(PARAMETERS)
-    .made_by(|arguments| AnyAlgorithm::Cubic(Cubic::new(arguments.is_on("fast_convergence"))))
 }
 
 #[cfg(test)]

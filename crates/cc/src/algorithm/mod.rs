@@ -1,7 +1,7 @@
 //! Congestion avoidance algorithms: what governs once slow start is over, and what a loss costs.
 //!
-//! A new one is a file here that implements [`Algorithm`] and gives a `component()`; below it needs its `mod`
-//! line, a variant of [`AnyAlgorithm`] and a row of [`components`]. An algorithm that needs an estimate or a
+//! A new one is a file here that implements [`Algorithm`] and gives an `entry()`; below it needs its `mod`
+//! line, a variant of [`AnyAlgorithm`] and a row of [`entries`]. An algorithm that needs an estimate or a
 //! fact that it does not have yet holds a [`reno::Reno`] and asks it instead.
 //!
 //! Two kinds fit the contract. A *window-based* algorithm starts from `core.window()`, grows it by
@@ -18,7 +18,8 @@ mod segments;
 mod stream;
 mod vegas;
 
-use crate::component::{Component, Needs, Reduction, Step, dispatch};
+use crate::component::{Needs, Reduction, Step, dispatch};
+use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 use crate::{Reason, Snapshot, Timestamp};
@@ -80,18 +81,8 @@ pub(crate) trait Algorithm {
     fn describe(&self, _core: &Core, _snapshot: &mut Snapshot) {}
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AnyAlgorithm {
-    Reno(Reno),
-    Cubic(Cubic),
-    Compound(Compound),
-    Vegas(Vegas),
-    Stream(Stream),
-    Ccp(Ccp),
-}
-
 dispatch! {
-    impl AnyAlgorithm { Reno, Cubic, Compound, Vegas, Stream, Ccp }
+    enum AnyAlgorithm { Reno, Cubic, Compound, Vegas, Stream, Ccp }
     fn needs(&self) -> Needs;
     fn minimum_packets(&self) -> u64;
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
@@ -106,14 +97,15 @@ dispatch! {
 }
 
 /// All algorithms, in the order of listings.
-pub(crate) fn components() -> Vec<Component<AnyAlgorithm>> {
-    vec![
-        reno::component(),
-        cubic::component(),
-        compound::component(),
-        vegas::component(),
-        stream::component(),
+pub(crate) fn entries() -> Vec<Entry> {
+    let own = [
+        reno::entry(),
+        cubic::entry(),
+        compound::entry(),
+        vegas::entry(),
+        stream::entry(),
         ccp::ccp(),
         ccp::ccpd(),
-    ]
+    ];
+    own.map(Entry::with_shared_parameters).to_vec()
 }

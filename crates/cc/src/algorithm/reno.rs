@@ -1,6 +1,7 @@
 //! `reno`: NewReno as RFC 9002 §7 has it.
 
-use crate::component::{Component, Description, Reduction};
+use crate::component::Reduction;
+use crate::entry::{Entry, Make};
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
@@ -60,11 +61,9 @@ impl Algorithm for Reno {
     }
 }
 
-pub(crate) fn component() -> Component<AnyAlgorithm> {
-    Description::new(
-        "reno",
+pub(crate) fn entry() -> Entry {
+    Entry::new("reno", Make::Algorithm(|_| AnyAlgorithm::Reno(Reno::default()))).about(
         "NewReno: one packet more per round trip, half the window on congestion",
         "RFC 9002 §7",
     )
-    .made_by(|_| AnyAlgorithm::Reno(Reno::default()))
 }

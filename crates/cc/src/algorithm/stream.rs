@@ -3,7 +3,8 @@
 
 use playrate_units::Bitrate;
 
-use crate::component::{Component, Description, Needs, Reduction, Step, Traits};
+use crate::component::{Needs, Reduction, Step, Traits};
+use crate::entry::{Entry, Make};
 use crate::events::Congestion;
 use crate::state::{Batch, Core, floor_bytes};
 use crate::{Facts, Reason, Timestamp};
@@ -172,9 +173,12 @@ impl Algorithm for Stream {
     }
 }
 
-pub(crate) fn component() -> Component<AnyAlgorithm> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "stream",
+        Make::Algorithm(|_| AnyAlgorithm::Stream(Stream::default())),
+    )
+    .about(
         "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
         "Oda et al. 2012, section 4",
     )
@@ -183,7 +187,6 @@ pub(crate) fn component() -> Component<AnyAlgorithm> {
         yields: true,
         ..Traits::default()
     })
-    .made_by(|_| AnyAlgorithm::Stream(Stream::default()))
 }
 
 #[cfg(test)]

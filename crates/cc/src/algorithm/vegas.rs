@@ -1,6 +1,7 @@
 //! `vegas`: TCP Vegas, which keeps a few segments queued and no more.
 
-use crate::component::{Component, Description, Reduction, Step, Traits};
+use crate::component::{Reduction, Step, Traits};
+use crate::entry::{Entry, Make};
 use crate::estimator::RisenFloor;
 use crate::events::Congestion;
 use crate::parameter::{Arguments, Parameter};
@@ -225,9 +226,12 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-pub(crate) fn component() -> Component<AnyAlgorithm> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "vegas",
+        Make::Algorithm(|arguments| AnyAlgorithm::Vegas(Vegas::from_arguments(arguments))),
+    )
+    .about(
         "TCP Vegas: keeps two to four segments queued",
         "Brakmo and Peterson 1995; Linux tcp_vegas.c",
     )
@@ -236,7 +240,6 @@ pub(crate) fn component() -> Component<AnyAlgorithm> {
         ..Traits::default()
     })
     .with_parameters(PARAMETERS)
-    .made_by(|arguments| AnyAlgorithm::Vegas(Vegas::from_arguments(arguments)))
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 //!
 //! quinn has no pacing hook, so a pacing rate is a window of rate · srtt. While a ceiling bounds the window,
 //! the sender counts as limited and the algorithm gets no allowance; a loss then starts from the bounded
-//! window. A new one is a file here that implements [`Ceiling`] and gives a `component()`; below it needs its
-//! `mod` line, a variant of [`AnyCeiling`] and a row of [`components`].
+//! window. A new one is a file here that implements [`Ceiling`] and gives an `entry()`; below it needs its
+//! `mod` line, a variant of [`AnyCeiling`] and a row of [`entries`].
 
 mod pace;
 
-use crate::component::{Component, Description, Needs, dispatch};
+use crate::component::{Needs, dispatch};
+use crate::entry::{Entry, Make};
 use crate::state::Core;
 use pace::Pace;
 
@@ -25,26 +26,20 @@ pub(crate) trait Ceiling {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AnyCeiling {
-    None(Unbounded),
-    Pace(Pace),
-}
-
 dispatch! {
-    impl AnyCeiling { None, Pace }
+    enum AnyCeiling { Unbounded, Pace }
     fn needs(&self) -> Needs;
     fn ceiling(&self, core: &Core) -> Option<u64>;
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Unbounded;
 
 impl Ceiling for Unbounded {}
 
 /// All ceilings, the default first.
-pub(crate) fn components() -> Vec<Component<AnyCeiling>> {
-    let none = Description::new("none", "no bound from above", "RFC 9002 §7")
-        .made_by(|_| AnyCeiling::None(Unbounded));
-    vec![none, pace::component()]
+pub(crate) fn entries() -> Vec<Entry> {
+    let none = Entry::new("none", Make::Ceiling(|_| AnyCeiling::Unbounded(Unbounded)))
+        .about("no bound from above", "RFC 9002 §7");
+    vec![none, pace::entry()]
 }

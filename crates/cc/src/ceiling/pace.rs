@@ -2,7 +2,8 @@
 
 use playrate_units::Bitrate;
 
-use crate::component::{Component, Description, Needs};
+use crate::component::Needs;
+use crate::entry::{Entry, Make};
 use crate::parameter::Parameter;
 use crate::state::{Core, floor_bytes};
 use crate::{Facts, Playback};
@@ -105,19 +106,21 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-pub(crate) fn component() -> Component<AnyCeiling> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "pace",
+        Make::Ceiling(|arguments| {
+            AnyCeiling::Pace(Pace {
+                start: arguments.number("start"),
+                full: arguments.number("full").min(arguments.number("start")),
+            })
+        }),
+    )
+    .about(
         "no faster than a multiple of the video's average rate, which falls as the player's buffer fills",
         "Spang et al. 2023 (Sammy), application-informed pacing",
     )
     .with_parameters(PARAMETERS)
-    .made_by(|arguments| {
-        AnyCeiling::Pace(Pace {
-            start: arguments.number("start"),
-            full: arguments.number("full").min(arguments.number("start")),
-        })
-    })
 }
 
 #[cfg(test)]

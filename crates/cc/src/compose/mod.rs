@@ -54,17 +54,17 @@ mod composed;
 
 pub(crate) use composed::Composed;
 
-use crate::algorithm::{AnyAlgorithm, reno::Reno};
-use crate::ceiling::{AnyCeiling, Unbounded};
+use crate::algorithm::AnyAlgorithm;
+use crate::ceiling::AnyCeiling;
 use crate::component::{Bursts, Needs};
-use crate::idle::{AnyIdlePolicy, keep::Keep};
-use crate::loss::{AnyLossPolicy, Standard as StandardLoss};
-use crate::shaper::{AnyShaper, Unshaped};
-use crate::startup::{AnyStartup, standard::Standard};
+use crate::idle::AnyIdlePolicy;
+use crate::loss::AnyLossPolicy;
+use crate::shaper::AnyShaper;
+use crate::startup::AnyStartup;
 use crate::state::{Growth, Opening, Resends};
 
-/// One component of each kind.
-#[derive(Clone, Debug)]
+/// One component of each kind; by default `reno` and the components that leave its window as it is.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Components {
     pub(crate) startup: AnyStartup,
     pub(crate) algorithm: AnyAlgorithm,
@@ -78,23 +78,6 @@ pub(crate) struct Components {
     pub(crate) opening: Opening,
     /// The algorithm's, too: the cost of losing data again.
     pub(crate) resends: Option<Box<Resends>>,
-}
-
-impl Default for Components {
-    /// `reno` with the default components.
-    fn default() -> Self {
-        Self {
-            startup: AnyStartup::Standard(Standard),
-            algorithm: AnyAlgorithm::Reno(Reno::default()),
-            shaper: AnyShaper::None(Unshaped),
-            idle: AnyIdlePolicy::Keep(Keep),
-            loss: AnyLossPolicy::Standard(StandardLoss),
-            ceiling: AnyCeiling::None(Unbounded),
-            growth: Growth::default(),
-            opening: Opening::default(),
-            resends: None,
-        }
-    }
 }
 
 impl Components {
@@ -113,9 +96,9 @@ impl Components {
 
     /// The steps of an ACK frame that these components cannot do without.
     fn pipeline(&self) -> Pipeline {
-        let published_as_it_is = matches!(self.shaper, AnyShaper::None(_))
-            && matches!(self.loss, AnyLossPolicy::Standard(_) | AnyLossPolicy::Ignore(_))
-            && matches!(self.ceiling, AnyCeiling::None(_));
+        let published_as_it_is = matches!(self.shaper, AnyShaper::Unshaped(_))
+            && matches!(self.loss, AnyLossPolicy::Standard(_))
+            && matches!(self.ceiling, AnyCeiling::Unbounded(_));
         let grows_by_bytes =
             !self.growth.is_rate_limited() && !self.growth.counts_acks() && self.resends.is_none();
         if !published_as_it_is {

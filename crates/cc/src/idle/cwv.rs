@@ -1,6 +1,6 @@
 //! `cwv`: congestion window validation as RFC 2861 has it and Linux does it (`tcp_slow_start_after_idle`).
 
-use crate::component::{Component, Description};
+use crate::entry::{Entry, Make};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -122,13 +122,15 @@ const FORGET_SSTHRESH: Parameter = Parameter::switch(
     "a pause makes ssthresh infinite again: the faulty control of Yanev et al. 2022, not RFC 2861",
 );
 
-pub(crate) fn component() -> Component<AnyIdlePolicy> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "cwv",
+        Make::Idle(|arguments| AnyIdlePolicy::Cwv(Cwv::from_arguments(arguments))),
+    )
+    .about(
         "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an \
          RTO of less; ssthresh remembers three quarters",
         "RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate",
     )
     .with_parameters(&[MINIMUM_RTO, FORGET_SSTHRESH])
-    .made_by(|arguments| AnyIdlePolicy::Cwv(Cwv::from_arguments(arguments)))
 }

@@ -1,6 +1,6 @@
 //! `keep`: a pause costs nothing. Pacing bounds the burst that follows it (RFC 9002 §7.7).
 
-use crate::component::{Component, Description};
+use crate::entry::{Entry, Make};
 
 use super::{AnyIdlePolicy, IdlePolicy};
 
@@ -10,11 +10,9 @@ pub(crate) struct Keep;
 
 impl IdlePolicy for Keep {}
 
-pub(crate) fn component() -> Component<AnyIdlePolicy> {
-    Description::new(
-        "keep",
+pub(crate) fn entry() -> Entry {
+    Entry::new("keep", Make::Idle(|_| AnyIdlePolicy::Keep(Keep))).about(
         "the window is kept over a pause; pacing bounds the first burst",
         "RFC 9002 §7.7, §7.8",
     )
-    .made_by(|_| AnyIdlePolicy::Keep(Keep))
 }

@@ -1,7 +1,7 @@
 //! Idle policies: what a pause, or a window that goes unused, costs.
 //!
-//! A new one is a file here that implements [`IdlePolicy`] and gives a `component()`; below it needs its
-//! `mod` line, a variant of [`AnyIdlePolicy`] and a row of [`components`]. A pause becomes visible when a
+//! A new one is a file here that implements [`IdlePolicy`] and gives an `entry()`; below it needs its
+//! `mod` line, a variant of [`AnyIdlePolicy`] and a row of [`entries`]. A pause becomes visible when a
 //! burst leaves: `core.pause_ns(now)`, or `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound.
 //! That burst has already left with the old window.
 
@@ -14,7 +14,8 @@ mod rfc5681;
 
 use core::time::Duration;
 
-use crate::component::{Component, Reduction, dispatch};
+use crate::component::{Reduction, dispatch};
+use crate::entry::Entry;
 use crate::events::{Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -72,17 +73,8 @@ pub(crate) trait IdlePolicy {
     fn on_persistent(&mut self, _core: &mut Core) {}
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AnyIdlePolicy {
-    Keep(Keep),
-    Rfc5681(Rfc5681),
-    Cwv(Cwv),
-    NewCwv(NewCwv),
-    NewCwvRestart(NewCwvRestart),
-}
-
 dispatch! {
-    impl AnyIdlePolicy { Keep, Rfc5681, Cwv, NewCwv, NewCwvRestart }
+    enum AnyIdlePolicy { Keep, Rfc5681, Cwv, NewCwv, NewCwvRestart }
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool;
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool;
     fn window_in_use(&self, core: &Core, now: Timestamp) -> Option<u64>;
@@ -93,13 +85,13 @@ dispatch! {
 }
 
 /// All idle policies, the default first.
-pub(crate) fn components() -> Vec<Component<AnyIdlePolicy>> {
+pub(crate) fn entries() -> Vec<Entry> {
     vec![
-        keep::component(),
-        rfc5681::component(),
-        cwv::component(),
-        new_cwv::component(),
-        new_cwv_restart::component(),
+        keep::entry(),
+        rfc5681::entry(),
+        cwv::entry(),
+        new_cwv::entry(),
+        new_cwv_restart::entry(),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! `new-cwv`: RFC 7661, which keeps a window over a pause but does not take it for validated.
 
-use crate::component::{Component, Description, Reduction};
+use crate::component::Reduction;
+use crate::entry::{Entry, Make};
 use crate::events::{Congestion, Sent, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -212,13 +213,15 @@ const SSTHRESH: Parameter = Parameter::word(
      algorithm says",
 );
 
-pub(crate) fn component() -> Component<AnyIdlePolicy> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "new-cwv",
+        Make::Idle(|arguments| AnyIdlePolicy::NewCwv(NewCwv::from_arguments(arguments))),
+    )
+    .about(
         "the window is kept over a pause but grows and answers congestion by what is in use; half is \
          given up every 5 min",
         "RFC 7661",
     )
     .with_parameters(&[NVP, QUARTER, EXPIRED, SSTHRESH])
-    .made_by(|arguments| AnyIdlePolicy::NewCwv(NewCwv::from_arguments(arguments)))
 }

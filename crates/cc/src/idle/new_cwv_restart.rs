@@ -1,7 +1,7 @@
 //! `new-cwv-restart`: what Yanev et al. 2022 describe as New CWV: a pause restarts the window, and ssthresh
 //! knows the way back.
 
-use crate::component::{Component, Description};
+use crate::entry::{Entry, Make};
 use crate::events::Sent;
 use crate::parameter::Parameter;
 use crate::state::Core;
@@ -40,18 +40,20 @@ const KEEP_HIGHER: Parameter = Parameter::switch(
     "keep an ssthresh that is above the window before the pause, so that short bursts do not wear it down",
 );
 
-pub(crate) fn component() -> Component<AnyIdlePolicy> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "new-cwv-restart",
+        Make::Idle(|arguments| {
+            AnyIdlePolicy::NewCwvRestart(NewCwvRestart {
+                pause: PauseRule::from_arguments(arguments),
+                keep_higher: arguments.is_on(KEEP_HIGHER.name),
+            })
+        }),
+    )
+    .about(
         "after a pause of more than an RTO the window is the initial one, and slow start ends at the \
          window of before",
         "Yanev et al. 2022, §2 and figure 1b",
     )
     .with_parameters(&[MINIMUM_RTO, KEEP_HIGHER])
-    .made_by(|arguments| {
-        AnyIdlePolicy::NewCwvRestart(NewCwvRestart {
-            pause: PauseRule::from_arguments(arguments),
-            keep_higher: arguments.is_on(KEEP_HIGHER.name),
-        })
-    })
 }

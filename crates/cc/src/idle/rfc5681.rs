@@ -1,6 +1,6 @@
 //! `rfc5681`: after a pause the window starts again as on a new connection.
 
-use crate::component::{Component, Description};
+use crate::entry::{Entry, Make};
 use crate::events::Sent;
 use crate::state::Core;
 
@@ -23,15 +23,17 @@ impl IdlePolicy for Rfc5681 {
     }
 }
 
-pub(crate) fn component() -> Component<AnyIdlePolicy> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "rfc5681",
+        Make::Idle(|arguments| {
+            let pause = PauseRule::from_arguments(arguments);
+            AnyIdlePolicy::Rfc5681(Rfc5681 { pause })
+        }),
+    )
+    .about(
         "after a pause of more than an RTO the window is the initial one again; ssthresh stays",
         "RFC 5681 §4.1",
     )
     .with_parameters(&[MINIMUM_RTO])
-    .made_by(|arguments| {
-        let pause = PauseRule::from_arguments(arguments);
-        AnyIdlePolicy::Rfc5681(Rfc5681 { pause })
-    })
 }

@@ -1,13 +1,14 @@
 //! Loss policies: what a loss does to an algorithm that holds on it (`Algorithm::on_congestion` returned
 //! `None`).
 //!
-//! A new one is a file here that implements [`LossPolicy`] and gives a `component()`; below it needs its
-//! `mod` line, a variant of [`AnyLossPolicy`] and a row of [`components`]. An algorithm that answers losses
+//! A new one is a file here that implements [`LossPolicy`] and gives an `entry()`; below it needs its
+//! `mod` line, a variant of [`AnyLossPolicy`] and a row of [`entries`]. An algorithm that answers losses
 //! itself takes no other than `standard`.
 
 mod guard;
 
-use crate::component::{Component, Description, Traits, dispatch};
+use crate::component::{Traits, dispatch};
+use crate::entry::{Entry, Make};
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 pub(crate) use guard::LossGuard;
@@ -28,31 +29,21 @@ pub(crate) trait LossPolicy {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AnyLossPolicy {
-    Standard(Standard),
-    Guard(Box<LossGuard>),
-    Ignore(Ignore),
-}
+/// A guard on the heap: nearly no controller has one.
+type Guard = Box<LossGuard>;
 
 dispatch! {
-    impl AnyLossPolicy { Standard, Guard, Ignore }
+    enum AnyLossPolicy { Standard, Guard }
     fn on_batch(&mut self, core: &mut Core, batch: &Batch);
     fn on_congestion(&mut self, core: &Core, event: &Congestion);
     fn limit(&mut self, core: &Core, window: u64) -> u64;
 }
 
-/// Leaves the answer to the algorithm.
-#[derive(Clone, Debug)]
+/// Leaves the answer to the algorithm, which may have none, as in the papers.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Standard;
 
 impl LossPolicy for Standard {}
-
-/// Answers nothing where the algorithm answers nothing either, as in the papers.
-#[derive(Clone, Debug)]
-pub(crate) struct Ignore;
-
-impl LossPolicy for Ignore {}
 
 fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
     if algorithm.holds_on_loss {
@@ -71,29 +62,26 @@ fn only_if_it_answers(algorithm: Traits) -> Result<(), &'static str> {
 }
 
 /// All loss policies, in the order of listings.
-pub(crate) fn components() -> Vec<Component<AnyLossPolicy>> {
-    let standard = Description::new(
-        "standard",
-        "the algorithm's own answer to a loss, once per round trip",
-        "RFC 9002 §7.3.2",
-    )
-    .fits(only_if_it_answers)
-    .made_by(|_| AnyLossPolicy::Standard(Standard));
-    let guard = Description::new(
-        "guard",
-        "a ceiling of 0.7 of what was in flight after losses that a full queue explains; random loss \
+pub(crate) fn entries() -> Vec<Entry> {
+    let standard = Entry::new("standard", Make::Loss(|_| AnyLossPolicy::Standard(Standard)))
+        .about(
+            "the algorithm's own answer to a loss, once per round trip",
+            "RFC 9002 §7.3.2",
+        )
+        .fits(only_if_it_answers);
+    let guard = Entry::new("guard", Make::Loss(|_| AnyLossPolicy::Guard(Box::default())))
+        .about(
+            "a ceiling of 0.7 of what was in flight after losses that a full queue explains; random loss \
          costs nothing",
-        "RFC 8085 §3.1, which RFC 9002 §7 asks for",
-    )
-    .fits(only_if_it_holds)
-    .made_by(|_| AnyLossPolicy::Guard(Box::default()));
-    let ignore = Description::new(
-        "ignore",
-        "a loss costs nothing; only persistent congestion does. For experiments: it takes the rate of \
+            "RFC 8085 §3.1, which RFC 9002 §7 asks for",
+        )
+        .fits(only_if_it_holds);
+    let ignore = Entry::new("ignore", Make::Loss(|_| AnyLossPolicy::Standard(Standard)))
+        .about(
+            "a loss costs nothing; only persistent congestion does. For experiments: it takes the rate of \
              others and its own",
-        "Cavendish et al. 2015",
-    )
-    .fits(only_if_it_holds)
-    .made_by(|_| AnyLossPolicy::Ignore(Ignore));
+            "Cavendish et al. 2015",
+        )
+        .fits(only_if_it_holds);
     vec![standard, guard, ignore]
 }

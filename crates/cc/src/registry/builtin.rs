@@ -2,26 +2,20 @@
 
 use std::sync::Arc;
 
-use super::entry::Make;
-use super::{Alias, Arguments, Entry, Registry};
-use crate::component::Component;
+use super::{Alias, Entry, Registry};
 use crate::{algorithm, ceiling, idle, loss, shaper, standalone, startup};
 
 /// Algorithms first, then controllers without components, then the components by key; the first component of a key is
 /// its default.
 fn entries() -> Vec<Entry> {
-    fn all<T>(components: Vec<Component<T>>, wrap: fn(fn(&Arguments) -> T) -> Make) -> Vec<Entry> {
-        let entries = components.into_iter().map(|component| Entry::of(component, wrap));
-        entries.collect()
-    }
     [
-        all(algorithm::components(), Make::Algorithm),
+        algorithm::entries(),
         standalone::entries(),
-        all(startup::components(), Make::Startup),
-        all(shaper::components(), Make::Shaper),
-        all(idle::components(), Make::Idle),
-        all(loss::components(), Make::Loss),
-        all(ceiling::components(), Make::Ceiling),
+        startup::entries(),
+        shaper::entries(),
+        idle::entries(),
+        loss::entries(),
+        ceiling::entries(),
     ]
     .concat()
 }

@@ -25,31 +25,25 @@ pub enum SpecError {
         /// The part of the spec.
         text: String,
     },
-    /// No controller has this name.
-    #[error("unknown controller `{name}`{}; expected one of: {allowed}", did_you_mean(suggestion.as_deref()))]
-    UnknownController {
-        /// The name as given.
+    /// No controller, key or component has this name.
+    #[error("unknown {kind} `{name}`{}; expected one of: {allowed}", did_you_mean(*suggestion))]
+    Unknown {
+        /// `controller`, `key` or `component`.
+        kind: &'static str,
+        /// The name as given, a component's behind its key.
         name: String,
         /// The nearest name that exists.
-        suggestion: Option<String>,
+        suggestion: Option<&'static str>,
         /// Names that exist, comma-separated.
         allowed: String,
     },
     /// A component without `KEY=`.
-    #[error("`{text}` has no key: write `{}`", suggestion.clone().unwrap_or_else(any_component))]
+    #[error("`{text}` has no key: write `{expected}`")]
     NoKey {
         /// The part of the spec.
         text: String,
-        /// The nearest name that exists.
-        suggestion: Option<String>,
-    },
-    /// The key is unknown.
-    #[error("unknown key `{key}`{}; expected one of: {}", did_you_mean(suggestion.as_deref()), keys())]
-    UnknownKey {
-        /// The key as given.
-        key: String,
-        /// The nearest name that exists.
-        suggestion: Option<String>,
+        /// The same behind its key, or the form of components.
+        expected: String,
     },
     /// A key was given twice, or once beside an alias that sets it.
     #[error("`{key}=` is given twice{}", set_by(alias.as_deref()))]
@@ -58,18 +52,6 @@ pub enum SpecError {
         key: Key,
         /// The alias that sets it.
         alias: Option<String>,
-    },
-    /// No component behind this key has this name.
-    #[error("unknown component `{key}={name}`{}; expected one of: {allowed}", did_you_mean(suggestion.as_deref()))]
-    UnknownComponent {
-        /// The key as given.
-        key: Key,
-        /// The name as given.
-        name: String,
-        /// The nearest name that exists.
-        suggestion: Option<String>,
-        /// Names that exist, comma-separated.
-        allowed: String,
     },
     /// A whole controller was given components.
     #[error("`{name}` is a whole controller: leave out `{component}`")]
@@ -80,14 +62,14 @@ pub enum SpecError {
         component: String,
     },
     /// A parameter is unknown.
-    #[error("unknown parameter `{name}` of `{of}`{}; {allowed}", did_you_mean(suggestion.as_deref()))]
+    #[error("unknown parameter `{name}` of `{of}`{}; {allowed}", did_you_mean(*suggestion))]
     UnknownParameter {
         /// The controller or component.
         of: String,
         /// The name of the parameter.
         name: String,
         /// The nearest name that exists.
-        suggestion: Option<String>,
+        suggestion: Option<&'static str>,
         /// The parameters that exist, in words.
         allowed: String,
     },
@@ -101,33 +83,13 @@ pub enum SpecError {
         /// The parameters that exist, in words.
         allowed: String,
     },
-    /// A parameter was given twice.
-    #[error("`{of}`: `{name}` is given twice")]
-    ArgumentTwice {
+    /// An argument is malformed, out of range, given twice, or lacks the name that it needs.
+    #[error("`{of}`: {problem}")]
+    BadArgument {
         /// The controller or component.
         of: String,
-        /// The name of the parameter.
-        name: String,
-    },
-    /// An argument without a name behind one with a name.
-    #[error("`{of}`: `{value}` follows a named argument: write its name, too")]
-    PositionAfterName {
-        /// The controller or component.
-        of: String,
-        /// The argument as given.
-        value: String,
-    },
-    /// The value is malformed or out of range.
-    #[error("`{of}`: invalid value `{name}={value}`: write {expected}")]
-    BadValue {
-        /// The controller or component.
-        of: String,
-        /// The name of the parameter.
-        name: String,
-        /// The value as given.
-        value: String,
-        /// Form and range of its values.
-        expected: String,
+        /// The mistake and what would be right, in words.
+        problem: String,
     },
     /// A component does not go with the algorithm.
     #[error("`{spec}` is refused: {reason}")]
@@ -140,10 +102,21 @@ pub enum SpecError {
 }
 
 impl SpecError {
+    /// `name`, which a component has behind `key`, is none of `names`.
+    pub(super) fn unknown(kind: &'static str, key: &str, name: &str, names: &[&'static str]) -> Self {
+        Self::Unknown {
+            kind,
+            name: [key, name].concat(),
+            suggestion: nearest(name, names),
+            allowed: names.join(", "),
+        }
+    }
+
     /// The same error where `names`, too, are names of controllers: those that the caller resolves itself.
     #[must_use]
     pub fn with_controllers(mut self, names: &[&'static str]) -> Self {
-        if let Self::UnknownController {
+        if let Self::Unknown {
+            kind: "controller",
             name,
             suggestion,
             allowed,
@@ -153,20 +126,10 @@ impl SpecError {
                 allowed.push_str(", ");
                 allowed.push_str(more);
             }
-            if suggestion.is_none() {
-                *suggestion = nearest(name, names).map(str::to_owned);
-            }
+            *suggestion = suggestion.or_else(|| nearest(name, names));
         }
         self
     }
-}
-
-fn keys() -> String {
-    Key::ALL.map(Key::name).join(", ")
-}
-
-fn any_component() -> String {
-    format!("KEY=COMPONENT, with KEY one of {}", keys())
 }
 
 fn set_by(alias: Option<&str>) -> String {

@@ -4,20 +4,18 @@
 //! component's entry stands beside its code; [`Registry::builtin`] collects them.
 
 mod builtin;
-mod entry;
 mod error;
 mod parse;
 mod spec;
 mod suggest;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use thiserror::Error;
 
-pub use crate::parameter::{Arguments, Parameter, ParameterKind, Value};
-pub use entry::{Entry, Key, Kind};
-#[cfg(test)]
-pub(crate) use entry::{Make, OF_ALL_ALGORITHMS};
+pub use crate::entry::{Entry, Key};
+pub use crate::parameter::{Arguments, Domain, Parameter, Value};
 pub use error::SpecError;
 pub use parse::split_list;
 pub use spec::ControllerSpec;
@@ -132,7 +130,7 @@ impl Registry {
     /// Adds a controller under its name.
     pub fn register(&mut self, entry: Entry) -> Result<(), RegisterError> {
         check_name(entry.name())?;
-        entry.check()?;
+        check_parameters(&entry)?;
         let is_alias = entry.key().is_none() && self.alias(entry.name()).is_some();
         if is_alias || self.find(entry.key(), entry.name()).is_some() {
             return Err(RegisterError::NameTaken(entry.name()));
@@ -176,11 +174,6 @@ impl Registry {
         self.aliases.iter()
     }
 
-    /// Reads a spec. Each mistake has an error of its own, which says what would be right.
-    pub fn parse(&self, text: &str) -> Result<ControllerSpec, SpecError> {
-        parse::parse(self, text)
-    }
-
     /// The component behind `key`, or with `None` the algorithm or complete controller, of this name.
     pub(crate) fn find(&self, key: Option<Key>, name: &str) -> Option<&Arc<Entry>> {
         self.entries
@@ -203,12 +196,31 @@ impl Registry {
 
 fn check_name(name: &'static str) -> Result<(), RegisterError> {
     let first = name.starts_with(|c: char| c.is_ascii_lowercase());
-    let rest = name
-        .chars()
-        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
-    if first && rest {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if first && name.chars().all(is_allowed) {
         Ok(())
     } else {
         Err(RegisterError::BadName(name))
     }
+}
+
+fn check_parameters(entry: &Entry) -> Result<(), RegisterError> {
+    let mut names = BTreeSet::new();
+    for parameter in entry.parameters() {
+        let (name, default) = (parameter.name, parameter.default);
+        check_name(name)?;
+        let problem = if !names.insert(name) {
+            format!("two have the name `{name}`")
+        } else if !parameter.accepts(default) {
+            let expected = parameter.expected();
+            format!("the default of `{name}` is {default}, which is not {expected}")
+        } else {
+            continue;
+        };
+        return Err(RegisterError::BadParameter {
+            entry: entry.name(),
+            problem,
+        });
+    }
+    Ok(())
 }

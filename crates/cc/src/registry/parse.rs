@@ -1,5 +1,6 @@
 //! The parser of specs.
 
+use core::str::FromStr;
 use std::collections::btree_map::Entry as MapEntry;
 use std::sync::Arc;
 
@@ -34,65 +35,87 @@ struct Term<'a> {
 
 impl<'a> Term<'a> {
     fn read(text: &'a str) -> Result<Self, SpecError> {
-        let bad = || SpecError::Parentheses {
-            text: text.to_owned(),
+        let (name, inside) = match text.trim().split_once('(') {
+            Some((name, rest)) => (name, rest.strip_suffix(')')),
+            None => (text, (!text.contains(')')).then_some("")),
         };
-        let text = text.trim();
-        let Some((name, rest)) = text.split_once('(') else {
-            return if text.contains(')') {
-                Err(bad())
-            } else {
-                Ok(Self {
-                    name: text,
-                    arguments: Vec::new(),
-                })
-            };
+        let Some(inside) = inside.filter(|inside| !inside.contains(['(', ')'])) else {
+            return Err(SpecError::Parentheses {
+                text: text.to_owned(),
+            });
         };
-        let inside = rest.strip_suffix(')').ok_or_else(bad)?;
-        if inside.contains(['(', ')']) {
-            return Err(bad());
-        }
-        let arguments = if inside.trim().is_empty() {
-            Vec::new()
-        } else {
-            inside
-                .split(',')
-                .map(|argument| match argument.split_once('=') {
-                    Some((name, value)) => (Some(name.trim()), value.trim()),
-                    None => (None, argument.trim()),
-                })
-                .collect()
-        };
+        let arguments = inside.split(',').filter(|_| !inside.trim().is_empty());
+        let arguments = arguments.map(|argument| match argument.split_once('=') {
+            Some((name, value)) => (Some(name.trim()), value.trim()),
+            None => (None, argument.trim()),
+        });
         Ok(Self {
             name: name.trim(),
-            arguments,
+            arguments: arguments.collect(),
         })
     }
 }
 
-/// Reads `text` against `registry`.
-pub(super) fn parse(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
-    complete(registry, read(registry, text)?)
+impl Registry {
+    /// Reads a spec. Each mistake has an error of its own, which says what would be right.
+    pub fn parse(&self, text: &str) -> Result<ControllerSpec, SpecError> {
+        complete(self, read(self, text)?)
+    }
 }
 
-/// `spec` with the component that `text` names behind `key`, in place of the one that it has.
-pub(super) fn replace(
-    registry: &Registry,
-    spec: &ControllerSpec,
-    key: Key,
-    text: &str,
-) -> Result<ControllerSpec, SpecError> {
-    let piece = format!("{key}={text}");
-    if !spec.algorithm.entry.takes_components() {
-        return Err(SpecError::TakesNoComponents {
-            name: spec.algorithm.entry.name().to_owned(),
-            component: format!("+{piece}"),
-        });
+impl FromStr for ControllerSpec {
+    type Err = SpecError;
+
+    /// Reads a spec of [`Registry::installed`].
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Registry::installed().parse(text)
     }
-    let (key, chosen) = read_component(registry, &piece)?;
-    let mut other = spec.clone();
-    other.components.insert(key, chosen);
-    complete(registry, other)
+}
+
+impl ControllerSpec {
+    /// The same controller with another value of the parameter `name`: of the algorithm or, if it has none of that
+    /// name, of the first component that declares it.
+    ///
+    /// ```
+    /// use playrate_cc::ControllerSpec;
+    ///
+    /// let spec: ControllerSpec = "ccp+loss=ignore".parse()?;
+    /// assert_eq!(spec.with_argument("floor", "3")?.to_string(), "ccp(floor=3)+loss=ignore");
+    /// # Ok::<(), playrate_cc::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If neither declares the parameter, or `value` is malformed or out of range.
+    pub fn with_argument(&self, name: &str, value: &str) -> Result<Self, SpecError> {
+        let mut spec = self.clone();
+        let takers = core::iter::once(&mut spec.algorithm).chain(spec.components.values_mut());
+        assign(self.algorithm().name(), &[(Some(name), value)], takers.collect())?;
+        Ok(spec)
+    }
+
+    /// The same controller with `component`, such as `hystartpp` or `cwv(forget_ssthresh=on)`, behind `key` in place of
+    /// the one that it has. Components are those of [`Registry::installed`].
+    ///
+    /// ```
+    /// use playrate_cc::ControllerSpec;
+    /// use playrate_cc::registry::Key;
+    ///
+    /// let spec: ControllerSpec = "cubic(off)".parse()?;
+    /// let other = spec.with_component(Key::Start, "hystartpp")?;
+    /// assert_eq!(other.to_string(), "cubic(fast_convergence=off)+start=hystartpp");
+    /// # Ok::<(), playrate_cc::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the controller takes no components, or `component` is unknown, malformed or does not go with the algorithm.
+    pub fn with_component(&self, key: Key, component: &str) -> Result<Self, SpecError> {
+        let registry = Registry::installed();
+        let (algorithm, piece) = (self.algorithm(), format!("{key}={component}"));
+        let (key, chosen) = read_component(registry, algorithm.name(), algorithm, &piece)?;
+        let mut other = self.clone();
+        other.components.insert(key, chosen);
+        complete(registry, other)
+    }
 }
 
 /// Reads `text` into a spec that has only the components which `text` names.
@@ -106,26 +129,22 @@ fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     if head.name.is_empty() {
         return Err(empty("the name of a controller at the beginning"));
     }
-    let alias = registry.alias(head.name);
-    let mut spec = match alias {
-        Some(alias) => read(registry, alias.expansion)?,
-        None => ControllerSpec::bare(find_algorithm(registry, head.name)?),
-    };
+    let mut spec =
+        match registry.alias(head.name) {
+            Some(alias) => read(registry, alias.expansion)?,
+            None => ControllerSpec::bare(registry.find(None, head.name).ok_or_else(|| {
+                SpecError::unknown("controller", "", head.name, &registry.controller_names())
+            })?),
+        };
     // Those of an alias go to its components first.
     let takers = spec.components.values_mut().chain([&mut spec.algorithm]);
-    assign(head.name, &head.arguments, &mut takers.collect::<Vec<_>>())?;
+    assign(head.name, &head.arguments, takers.collect())?;
     let by_alias: Vec<Key> = spec.components.keys().copied().collect();
     for piece in pieces {
         if piece.is_empty() {
             return Err(empty("a component after every `+`"));
         }
-        if !spec.algorithm.entry.takes_components() {
-            return Err(SpecError::TakesNoComponents {
-                name: head.name.to_owned(),
-                component: format!("+{piece}"),
-            });
-        }
-        let (key, chosen) = read_component(registry, piece)?;
+        let (key, chosen) = read_component(registry, head.name, spec.algorithm(), piece)?;
         if spec.components.insert(key, chosen).is_some() {
             let alias = by_alias.contains(&key).then(|| head.name.to_owned());
             return Err(SpecError::KeyTwice { key, alias });
@@ -148,7 +167,7 @@ fn complete(registry: &Registry, mut spec: ControllerSpec) -> Result<ControllerS
     }
     let refusal = spec
         .chosen()
-        .find_map(|chosen| (chosen.entry.description.fits)(algorithm.description.traits).err());
+        .find_map(|chosen| (chosen.entry.fits)(algorithm.traits).err());
     match refusal {
         Some(reason) => Err(SpecError::Refused {
             spec: spec.to_string(),
@@ -158,133 +177,112 @@ fn complete(registry: &Registry, mut spec: ControllerSpec) -> Result<ControllerS
     }
 }
 
-fn read_component(registry: &Registry, piece: &str) -> Result<(Key, Chosen), SpecError> {
+/// Reads `KEY=COMPONENT` behind `algorithm`, which the spec calls `of`.
+fn read_component(
+    registry: &Registry,
+    of: &str,
+    algorithm: &Entry,
+    piece: &str,
+) -> Result<(Key, Chosen), SpecError> {
+    if !algorithm.takes_components() {
+        return Err(SpecError::TakesNoComponents {
+            name: of.to_owned(),
+            component: format!("+{piece}"),
+        });
+    }
     // `=` before any `(` separates the key.
     let head = piece.split('(').next().unwrap_or(piece);
+    let names = Key::ALL.map(Key::name);
     let Some((key, _)) = head.split_once('=') else {
-        let name = head.trim();
-        let known = Key::ALL
-            .into_iter()
-            .find(|&key| registry.find(Some(key), name).is_some());
+        let mut keys = Key::ALL.into_iter();
+        let known = keys.find(|&key| registry.find(Some(key), head.trim()).is_some());
         return Err(SpecError::NoKey {
             text: piece.to_owned(),
-            suggestion: known.map(|key| format!("{key}={piece}")),
+            expected: match known {
+                Some(key) => format!("{key}={piece}"),
+                None => format!("KEY=COMPONENT, with KEY one of {}", names.join(", ")),
+            },
         });
     };
     let term = Term::read(piece.get(key.len().saturating_add(1)..).unwrap_or_default())?;
-    let key = find_key(key.trim())?;
+    let mut keys = Key::ALL.into_iter();
+    let key = keys
+        .find(|known| known.name() == key.trim())
+        .ok_or_else(|| SpecError::unknown("key", "", key.trim(), &names))?;
     let mut chosen = Chosen::by_default(find_component(registry, key, term.name)?);
-    let of = format!("{key}={}", term.name);
-    assign(&of, &term.arguments, &mut [&mut chosen])?;
+    assign(
+        &format!("{key}={}", term.name),
+        &term.arguments,
+        vec![&mut chosen],
+    )?;
     Ok((key, chosen))
 }
 
+fn find_component<'a>(registry: &'a Registry, key: Key, name: &str) -> Result<&'a Arc<Entry>, SpecError> {
+    registry.find(Some(key), name).ok_or_else(|| {
+        let names: Vec<_> = registry.components(key).map(Entry::name).collect();
+        SpecError::unknown("component", &format!("{key}="), name, &names)
+    })
+}
+
 /// Gives arguments to the parameters of `takers`, in order. A name that several declare is that of the first.
-pub(super) fn assign(
+fn assign(
     of: &str,
     arguments: &[(Option<&str>, &str)],
-    takers: &mut [&mut Chosen],
+    mut takers: Vec<&mut Chosen>,
 ) -> Result<(), SpecError> {
-    let slots: Vec<(usize, Parameter)> = takers
-        .iter()
-        .enumerate()
-        .flat_map(|(index, taker)| {
-            taker
-                .entry
-                .parameters()
-                .iter()
-                .map(move |&parameter| (index, parameter))
-        })
-        .collect();
+    let parameters_of = |(index, taker): (usize, &&mut Chosen)| -> Vec<(usize, Parameter)> {
+        let parameters = taker.entry.parameters().iter();
+        parameters.map(|&parameter| (index, parameter)).collect()
+    };
+    let slots: Vec<_> = takers.iter().enumerate().flat_map(parameters_of).collect();
     let names: Vec<&'static str> = slots.iter().map(|(_, parameter)| parameter.name).collect();
-    let allowed = || {
-        if names.is_empty() {
-            "it takes none".to_owned()
-        } else {
-            format!("it takes {}", names.join(", "))
-        }
+    let allowed = || match names.join(", ") {
+        names if names.is_empty() => "it takes none".to_owned(),
+        names => format!("it takes {names}"),
     };
     let of = of.to_owned();
     let mut given: Vec<usize> = Vec::new();
     let mut by_name = false;
     for (position, &(name, value)) in arguments.iter().enumerate() {
-        let slot = match name {
-            Some(name) => {
-                by_name = true;
-                names
-                    .iter()
-                    .position(|known| *known == name)
-                    .ok_or_else(|| SpecError::UnknownParameter {
-                        of: of.clone(),
-                        name: name.to_owned(),
-                        suggestion: nearest(name, &names).map(str::to_owned),
-                        allowed: allowed(),
-                    })?
-            }
-            None if by_name => {
-                return Err(SpecError::PositionAfterName {
-                    of,
-                    value: value.to_owned(),
-                });
-            }
-            None => position,
+        let bad = |problem| SpecError::BadArgument {
+            of: of.clone(),
+            problem,
         };
-        let Some((taker, parameter)) = slots.get(slot) else {
+        let slot = if let Some(name) = name {
+            by_name = true;
+            let known = names.iter().position(|known| *known == name);
+            known.ok_or_else(|| SpecError::UnknownParameter {
+                of: of.clone(),
+                name: name.to_owned(),
+                suggestion: nearest(name, &names),
+                allowed: allowed(),
+            })?
+        } else if by_name {
+            let problem = format!("`{value}` follows a named argument: write its name, too");
+            return Err(bad(problem));
+        } else {
+            position
+        };
+        let Some(&(taker, parameter)) = slots.get(slot) else {
             return Err(SpecError::TooManyArguments {
                 of,
                 value: value.to_owned(),
                 allowed: allowed(),
             });
         };
+        let name = parameter.name;
         if given.contains(&slot) {
-            return Err(SpecError::ArgumentTwice {
-                of,
-                name: parameter.name.to_owned(),
-            });
+            return Err(bad(format!("`{name}` is given twice")));
         }
         given.push(slot);
-        let value = parameter.read(value).ok_or_else(|| SpecError::BadValue {
-            of: of.clone(),
-            name: parameter.name.to_owned(),
-            value: value.to_owned(),
-            expected: parameter.expected(),
+        let read = parameter.read(value).ok_or_else(|| {
+            let expected = parameter.expected();
+            bad(format!("invalid value `{name}={value}`: write {expected}"))
         })?;
-        if let Some(taker) = takers.get_mut(*taker) {
-            taker.arguments.set(parameter.name, value);
+        if let Some(taker) = takers.get_mut(taker) {
+            taker.arguments.set(name, read);
         }
     }
     Ok(())
-}
-
-fn find_algorithm<'a>(registry: &'a Registry, name: &str) -> Result<&'a Arc<Entry>, SpecError> {
-    registry.find(None, name).ok_or_else(|| {
-        let names = registry.controller_names();
-        SpecError::UnknownController {
-            name: name.to_owned(),
-            suggestion: nearest(name, &names).map(str::to_owned),
-            allowed: names.join(", "),
-        }
-    })
-}
-
-fn find_component<'a>(registry: &'a Registry, key: Key, name: &str) -> Result<&'a Arc<Entry>, SpecError> {
-    registry.find(Some(key), name).ok_or_else(|| {
-        let names: Vec<_> = registry.components(key).map(Entry::name).collect();
-        SpecError::UnknownComponent {
-            key,
-            name: name.to_owned(),
-            suggestion: nearest(name, &names).map(str::to_owned),
-            allowed: names.join(", "),
-        }
-    })
-}
-
-fn find_key(name: &str) -> Result<Key, SpecError> {
-    Key::ALL
-        .into_iter()
-        .find(|key| key.name() == name)
-        .ok_or_else(|| SpecError::UnknownKey {
-            key: name.to_owned(),
-            suggestion: nearest(name, &Key::ALL.map(Key::name)).map(str::to_owned),
-        })
 }

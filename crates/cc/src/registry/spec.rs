@@ -4,14 +4,12 @@
 //! each at most once. Arguments are `name=value`, or values in their documented order.
 
 use core::fmt;
-use core::str::FromStr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::entry::Make;
-use super::parse;
-use super::{Arguments, Entry, Key, Registry, SpecError};
 use crate::compose::{Components, Composed};
+use crate::entry::{Entry, Key, Make};
+use crate::parameter::Arguments;
 use crate::state::Growth;
 use crate::{CongestionController, Path, VideoKnowledge};
 
@@ -82,49 +80,6 @@ impl ControllerSpec {
         Growth::from_arguments(&self.algorithm.arguments).is_rate_limited()
     }
 
-    /// The same controller with another value of the parameter `name`: of the algorithm or, if it has none of that
-    /// name, of the first component that declares it.
-    ///
-    /// ```
-    /// use playrate_cc::ControllerSpec;
-    ///
-    /// let spec: ControllerSpec = "ccp+loss=ignore".parse()?;
-    /// assert_eq!(spec.with_argument("floor", "3")?.to_string(), "ccp(floor=3)+loss=ignore");
-    /// # Ok::<(), playrate_cc::SpecError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If neither declares the parameter, or `value` is malformed or out of range.
-    pub fn with_argument(&self, name: &str, value: &str) -> Result<Self, SpecError> {
-        let mut spec = self.clone();
-        let takers = core::iter::once(&mut spec.algorithm).chain(spec.components.values_mut());
-        parse::assign(
-            self.algorithm.entry.name(),
-            &[(Some(name), value)],
-            &mut takers.collect::<Vec<_>>(),
-        )?;
-        Ok(spec)
-    }
-
-    /// The same controller with `component`, such as `hystartpp` or `cwv(forget_ssthresh=on)`, behind `key` in place of
-    /// the one that it has. Components are those of [`Registry::installed`].
-    ///
-    /// ```
-    /// use playrate_cc::ControllerSpec;
-    /// use playrate_cc::registry::Key;
-    ///
-    /// let spec: ControllerSpec = "cubic(off)".parse()?;
-    /// let other = spec.with_component(Key::Start, "hystartpp")?;
-    /// assert_eq!(other.to_string(), "cubic(fast_convergence=off)+start=hystartpp");
-    /// # Ok::<(), playrate_cc::SpecError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the controller takes no components, or `component` is unknown, malformed or does not go with the algorithm.
-    pub fn with_component(&self, key: Key, component: &str) -> Result<Self, SpecError> {
-        parse::replace(Registry::installed(), self, key, component)
-    }
-
     /// An algorithm without components, which are still to be filled in.
     pub(super) fn bare(algorithm: &Arc<Entry>) -> Self {
         Self {
@@ -149,7 +104,7 @@ impl Chosen {
 
 impl PartialEq for Chosen {
     fn eq(&self, other: &Self) -> bool {
-        self.entry.kind() == other.entry.kind()
+        self.entry.key() == other.entry.key()
             && self.entry.name() == other.entry.name()
             && self.arguments == other.arguments
     }
@@ -183,14 +138,5 @@ impl fmt::Display for ControllerSpec {
             }
         }
         f.pad(&shown.join("+"))
-    }
-}
-
-impl FromStr for ControllerSpec {
-    type Err = SpecError;
-
-    /// Reads a spec of [`Registry::installed`].
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        Registry::installed().parse(text)
     }
 }

@@ -1,13 +1,14 @@
 //! Shapers: what of an algorithm's window is published, given what is known of the video.
 //!
 //! The algorithm goes on working with its own window; a shaper only changes the one that the transport
-//! receives. A new one is a file here that implements [`Shaper`] and gives a `component()`; below it needs
-//! its `mod` line, a variant of [`AnyShaper`] and a row of [`components`]. One that lacks a fact of the video
+//! receives. A new one is a file here that implements [`Shaper`] and gives an `entry()`; below it needs
+//! its `mod` line, a variant of [`AnyShaper`] and a row of [`entries`]. One that lacks a fact of the video
 //! returns the window as it is.
 
 mod video;
 
-use crate::component::{Component, Description, Needs, dispatch};
+use crate::component::{Needs, dispatch};
+use crate::entry::{Entry, Make};
 use crate::state::Core;
 use video::{PlayoutBuffer, RateFloor};
 
@@ -30,29 +31,22 @@ pub(crate) trait Shaper {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AnyShaper {
-    None(Unshaped),
-    RateFloor(RateFloor),
-    PlayoutBuffer(PlayoutBuffer),
-}
-
 dispatch! {
-    impl AnyShaper { None, RateFloor, PlayoutBuffer }
+    enum AnyShaper { Unshaped, RateFloor, PlayoutBuffer }
     fn needs(&self) -> Needs;
     fn acts_in_recovery(&self) -> bool;
     fn shape(&self, core: &Core) -> u64;
 }
 
 /// Publishes the algorithm's window as it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Unshaped;
 
 impl Shaper for Unshaped {}
 
 /// All shapers, the default first.
-pub(crate) fn components() -> Vec<Component<AnyShaper>> {
-    let none = Description::new("none", "the algorithm's window is used as it is", "RFC 9002 §7")
-        .made_by(|_| AnyShaper::None(Unshaped));
+pub(crate) fn entries() -> Vec<Entry> {
+    let none = Entry::new("none", Make::Shaper(|_| AnyShaper::Unshaped(Unshaped)))
+        .about("the algorithm's window is used as it is", "RFC 9002 §7");
     vec![none, video::rate_floor(), video::playout_buffer()]
 }

@@ -1,6 +1,7 @@
 //! `rate-floor` and `playout-buffer`: congestion avoidance that knows the video (CCPLCA and CCPLB).
 
-use crate::component::{Component, Description, Needs, Traits};
+use crate::component::{Needs, Traits};
+use crate::entry::{Entry, Make};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, floor_bytes};
 
@@ -124,32 +125,36 @@ fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
     Ok(())
 }
 
-pub(crate) fn rate_floor() -> Component<AnyShaper> {
-    Description::new(
+pub(crate) fn rate_floor() -> Entry {
+    Entry::new(
         "rate-floor",
+        Make::Shaper(|arguments| AnyShaper::RateFloor(RateFloor::from_arguments(arguments))),
+    )
+    .about(
         "after slow start, never less than the window that carries the video's average rate",
         "Cavendish et al. 2015, CCPLCA",
     )
     .with_parameters(RATE_FLOOR)
     .absolute()
     .fits(only_if_it_need_not_yield)
-    .made_by(|arguments| AnyShaper::RateFloor(RateFloor::from_arguments(arguments)))
 }
 
-pub(crate) fn playout_buffer() -> Component<AnyShaper> {
-    Description::new(
+pub(crate) fn playout_buffer() -> Entry {
+    Entry::new(
         "playout-buffer",
+        Make::Shaper(|arguments| {
+            AnyShaper::PlayoutBuffer(PlayoutBuffer {
+                rate: arguments.number("pob_rate"),
+            })
+        }),
+    )
+    .about(
         "in congestion avoidance, the algorithm's window and a share of the player's buffer on top",
         "Cavendish et al. 2015 eq. (5), CCPLB",
     )
     .with_parameters(PLAYOUT_BUFFER)
     .absolute()
     .fits(only_if_it_holds)
-    .made_by(|arguments| {
-        AnyShaper::PlayoutBuffer(PlayoutBuffer {
-            rate: arguments.number("pob_rate"),
-        })
-    })
 }
 
 #[cfg(test)]

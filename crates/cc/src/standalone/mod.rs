@@ -8,7 +8,7 @@ mod bbr;
 mod copa;
 mod video;
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// All of them, in the order of listings.
 pub(crate) fn entries() -> Vec<Entry> {

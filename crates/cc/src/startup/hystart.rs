@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use crate::component::{Component, Description, Step};
+use crate::component::Step;
+use crate::entry::{Entry, Make};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::timestamp::nanos;
@@ -157,14 +158,16 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-pub(crate) fn component() -> Component<AnyStartup> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "hystart",
+        Make::Startup(|arguments| AnyStartup::HyStart(HyStart::from_arguments(arguments))),
+    )
+    .about(
         "HyStart: slow start that ends at once when ACK frames keep coming for half an RTT, or the RTT rises",
         "Ha and Rhee 2011; Linux 3.6 tcp_cubic.c",
     )
     .with_parameters(PARAMETERS)
-    .made_by(|arguments| AnyStartup::HyStart(HyStart::from_arguments(arguments)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! loss.
 
 use crate::Reason;
-use crate::component::{Component, Description, Step};
+use crate::component::Step;
+use crate::entry::{Entry, Make};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
@@ -108,13 +109,15 @@ impl Startup for HyStartPp {
     }
 }
 
-pub(crate) fn component() -> Component<AnyStartup> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "hystartpp",
+        Make::Startup(|_| AnyStartup::HyStartPp(HyStartPp::default())),
+    )
+    .about(
         "HyStart++: slow start that ends, by way of a slower phase, when the RTT rises",
         "RFC 9406",
     )
-    .made_by(|_| AnyStartup::HyStartPp(HyStartPp::default()))
 }
 
 #[cfg(test)]

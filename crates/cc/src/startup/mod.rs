@@ -1,8 +1,8 @@
 //! Startup components: slow start and its variants. They govern at the beginning of a connection, after
 //! persistent congestion and after idle; `core.phase()` says which.
 //!
-//! A new one is a file here that implements [`Startup`] and gives a `component()`; below it needs its `mod`
-//! line, a variant of [`AnyStartup`] and a row of [`components`]. One that lacks a fact of the video grows as
+//! A new one is a file here that implements [`Startup`] and gives an `entry()`; below it needs its `mod`
+//! line, a variant of [`AnyStartup`] and a row of [`entries`]. One that lacks a fact of the video grows as
 //! [`standard`] until the fact is known.
 
 mod hystart;
@@ -12,7 +12,8 @@ mod short;
 pub(crate) mod standard;
 mod video_rate;
 
-use crate::component::{Component, Needs, Step, dispatch};
+use crate::component::{Needs, Step, dispatch};
+use crate::entry::Entry;
 use crate::events::Sent;
 use crate::state::{Batch, Core};
 use hystart::HyStart;
@@ -46,19 +47,8 @@ pub(crate) trait Startup {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AnyStartup {
-    Standard(Standard),
-    HyStartPp(HyStartPp),
-    HyStart(HyStart),
-    Search(Search),
-    Short(Short),
-    VideoRate(VideoRate),
-    VideoSsthresh(VideoSsthresh),
-}
-
 dispatch! {
-    impl AnyStartup { Standard, HyStartPp, HyStart, Search, Short, VideoRate, VideoSsthresh }
+    enum AnyStartup { Standard, HyStartPp, HyStart, Search, Short, VideoRate, VideoSsthresh }
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
@@ -67,13 +57,13 @@ dispatch! {
 }
 
 /// All startup components, the default first.
-pub(crate) fn components() -> Vec<Component<AnyStartup>> {
+pub(crate) fn entries() -> Vec<Entry> {
     vec![
-        standard::component(),
-        hystartpp::component(),
-        hystart::component(),
-        search::component(),
-        short::component(),
+        standard::entry(),
+        hystartpp::entry(),
+        hystart::entry(),
+        search::entry(),
+        short::entry(),
         video_rate::video_rate(),
         video_rate::video_ssthresh(),
     ]

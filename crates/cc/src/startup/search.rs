@@ -1,7 +1,8 @@
 //! `search`: SEARCH ("Slow start Exit At Right Chokepoint"), which leaves slow start when what arrives no longer
 //! keeps up with what was sent.
 
-use crate::component::{Bursts, Component, Description, Needs, Step};
+use crate::component::{Bursts, Needs, Step};
+use crate::entry::{Entry, Make};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -284,14 +285,16 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-pub(crate) fn component() -> Component<AnyStartup> {
-    Description::new(
+pub(crate) fn entry() -> Entry {
+    Entry::new(
         "search",
+        Make::Startup(|arguments| AnyStartup::Search(Search::from_arguments(arguments))),
+    )
+    .about(
         "SEARCH: slow start that ends when what arrives no longer keeps up with what was sent",
         "draft-chung-ccwg-search-09",
     )
     .with_parameters(PARAMETERS)
-    .made_by(|arguments| AnyStartup::Search(Search::from_arguments(arguments)))
 }
 
 #[cfg(test)]

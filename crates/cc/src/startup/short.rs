@@ -1,7 +1,8 @@
 //! `short`: slow start that ends with the first estimate of the path's capacity (CCPSSS).
 
 use crate::Reason;
-use crate::component::{Bursts, Component, Description, Needs, Step};
+use crate::component::{Bursts, Needs, Step};
+use crate::entry::{Entry, Make};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
@@ -31,11 +32,9 @@ impl Startup for Short {
     }
 }
 
-pub(crate) fn component() -> Component<AnyStartup> {
-    Description::new(
-        "short",
+pub(crate) fn entry() -> Entry {
+    Entry::new("short", Make::Startup(|_| AnyStartup::Short(Short))).about(
         "slow start until the first estimate of the path's capacity",
         "Watanabe et al. 2014, CCPSSS",
     )
-    .made_by(|_| AnyStartup::Short(Short))
 }

@@ -1,7 +1,8 @@
 //! `standard`: slow start as RFC 9002 §7.3.1 has it.
 
 use crate::Reason;
-use crate::component::{Component, Description, Step};
+use crate::component::Step;
+use crate::entry::{Entry, Make};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup};
@@ -36,11 +37,9 @@ pub(crate) fn grow(core: &mut Core, allowance: u64) -> Step {
     }
 }
 
-pub(crate) fn component() -> Component<AnyStartup> {
-    Description::new(
-        "standard",
+pub(crate) fn entry() -> Entry {
+    Entry::new("standard", Make::Startup(|_| AnyStartup::Standard(Standard))).about(
         "the window grows by what is acknowledged until a loss or ssthresh",
         "RFC 9002 §7.3.1",
     )
-    .made_by(|_| AnyStartup::Standard(Standard))
 }

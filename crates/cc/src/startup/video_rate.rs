@@ -1,7 +1,8 @@
 //! `video-rate` and `video-ssthresh`: slow start that knows the video's rate (CCPVS and CCPLSS).
 
 use crate::Facts;
-use crate::component::{Component, Description, Needs, Step};
+use crate::component::{Needs, Step};
+use crate::entry::{Entry, Make};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
@@ -65,23 +66,24 @@ fn video_window(core: &Core) -> Option<u64> {
     Some(core.video_window(rtt)?.max(core.initial_window()))
 }
 
-pub(crate) fn video_rate() -> Component<AnyStartup> {
-    Description::new(
-        "video-rate",
-        "start with the window that carries the video's average rate, until a loss",
-        "Watanabe et al. 2014, CCPVS",
-    )
-    .absolute()
-    .made_by(|_| AnyStartup::VideoRate(VideoRate))
+pub(crate) fn video_rate() -> Entry {
+    Entry::new("video-rate", Make::Startup(|_| AnyStartup::VideoRate(VideoRate)))
+        .about(
+            "start with the window that carries the video's average rate, until a loss",
+            "Watanabe et al. 2014, CCPVS",
+        )
+        .absolute()
 }
 
-pub(crate) fn video_ssthresh() -> Component<AnyStartup> {
-    Description::new(
+pub(crate) fn video_ssthresh() -> Entry {
+    Entry::new(
         "video-ssthresh",
+        Make::Startup(|_| AnyStartup::VideoSsthresh(VideoSsthresh)),
+    )
+    .about(
         "slow start up to the window that carries the video's average rate",
         "Watanabe et al. 2014, CCPLSS",
     )
-    .made_by(|_| AnyStartup::VideoSsthresh(VideoSsthresh))
 }
 
 #[cfg(test)]

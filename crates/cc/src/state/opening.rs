@@ -1,7 +1,7 @@
 //! [`Opening`]: the window and the threshold that a connection begins with, and the bound of slow start.
 
 use crate::Bytes;
-use crate::parameter::{Arguments, Parameter, Value};
+use crate::parameter::{Arguments, Parameter};
 
 use super::{float, floor_bytes};
 
@@ -52,24 +52,12 @@ impl Default for Opening {
 }
 
 impl Opening {
-    /// As an algorithm's arguments say; the default for algorithms that do not have the parameters.
+    /// As an algorithm's arguments say.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
-        let packets = match arguments.value(INITIAL_WINDOW.name) {
-            Some(Value::Number(packets)) => packets,
-            _ => 0.0,
-        };
-        let ssthresh = match arguments.value(SSTHRESH.name) {
-            Some(Value::Size(size)) => size.as_u64(),
-            _ => 0,
-        };
-        let max_ssthresh = match arguments.value(MAX_SSTHRESH.name) {
-            Some(Value::Number(packets)) => floor_bytes(packets),
-            _ => 0,
-        };
         Self {
-            packets,
-            ssthresh,
-            max_ssthresh,
+            packets: arguments.number(INITIAL_WINDOW.name),
+            ssthresh: arguments.size(SSTHRESH.name).as_u64(),
+            max_ssthresh: floor_bytes(arguments.number(MAX_SSTHRESH.name)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::MINIMUM_RTO_NS;
 use crate::Timestamp;
-use crate::parameter::{Arguments, Parameter, Value};
+use crate::parameter::{Arguments, Parameter};
 
 const TCP: &str = "tcp";
 
@@ -52,7 +52,7 @@ impl Default for Resends {
 impl Resends {
     /// `None` unless an algorithm's arguments say `tcp`.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Option<Box<Self>> {
-        let is_tcp = arguments.value(RECOVERY.name) == Some(Value::Word(TCP));
+        let is_tcp = arguments.word(RECOVERY.name) == TCP;
         is_tcp.then(Box::default)
     }
 

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 use core::slice::Iter;
 use core::time::Duration;
 
-use crate::registry::{Entry, Key, Parameter, ParameterKind, Registry, Value};
+use crate::registry::{Domain, Entry, Key, Parameter, Registry, Value};
 use crate::state::floor_bytes;
 use crate::{Bytes, ControllerSpec};
 
@@ -72,16 +72,17 @@ fn term(entry: &Entry, source: &mut Iter<'_, u8>) -> String {
 fn argument(parameter: &Parameter, value: u16) -> Value {
     let share = (f64::from(value) / f64::from(u16::MAX)).powi(3);
     let between = |min: f64, max: f64| (min + share * (max - min)).clamp(min, max);
-    match parameter.kind {
-        ParameterKind::Number { min, max } => Value::Number(between(min, max)),
-        ParameterKind::Time { min, max } => {
+    match parameter.domain {
+        Domain::Range(Value::Number(min), Value::Number(max)) => Value::Number(between(min, max)),
+        Domain::Range(Value::Time(min), Value::Time(max)) => {
             let us = between(min.as_micros() as f64, max.as_micros() as f64);
             Value::Time(Duration::from_micros(floor_bytes(us)))
         }
-        ParameterKind::Size { min, max } => {
+        Domain::Range(Value::Size(min), Value::Size(max)) => {
             Value::Size(Bytes::new(floor_bytes(between(min.as_f64(), max.as_f64()))))
         }
-        ParameterKind::Word(words) => {
+        Domain::Range(..) => parameter.default,
+        Domain::Words(words) => {
             let index = usize::from(value) % words.len().max(1);
             words
                 .get(index)

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::SpecError;
-use crate::registry::{Entry, OF_ALL_ALGORITHMS, Parameter, Registry};
+use crate::entry::OF_ALL_ALGORITHMS;
+use crate::registry::{Entry, Parameter, Registry};
 use crate::state::GROWTH;
 use crate::testing::examples;
 
 const DOCS: &str = include_str!("../../../../docs/controllers.md");
 
-/// Parameters that [`Entry::of`] gives algorithms.
+/// Parameters that [`Entry::with_shared_parameters`] gives algorithms.
 const SHARED: [Parameter; 6] = {
     let [counting, initial_window, ssthresh, recovery, max_ssthresh] = OF_ALL_ALGORITHMS;
     [GROWTH, counting, initial_window, ssthresh, recovery, max_ssthresh]

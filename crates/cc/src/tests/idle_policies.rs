@@ -5,9 +5,9 @@ use rstest::rstest;
 
 use crate::ControllerSpec;
 use crate::component::Reduction;
+use crate::entry::{Key, Make};
 use crate::events::{Congestion, Sent, Signal};
 use crate::idle::AnyIdlePolicy;
-use crate::registry::{Key, Make};
 use crate::state::{Batch, Core};
 use crate::tests::{MS_IN_NS as MS, MTU, at};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{MS, train};
 use crate::events::{AckBatch, Acked, Sent};
-use crate::registry::{Entry, Key, ParameterKind, Registry};
+use crate::registry::{Entry, Key, Registry};
 use crate::testing::Connection;
 use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp, VideoKnowledge};
 
@@ -18,13 +18,8 @@ fn variants(entry: &Entry) -> Vec<String> {
     let name = entry.name();
     let mut texts = vec![name.to_owned()];
     for parameter in entry.parameters() {
-        if let ParameterKind::Word(words) = parameter.kind {
-            texts.extend(
-                words
-                    .iter()
-                    .map(|word| format!("{name}({}={word})", parameter.name)),
-            );
-        }
+        let words = parameter.words().iter();
+        texts.extend(words.map(|word| format!("{name}({}={word})", parameter.name)));
     }
     texts
 }
@@ -107,7 +102,7 @@ fn for_loss_based(check: impl Fn(&ControllerSpec, Connection)) {
 }
 
 fn loss_based(spec: &ControllerSpec) -> bool {
-    !spec.algorithm().description.traits.holds_on_loss && spec.is_window_based()
+    !spec.algorithm().traits.holds_on_loss && spec.is_window_based()
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::spec;
-use crate::component::{Description, Traits};
-use crate::registry::{Alias, Entry, Key, Make, OF_ALL_ALGORITHMS, Parameter, RegisterError, Registry};
+use crate::component::Traits;
+use crate::entry::{Make, OF_ALL_ALGORITHMS};
+use crate::registry::{Alias, Entry, Key, Parameter, RegisterError, Registry};
 use crate::startup::{AnyStartup, standard::Standard};
 use crate::{Bytes, Path, SpecError, VideoKnowledge};
 
@@ -153,14 +154,12 @@ fn components_that_cannot_work_are_refused_with_the_reason_whatever_the_algorith
     #[case] says: &str,
 ) {
     let mut registry = Registry::builtin();
-    let mut components = crate::algorithm::components().into_iter();
-    let mut renamed = components
-        .find(|other| other.description.name == algorithm)
+    let mut algorithms = crate::algorithm::entries().into_iter();
+    let mut renamed = algorithms
+        .find(|other| other.name() == algorithm)
         .expect("it is there");
-    renamed.description.name = "renamed";
-    registry
-        .register(Entry::of(renamed, Make::Algorithm))
-        .expect("a free name");
+    renamed.name = "renamed";
+    registry.register(renamed).expect("a free name");
     let refusal = |name: &str| {
         let error = registry.parse(&format!("{name}+{component}"));
         error.expect_err("must be refused").to_string()
@@ -175,18 +174,15 @@ fn components_that_cannot_work_are_refused_with_the_reason_whatever_the_algorith
 #[test]
 fn a_component_may_refuse_algorithms_with_a_reason() {
     let mut registry = Registry::builtin();
-    let picky = Description::new("picky", "", "")
-        .fits(|algorithm: Traits| {
-            if algorithm.delay_based {
-                Ok(())
-            } else {
-                Err("picky only starts algorithms that look at the RTT")
-            }
-        })
-        .made_by(|_| AnyStartup::Standard(Standard));
-    registry
-        .register(Entry::of(picky, Make::Startup))
-        .expect("a free name");
+    let make = Make::Startup(|_| AnyStartup::Standard(Standard));
+    let picky = Entry::new("picky", make).fits(|algorithm: Traits| {
+        if algorithm.delay_based {
+            Ok(())
+        } else {
+            Err("picky only starts algorithms that look at the RTT")
+        }
+    });
+    registry.register(picky).expect("a free name");
     assert!(registry.parse("vegas+start=picky").is_ok());
     let error = registry.parse("reno+start=picky").expect_err("must be refused");
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Specs in their text form.
 
 use super::spec;
-use crate::registry::{Alias, Key, Parameter, ParameterKind, Registry, Value, split_list};
+use crate::registry::{Alias, Domain, Key, Parameter, Registry, Value, split_list};
 use crate::{ControllerSpec, SpecError};
 use playrate_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -136,7 +136,9 @@ fn arguments_are_named_or_in_order_and_bare_numbers_take_the_parameters_unit(
 #[case("many(mode=c)", "a or b")]
 fn a_value_out_of_range_is_refused_with_the_range(#[case] text: &str, #[case] expected: &str) {
     match registry().parse(text) {
-        Err(error @ SpecError::BadValue { .. }) => assert!(error.to_string().contains(expected), "{error}"),
+        Err(error @ SpecError::BadArgument { .. }) => {
+            assert!(error.to_string().contains(expected), "{error}");
+        }
         Ok(spec) => assert_eq!(
             (expected, spec.algorithm_arguments().time("kd")),
             ("", Duration::from_micros(2))
@@ -284,18 +286,21 @@ fn a_spec_tells_its_components() {
 fn argument(parameter: Parameter) -> BoxedStrategy<String> {
     let name = parameter.name;
     let shown = move |value: Value| format!("{name}={value}");
-    match parameter.kind {
-        ParameterKind::Number { min, max } => (min..=max).prop_map(move |x| shown(Value::Number(x))).boxed(),
-        ParameterKind::Time { min, max } => (min.as_micros()..=max.as_micros())
+    match parameter.domain {
+        Domain::Range(Value::Number(min), Value::Number(max)) => {
+            (min..=max).prop_map(move |x| shown(Value::Number(x))).boxed()
+        }
+        Domain::Range(Value::Time(min), Value::Time(max)) => (min.as_micros()..=max.as_micros())
             .prop_map(move |us| {
                 let us = u64::try_from(us).expect("ranges are below 2^64 us");
                 shown(Value::Time(Duration::from_micros(us)))
             })
             .boxed(),
-        ParameterKind::Size { min, max } => (min.as_u64()..=max.as_u64())
+        Domain::Range(Value::Size(min), Value::Size(max)) => (min.as_u64()..=max.as_u64())
             .prop_map(move |bytes| shown(Value::Size(Bytes::new(bytes))))
             .boxed(),
-        ParameterKind::Word(words) => prop::sample::select(words)
+        Domain::Range(..) => unreachable!("both ends are of one kind"),
+        Domain::Words(words) => prop::sample::select(words)
             .prop_map(move |word| shown(Value::Word(word)))
             .boxed(),
     }

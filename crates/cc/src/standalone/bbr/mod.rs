@@ -42,9 +42,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
+use crate::entry::Entry;
 use crate::estimator::Rounds;
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
-use crate::registry::Entry;
 use crate::state::{Batch, Core};
 use crate::{Bitrate, Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use machine::{Machine, State};

@@ -48,10 +48,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
+use crate::entry::Entry;
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
 use crate::loss::{LossGuard, LossPolicy as _};
 use crate::parameter::{Arguments, Parameter};
-use crate::registry::Entry;
 use crate::state::{Batch, Core, float, floor_bytes};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use competition::Competition;

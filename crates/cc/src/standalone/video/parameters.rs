@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
+use crate::entry::Entry;
 use crate::parameter::Parameter;
-use crate::registry::Entry;
 
 use super::Video;
 

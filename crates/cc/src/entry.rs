@@ -1,12 +1,11 @@
-//! [`Entry`]: one controller or component, with all that listings and error messages say about it.
+//! [`Entry`]: one controller or component, with all that specs, listings and error messages say about it.
 
 use core::fmt;
 use std::sync::Arc;
 
-use super::RegisterError;
 use crate::algorithm::AnyAlgorithm;
 use crate::ceiling::AnyCeiling;
-use crate::component::{Component, Description, Traits};
+use crate::component::Traits;
 use crate::compose::Components;
 use crate::idle::AnyIdlePolicy;
 use crate::loss::AnyLossPolicy;
@@ -57,18 +56,6 @@ impl fmt::Display for Key {
     }
 }
 
-/// Place of an [`Entry`] in a spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A congestion avoidance algorithm, which components complete.
-    Algorithm,
-    /// A component, behind its key.
-    Component(Key),
-    /// A whole controller made by a registered builder; takes no components.
-    Custom,
-}
-
 /// Makes a complete controller.
 pub(crate) type Build =
     Arc<dyn Fn(&Path, &Arguments, Arc<VideoKnowledge>) -> Box<dyn CongestionController> + Send + Sync>;
@@ -92,7 +79,15 @@ pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 5] =
 /// A controller or a component of one, as a spec names it.
 #[derive(Clone)]
 pub struct Entry {
-    pub(crate) description: Description,
+    pub(crate) name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    parameters: Vec<Parameter>,
+    absolute: bool,
+    /// Properties of an algorithm or a controller without components; unused for other kinds.
+    pub(crate) traits: Traits,
+    /// Refuses algorithms that a component does not go with, and says why.
+    pub(crate) fits: fn(Traits) -> Result<(), &'static str>,
     pub(crate) make: Make,
 }
 
@@ -107,113 +102,113 @@ impl Entry {
         + Sync
         + 'static,
     ) -> Self {
-        Self {
-            description: Description::new(name, "", ""),
-            make: Make::Custom(Arc::new(build)),
-        }
+        Self::new(name, Make::Custom(Arc::new(build)))
     }
 
-    /// The entry of a component, which `wrap` makes of its kind's maker. Every algorithm has, after its own
-    /// parameters, [`GROWTH`] if it is window-based, and those of [`OF_ALL_ALGORITHMS`].
-    pub(crate) fn of<T>(component: Component<T>, wrap: fn(fn(&Arguments) -> T) -> Make) -> Self {
-        let Component {
-            mut description,
+    /// An entry without parameters. A component goes with every algorithm.
+    pub(crate) fn new(name: &'static str, make: Make) -> Self {
+        Self {
+            name,
+            summary: "",
+            source: "",
+            parameters: Vec::new(),
+            absolute: false,
+            traits: Traits::default(),
+            fits: |_| Ok(()),
             make,
-        } = component;
-        let make = wrap(make);
-        if matches!(make, Make::Algorithm(_)) {
-            let growth = (!description.absolute).then_some(GROWTH);
-            let shared = growth.into_iter().chain(OF_ALL_ALGORITHMS);
-            description.parameters.extend(shared);
         }
-        Self { description, make }
     }
 
     /// Describes it in one line, and names the RFC section or paper that defines it.
     #[must_use]
-    pub fn about(mut self, summary: &'static str, source: &'static str) -> Self {
-        self.description.summary = summary;
-        self.description.source = source;
-        self
+    pub fn about(self, summary: &'static str, source: &'static str) -> Self {
+        Self {
+            summary,
+            source,
+            ..self
+        }
     }
 
     /// Declares its parameters, in the order in which they may be given without names.
     #[must_use]
     pub fn with_parameters(mut self, parameters: &[Parameter]) -> Self {
-        self.description.parameters = parameters.to_vec();
-        self
-    }
-
-    /// Declares what decides which components an algorithm goes with, and which promises hold for a controller.
-    #[must_use]
-    pub(crate) fn with_traits(mut self, traits: Traits) -> Self {
-        self.description.traits = traits;
+        self.parameters = parameters.to_vec();
         self
     }
 
     /// Declares that it sets the window outright, so that the window may rise without acknowledged bytes to
     /// account for it.
     #[must_use]
-    pub fn absolute(mut self) -> Self {
-        self.description.absolute = true;
+    pub fn absolute(self) -> Self {
+        Self {
+            absolute: true,
+            ..self
+        }
+    }
+
+    /// Declares what decides which components an algorithm goes with, and which promises hold for a controller.
+    pub(crate) fn with_traits(self, traits: Traits) -> Self {
+        Self { traits, ..self }
+    }
+
+    /// Declares the algorithms that a component goes with.
+    pub(crate) fn fits(self, fits: fn(Traits) -> Result<(), &'static str>) -> Self {
+        Self { fits, ..self }
+    }
+
+    /// Adds the parameters that algorithms share: [`GROWTH`] for a window-based one, and [`OF_ALL_ALGORITHMS`].
+    pub(crate) fn with_shared_parameters(mut self) -> Self {
+        self.parameters.extend((!self.absolute).then_some(GROWTH));
+        self.parameters.extend(OF_ALL_ALGORITHMS);
         self
     }
 
     /// Its name in specs.
     pub const fn name(&self) -> &'static str {
-        self.description.name
-    }
-
-    /// Its place in specs.
-    pub const fn kind(&self) -> Kind {
-        match self.make {
-            Make::Algorithm(_) => Kind::Algorithm,
-            Make::Startup(_) => Kind::Component(Key::Start),
-            Make::Shaper(_) => Kind::Component(Key::Shape),
-            Make::Idle(_) => Kind::Component(Key::Idle),
-            Make::Loss(_) => Kind::Component(Key::Loss),
-            Make::Ceiling(_) => Kind::Component(Key::Ceiling),
-            Make::Custom(_) => Kind::Custom,
-        }
+        self.name
     }
 
     /// The key that it stands behind; `None` for what a spec begins with.
     pub const fn key(&self) -> Option<Key> {
-        match self.kind() {
-            Kind::Component(key) => Some(key),
-            _ => None,
+        match self.make {
+            Make::Algorithm(_) | Make::Custom(_) => None,
+            Make::Startup(_) => Some(Key::Start),
+            Make::Shaper(_) => Some(Key::Shape),
+            Make::Idle(_) => Some(Key::Idle),
+            Make::Loss(_) => Some(Key::Loss),
+            Make::Ceiling(_) => Some(Key::Ceiling),
         }
     }
 
-    /// Returns true if a spec that begins with it may name components.
+    /// Returns true if a spec that begins with it may name components: it is an algorithm, not a whole controller.
     pub const fn takes_components(&self) -> bool {
         matches!(self.make, Make::Algorithm(_))
     }
 
     /// One line for listings; empty if it was registered without.
     pub const fn summary(&self) -> &'static str {
-        self.description.summary
+        self.summary
     }
 
     /// The RFC section, or paper and equation, that defines it.
     pub const fn source(&self) -> &'static str {
-        self.description.source
+        self.source
     }
 
     /// Its parameters, in the order in which they may be given without names.
     pub fn parameters(&self) -> &[Parameter] {
-        &self.description.parameters
+        &self.parameters
     }
 
     /// Returns true if it sets the window outright instead of growing it by acknowledged bytes.
     pub const fn is_absolute(&self) -> bool {
-        self.description.absolute
+        self.absolute
     }
 
     /// The component that an algorithm has for `key` when a spec names none.
     pub const fn default_component(&self, key: Key) -> &'static str {
         match key {
-            Key::Loss if self.description.traits.holds_on_loss => "guard",
+            Key::Loss if self.traits.holds_on_loss => "guard",
             Key::Start | Key::Loss => "standard",
             Key::Shape | Key::Ceiling => "none",
             Key::Idle => "keep",
@@ -221,7 +216,7 @@ impl Entry {
     }
 
     /// Puts what it makes into its place among `components`.
-    pub(super) fn add_to(&self, components: &mut Components, arguments: &Arguments) {
+    pub(crate) fn add_to(&self, components: &mut Components, arguments: &Arguments) {
         match self.make {
             Make::Algorithm(make) => {
                 components.algorithm = make(arguments);
@@ -237,37 +232,14 @@ impl Entry {
             Make::Custom(_) => {}
         }
     }
-
-    pub(super) fn check(&self) -> Result<(), RegisterError> {
-        let bad = |problem| RegisterError::BadParameter {
-            entry: self.description.name,
-            problem,
-        };
-        for (index, parameter) in self.description.parameters.iter().enumerate() {
-            super::check_name(parameter.name)?;
-            let earlier = self.description.parameters.iter().take(index);
-            if earlier.into_iter().any(|other| other.name == parameter.name) {
-                return Err(bad(format!("two have the name `{}`", parameter.name)));
-            }
-            if !parameter.accepts(parameter.default) {
-                return Err(bad(format!(
-                    "the default of `{}` is {}, which is not {}",
-                    parameter.name,
-                    parameter.default,
-                    parameter.expected()
-                )));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry")
-            .field("name", &self.description.name)
-            .field("kind", &self.kind())
-            .field("parameters", &self.description.parameters)
+            .field("name", &self.name)
+            .field("key", &self.key())
+            .field("parameters", &self.parameters)
             .finish_non_exhaustive()
     }
 }
