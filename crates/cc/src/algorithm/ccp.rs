@@ -1,5 +1,7 @@
 //! `ccp` and `ccpd`: windows set outright from the path's estimated storage.
 
+use core::time::Duration;
+
 use crate::component::{Bursts, Needs, Reduction, Traits};
 use crate::entry::{Entry, Make};
 use crate::events::{Congestion, Signal};
@@ -106,14 +108,6 @@ pub(crate) struct PathState {
     pub(crate) in_flight: f64,
 }
 
-/// Smallest RTT of the connection, and largest RTT of the connection or of a window of time, ns. The largest is
-/// `None` while no sample counts.
-#[derive(Clone, Copy, Debug)]
-struct RttExtremes {
-    min_ns: u64,
-    max_ns: Option<u64>,
-}
-
 impl Ccp {
     pub(crate) fn new(kp: f64, kd_ns: Option<u64>, storage: Storage, every_ack: bool) -> Self {
         let derivative = kd_ns.map(|kd| Derivative {
@@ -134,7 +128,8 @@ impl Ccp {
         }
     }
 
-    fn from_arguments(arguments: &Arguments, kd_ns: Option<u64>) -> Self {
+    fn from_arguments(arguments: &Arguments) -> Self {
+        let kd = arguments.value(KD).is_some().then(|| arguments.time(KD));
         let storage = match arguments.word("storage") {
             "queue" => Storage::QueueOnly,
             "fixed" => Storage::Fixed(arguments.size("size").as_u64()),
@@ -148,7 +143,7 @@ impl Ccp {
             spares_slow_start: arguments.word("slow_start_loss") == "queued",
             ..Self::new(
                 arguments.number("kp"),
-                kd_ns,
+                kd.map(nanos),
                 storage,
                 arguments.is_on("every_ack"),
             )
@@ -173,9 +168,9 @@ impl Ccp {
         }
     }
 
-    /// Path storage estimate `B`, bytes.
-    fn storage(&self, capacity: f64, rtts: RttExtremes, mtu: u64) -> f64 {
-        let RttExtremes { min_ns, max_ns } = rtts;
+    /// Path storage estimate `B`, bytes, from the smallest RTT and the largest, ns. The largest is that of the
+    /// connection or of a window of time, and `None` while no sample counts.
+    fn storage(&self, capacity: f64, (min_ns, max_ns): (u64, Option<u64>), mtu: u64) -> f64 {
         let min = min_ns as f64 / NANOS_PER_SECOND;
         let max = max_ns
             .unwrap_or(min_ns)
@@ -202,10 +197,7 @@ impl Ccp {
     /// `B`, `x` and `f`; `None` until capacity and RTT are known.
     fn state(&self, core: &Core, batch: &Batch) -> Option<PathState> {
         let capacity = self.capacity(core)?;
-        let rtts = RttExtremes {
-            min_ns: core.rtt.min_ns()?,
-            max_ns: core.rtt.max_ns(),
-        };
+        let rtts = (core.rtt.min_ns()?, core.rtt.max_ns());
         Some(PathState {
             storage: self.storage(capacity, rtts, core.mtu()),
             backlog: self.backlog(core)?,
@@ -288,114 +280,90 @@ impl Algorithm for Ccp {
     }
 }
 
-const KP: Parameter = Parameter::number(
-    "kp",
-    1.0,
-    0.0..=100.0,
-    "share of the free storage that is used, Kp",
-);
-const KD: Parameter = Parameter::time(
-    "kd",
-    core::time::Duration::from_millis(2),
-    core::time::Duration::ZERO..=core::time::Duration::from_secs(1),
-    "weight of the change of what is stored, Kd; a bare number is microseconds",
-);
-const STORAGE: Parameter = Parameter::word(
-    "storage",
-    "rtt-max",
-    &["rtt-max", "queue", "fixed"],
-    "what B is: C·rtt_max (pipe and queue), C·(rtt_max − rtt_min), or `size`",
-);
-const FLOOR: Parameter = Parameter::number(
-    "floor",
-    2.0,
-    1.0..=100.0,
-    "rtt_max counts as at least this many rtt_min, so that a window that never queues does not stay small",
-);
-const SIZE: Parameter = Parameter::size(
-    "size",
-    Bytes::new(500_000),
-    Bytes::new(1_000)..=Bytes::new(1_000_000_000),
-    "B for storage=fixed",
-);
-const EVERY_ACK: Parameter = Parameter::switch(
-    "every_ack",
-    false,
-    "ask the peer to acknowledge every packet: more capacity samples for a third more CPU",
-);
-const LEAST_STORAGE: Parameter = Parameter::number(
-    "least_storage",
-    SEGMENTS_OF_STORAGE,
-    0.0..=10_000.0,
-    "B is at least this many packets, so that the window of a very short path has room to move in",
-);
-const RTT_WINDOW: Parameter = Parameter::time(
-    "rtt_window",
-    core::time::Duration::ZERO,
-    core::time::Duration::ZERO..=core::time::Duration::from_secs(3_600),
-    "time over which rtt_max is taken; 0 is the whole connection",
-);
-const SLOW_START_LOSS: Parameter = Parameter::word(
-    "slow_start_loss",
-    "any",
-    &["any", "queued"],
-    "losses that end slow start: any, or those with more than 2·C·rtt_min in flight, which may have found a queue",
-);
+/// Name of the weight of the derivative.
+const KD: &str = "kd";
 
-const HOLDS: Traits = Traits {
-    holds_on_loss: true,
-    delay_based: false,
-    yields: false,
-};
+/// Those of `ccpd`; `ccp` has all but [`KD`].
+const PARAMETERS: [Parameter; 9] = [
+    Parameter::number(
+        "kp",
+        1.0,
+        0.0..=100.0,
+        "share of the free storage that is used, Kp",
+    ),
+    Parameter::time(
+        KD,
+        Duration::from_millis(2),
+        Duration::ZERO..=Duration::from_secs(1),
+        "weight of the change of what is stored, Kd; a bare number is microseconds",
+    ),
+    Parameter::word(
+        "storage",
+        "rtt-max",
+        &["rtt-max", "queue", "fixed"],
+        "what B is: C·rtt_max (pipe and queue), C·(rtt_max − rtt_min), or `size`",
+    ),
+    Parameter::number(
+        "floor",
+        2.0,
+        1.0..=100.0,
+        "rtt_max counts as at least this many rtt_min, so that a window that never queues does not stay small",
+    ),
+    Parameter::size(
+        "size",
+        Bytes::new(500_000),
+        Bytes::new(1_000)..=Bytes::new(1_000_000_000),
+        "B for storage=fixed",
+    ),
+    Parameter::switch(
+        "every_ack",
+        false,
+        "ask the peer to acknowledge every packet: more capacity samples for a third more CPU",
+    ),
+    Parameter::number(
+        "least_storage",
+        SEGMENTS_OF_STORAGE,
+        0.0..=10_000.0,
+        "B is at least this many packets, so that the window of a very short path has room to move in",
+    ),
+    Parameter::time(
+        "rtt_window",
+        Duration::ZERO,
+        Duration::ZERO..=Duration::from_secs(3_600),
+        "time over which rtt_max is taken; 0 is the whole connection",
+    ),
+    Parameter::word(
+        "slow_start_loss",
+        "any",
+        &["any", "queued"],
+        "losses that end slow start: any, or those with more than 2·C·rtt_min in flight, which may have found a queue",
+    ),
+];
 
 pub(crate) fn ccp() -> Entry {
-    Entry::new(
-        "ccp",
-        Make::Algorithm(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, None))),
-    )
-    .about(
+    let parameters = PARAMETERS.into_iter().filter(|parameter| parameter.name != KD);
+    entry("ccp", &parameters.collect::<Vec<_>>()).about(
         "CCP: half of what the path's storage has room for beside what is in flight",
         "Cavendish et al. 2015 eq. (4)",
     )
-    .with_parameters(&[
-        KP,
-        STORAGE,
-        FLOOR,
-        SIZE,
-        EVERY_ACK,
-        LEAST_STORAGE,
-        RTT_WINDOW,
-        SLOW_START_LOSS,
-    ])
-    .absolute()
-    .with_traits(HOLDS)
 }
 
 pub(crate) fn ccpd() -> Entry {
-    Entry::new(
-        "ccpd",
-        Make::Algorithm(|arguments| {
-            let kd_ns = nanos(arguments.time("kd"));
-            AnyAlgorithm::Ccp(Ccp::from_arguments(arguments, Some(kd_ns)))
-        }),
-    )
-    .about(
+    entry("ccpd", &PARAMETERS).about(
         "CCPD: all of the room in the path's storage, damped by how fast it fills",
         "Watanabe et al. 2013 eq. (6)",
     )
-    .with_parameters(&[
-        KP,
-        KD,
-        STORAGE,
-        FLOOR,
-        SIZE,
-        EVERY_ACK,
-        LEAST_STORAGE,
-        RTT_WINDOW,
-        SLOW_START_LOSS,
-    ])
-    .absolute()
-    .with_traits(HOLDS)
+}
+
+fn entry(name: &'static str, parameters: &[Parameter]) -> Entry {
+    let make = Make::Algorithm(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments)));
+    Entry::new(name, make)
+        .with_parameters(parameters)
+        .absolute()
+        .with_traits(Traits {
+            holds_on_loss: true,
+            ..Traits::default()
+        })
 }
 
 #[cfg(test)]

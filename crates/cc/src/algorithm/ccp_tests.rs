@@ -127,10 +127,7 @@ fn the_storage_is_pipe_and_queue(
     #[case] bytes: f64,
 ) {
     let algorithm = Ccp::new(1.0, None, storage, false);
-    let rtts = RttExtremes {
-        min_ns: min_ms * MS,
-        max_ns: max_ms.map(|ms| ms * MS),
-    };
+    let rtts = (min_ms * MS, max_ms.map(|ms| ms * MS));
     close(algorithm.storage(2_500_000.0, rtts, 1_200), bytes);
 }
 

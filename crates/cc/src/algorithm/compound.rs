@@ -4,16 +4,16 @@ use crate::component::{Reduction, Traits};
 use crate::entry::{Entry, Make};
 use crate::events::Congestion;
 use crate::parameter::Parameter;
-use crate::state::{Batch, Core, floor_bytes};
+use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
 
-use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
-use super::segments::Fraction;
+use super::round_rtt::{RoundEnd, queued_segments};
+use super::segments::TwoWindows;
 use super::{Algorithm, AnyAlgorithm};
 
 /// Growth of the delay window: `α·win^k − 1` segments per round trip (draft-sridharan-tcpm-ctcp-02 §3.1).
 const ALPHA: f64 = 0.125;
-/// The exponent `k` beside [`ALPHA`].
+/// The exponent `k` that goes with [`ALPHA`].
 const K: f64 = 0.75;
 /// Share that a loss takes of the whole window (draft §3.2).
 const BETA: f64 = 0.5;
@@ -28,8 +28,8 @@ const LOW_WINDOW: f64 = 38.0;
 /// Share of the old γ's replacement in tuning (ns-3's `TcpCompound`, after the draft).
 const LAMBDA: f64 = 0.8;
 
-/// Compound TCP. The window is `core.window()`; of it, `delay` segments are the delay window (`dwnd`) and the
-/// rest the loss window (`cwnd`).
+/// Compound TCP. The window is `core.window()`; of it, [`TwoWindows::delay`] is the delay window
+/// (`dwnd`) and the rest the loss window (`cwnd`).
 ///
 /// NOTE: the papers print `dwnd + α·dwnd^k − 1`, which can never leave zero, `dwnd·(1−β) − cwnd/2` on a loss,
 /// which is negative whenever dwnd < cwnd, and an increase of cwnd on loss. These are the whole window `win`
@@ -37,34 +37,22 @@ const LAMBDA: f64 = 0.8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compound {
     tuning: bool,
-    /// Delay window (`dwnd`), segments.
-    delay: f64,
-    fraction: Fraction,
+    windows: TwoWindows,
     /// Queue that counts as congestion, segments.
     gamma: f64,
     /// Queue that the loss window alone would have, segments, as of the last round trip.
     reno_backlog: Option<f64>,
-    round: RoundRtt,
     /// Whole window at the start of the round trip, segments.
     round_window: f64,
-}
-
-/// Smallest RTT of the connection and of a round trip, ns.
-#[derive(Clone, Copy, Debug)]
-struct RoundTrip {
-    base_ns: u64,
-    rtt_ns: u64,
 }
 
 impl Compound {
     pub(crate) fn new(tuning: bool) -> Self {
         Self {
             tuning,
-            delay: 0.0,
-            fraction: Fraction::default(),
+            windows: TwoWindows::default(),
             gamma: GAMMA_HIGH,
             reno_backlog: None,
-            round: RoundRtt::default(),
             round_window: 0.0,
         }
     }
@@ -74,23 +62,26 @@ impl Compound {
         if window < LOW_WINDOW {
             0.0
         } else if queued >= self.gamma {
-            ETA.mul_add(-queued, self.delay).max(0.0)
+            ETA.mul_add(-queued, self.windows.delay).max(0.0)
         } else if may_grow {
             // The −1 makes up for the loss window's own segment.
-            self.delay + ALPHA.mul_add(libm::pow(window, K), -1.0).max(0.0)
+            self.windows.delay + ALPHA.mul_add(libm::pow(window, K), -1.0).max(0.0)
         } else {
-            self.delay
+            self.windows.delay
         }
     }
 
-    /// Returns the window, segments, after a round trip with these RTTs.
-    fn end_round(&mut self, window: f64, rtts: RoundTrip, may_grow: bool) -> f64 {
-        let RoundTrip { base_ns, rtt_ns } = rtts;
+    /// Returns the window, segments, after a round trip. The RTTs, ns, are its smallest and that of the connection.
+    fn end_round(&mut self, window: f64, (rtt_ns, base_ns): (u64, u64), may_grow: bool) -> f64 {
         let queued = queued_segments(self.round_window, base_ns, rtt_ns);
-        self.reno_backlog = Some(queued_segments((window - self.delay).max(0.0), base_ns, rtt_ns));
+        self.reno_backlog = Some(queued_segments(
+            (window - self.windows.delay).max(0.0),
+            base_ns,
+            rtt_ns,
+        ));
         let delay = self.delay_after(window, queued, may_grow);
-        let change = delay - self.delay;
-        self.delay = delay;
+        let change = delay - self.windows.delay;
+        self.windows.delay = delay;
         window + change
     }
 
@@ -105,24 +96,14 @@ impl Compound {
 
 impl Algorithm for Compound {
     fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
-        if reason != Reason::RecoveryEnded {
-            self.delay = 0.0;
-        }
-        self.fraction.forget();
-        self.round.restart();
-        self.round_window = self.fraction.window(core);
+        self.windows.begin(reason);
+        self.round_window = self.windows.sum(core);
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
-        let mut window = self.fraction.window(core);
-        // Something else may have cut the window below what the delay window remembers.
-        self.delay = self.delay.min(window);
-        let end = self.round.on_batch(batch);
-        if let Some(RoundEnd::Measured(rtt_ns)) = end {
-            let rtts = RoundTrip {
-                base_ns: core.rtt.min_ns().unwrap_or(rtt_ns),
-                rtt_ns,
-            };
+        let mut window = self.windows.sum(core);
+        if let Some(RoundEnd::Measured(rtt_ns)) = self.windows.round.on_batch(batch) {
+            let rtts = (rtt_ns, core.rtt.min_ns().unwrap_or(rtt_ns));
             window = self.end_round(window, rtts, batch.allowance > 0);
         }
         if batch.new_round {
@@ -131,20 +112,15 @@ impl Algorithm for Compound {
         if batch.allowance > 0 {
             window += batch.allowance as f64 / core.mtu() as f64 / window;
         }
-        self.fraction.set(core, window, batch.allowance > 0);
+        self.windows.set(core, window, batch.allowance > 0);
     }
 
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
         self.tune();
-        let (window, mtu) = (self.fraction.window(core), core.mtu() as f64);
-        let loss = (window - self.delay).max(0.0);
-        let left = window * (1.0 - BETA);
-        self.delay = (left - loss / 2.0).max(0.0);
-        self.fraction.forget();
-        Some(Reduction {
-            window: floor_bytes((loss / 2.0 + self.delay) * mtu),
-            ssthresh: floor_bytes(left.max(2.0) * mtu),
-        })
+        let loss = self.windows.loss(core) / 2.0;
+        let left = self.windows.sum(core) * (1.0 - BETA);
+        self.windows.delay = (left - loss).max(0.0);
+        Some(self.windows.reduce(core, loss, left))
     }
 
     /// As ns-3 does after the draft: the delay window starts over.
@@ -152,17 +128,12 @@ impl Algorithm for Compound {
         *self = Self::new(self.tuning);
     }
 
-    /// The delay window rests on an RTT that is out of date.
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
-        let loss = (self.fraction.window(core) - self.delay).max(0.0);
-        self.delay = 0.0;
-        self.fraction.set(core, loss, false);
-        self.round.restart();
+        self.windows.on_pause(core);
     }
 
-    /// Segments are counted in the new size; the window in bytes is the framework's.
     fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
-        self.delay *= before as f64 / core.mtu() as f64;
+        self.windows.on_mtu_change(core, before);
     }
 }
 

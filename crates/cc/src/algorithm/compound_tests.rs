@@ -7,7 +7,7 @@ use rstest::rstest;
 /// The algorithm with a delay window of `delay` segments in a window of `window`.
 fn algorithm(delay: f64, window: f64, tuning: bool) -> Compound {
     Compound {
-        delay,
+        windows: TwoWindows::of_delay(delay),
         round_window: window,
         ..Compound::new(tuning)
     }
@@ -33,21 +33,14 @@ fn without_a_queue_the_delay_window_grows_by_a_power_of_the_whole_window(
     );
 }
 
-fn base_100_ms(rtt_ms: u64) -> RoundTrip {
-    RoundTrip {
-        base_ns: 100 * MS,
-        rtt_ns: rtt_ms * MS,
-    }
-}
-
 // Same section: win 140 = cwnd 80 + dwnd 60, base 100 ms.
 #[rstest]
 #[case(150, 13.333)] // 46.667 queued ≥ 30: gives way
 #[case(120, 64.0875)] // 23.333 queued < 30: grows
 fn the_delay_window_gives_way_to_a_queue_of_gamma_segments(#[case] rtt_ms: u64, #[case] delay: f64) {
     let mut algorithm = algorithm(60.0, 140.0, false);
-    let window = algorithm.end_round(140.0, base_100_ms(rtt_ms), true);
-    close(algorithm.delay, delay, 1e-3);
+    let window = algorithm.end_round(140.0, (rtt_ms * MS, 100 * MS), true);
+    close(algorithm.windows.delay, delay, 1e-3);
     close(window, 80.0 + delay, 1e-3);
 }
 
@@ -68,7 +61,7 @@ fn a_loss_halves_both_windows() {
     let reduction = algorithm
         .on_congestion(&mut core, &loss())
         .expect("answers losses");
-    close(algorithm.delay, 30.0, 1e-9);
+    close(algorithm.windows.delay, 30.0, 1e-9);
     assert_eq!((reduction.window, reduction.ssthresh), (70 * MTU, 70 * MTU));
 }
 
@@ -79,7 +72,7 @@ fn a_loss_halves_both_windows() {
 fn gamma_follows_what_reno_would_queue_only_when_tuning_is_on(#[case] tuning: bool, #[case] gamma: f64) {
     let mut core = Core::sample(140 * MTU, 100, 150);
     let mut algorithm = algorithm(60.0, 140.0, tuning);
-    algorithm.end_round(140.0, base_100_ms(150), true);
+    algorithm.end_round(140.0, (150 * MS, 100 * MS), true);
     algorithm.on_congestion(&mut core, &loss());
     close(algorithm.gamma, gamma, 1e-3);
 }
@@ -90,7 +83,7 @@ fn persistent_congestion_starts_the_delay_part_over() {
     let mut algorithm = algorithm(60.0, 140.0, true);
     algorithm.gamma = 10.0;
     algorithm.on_persistent(&mut core);
-    close(algorithm.delay, 0.0, 1e-12);
+    close(algorithm.windows.delay, 0.0, 1e-12);
     close(algorithm.gamma, GAMMA_HIGH, 1e-12);
 }
 
@@ -103,7 +96,7 @@ fn the_loss_window_grows_by_a_segment_per_whole_window() {
         algorithm.on_batch(&mut core, &Batch::sample(1_100, 100, false));
     }
     close(core.window() as f64 / MTU as f64, 101.0, 0.01);
-    close(algorithm.delay, 40.0, 1e-9);
+    close(algorithm.windows.delay, 40.0, 1e-9);
 }
 
 #[test]

@@ -36,14 +36,15 @@ pub(crate) trait Algorithm {
         Needs::default()
     }
 
-    /// The window's lower bound in packets: 2 for algorithms that live by loss (RFC 9002 §7.2), 4 for those
-    /// that live by delay, because quinn lets a window of 2 have one packet in flight.
+    /// The window's lower bound in packets: 2 for algorithms that live by loss (RFC 9002 §7.2: "The RECOMMENDED value
+    /// is 2 * `max_datagram_size`."), 4 for those that live by delay, because quinn lets a window of 2 have one packet
+    /// in flight.
     fn minimum_packets(&self) -> u64 {
         2
     }
 
     /// Congestion avoidance begins at `now`: from slow start, from recovery ([`Reason::RecoveryEnded`]), or
-    /// anew because an idle policy changed the window during avoidance ([`Reason::Idle`]). `on_batch` follows
+    /// again because an idle policy changed the window during avoidance ([`Reason::Idle`]). `on_batch` follows
     /// with the allowance that slow start did not use, or with the batch that ended recovery.
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
 

@@ -1,5 +1,8 @@
-//! A window in segments, for algorithms whose equations count them.
+//! Windows in segments, for algorithms whose equations count them.
 
+use super::round_rtt::RoundRtt;
+use crate::Reason;
+use crate::component::Reduction;
 use crate::state::{Core, floor_bytes};
 
 /// The part of a window below one byte: `core.window()` is whole bytes, and an algorithm that adds fractions
@@ -13,8 +16,7 @@ impl Fraction {
         (core.window() as f64 + self.0) / core.mtu() as f64
     }
 
-    /// Sets the window. One that `may_grow` not stays what it is where `segments` exceeds it: what segments
-    /// and back make of its last byte is rounding.
+    /// Sets the window. If `may_grow` is false, it never increases, not even by the rounding of its last byte.
     pub(crate) fn set(&mut self, core: &mut Core, segments: f64, may_grow: bool) {
         let bytes = segments * core.mtu() as f64;
         let whole = floor_bytes(bytes);
@@ -27,6 +29,75 @@ impl Fraction {
     /// The window was set to whole bytes.
     pub(crate) const fn forget(&mut self) {
         self.0 = 0.0;
+    }
+}
+
+/// A window that is the sum of a loss window and a delay window, segments. The delay window acts on the smallest RTT of
+/// each round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TwoWindows {
+    /// Delay window (`dwnd`), segments.
+    pub(super) delay: f64,
+    pub(super) round: RoundRtt,
+    fraction: Fraction,
+}
+
+impl TwoWindows {
+    #[cfg(test)]
+    pub(super) fn of_delay(delay: f64) -> Self {
+        Self {
+            delay,
+            ..Self::default()
+        }
+    }
+
+    /// Congestion avoidance begins. The delay window outlives a recovery alone.
+    pub(super) fn begin(&mut self, reason: Reason) {
+        if reason != Reason::RecoveryEnded {
+            self.delay = 0.0;
+        }
+        self.fraction.forget();
+        self.round.restart();
+    }
+
+    /// The sum, segments. If something else has cut it below the delay window, that is cut, too.
+    pub(super) fn sum(&mut self, core: &Core) -> f64 {
+        let sum = self.fraction.window(core);
+        self.delay = self.delay.min(sum);
+        sum
+    }
+
+    /// The loss window, segments.
+    pub(super) fn loss(&self, core: &Core) -> f64 {
+        (self.fraction.window(core) - self.delay).max(0.0)
+    }
+
+    /// Sets the sum, segments.
+    pub(super) fn set(&mut self, core: &mut Core, sum: f64, may_grow: bool) {
+        self.fraction.set(core, sum, may_grow);
+    }
+
+    /// Congestion leaves this loss window, the delay window and this threshold, segments.
+    pub(super) fn reduce(&mut self, core: &Core, loss: f64, ssthresh: f64) -> Reduction {
+        let mtu = core.mtu() as f64;
+        self.fraction.forget();
+        Reduction {
+            window: floor_bytes((loss + self.delay) * mtu),
+            ssthresh: floor_bytes(ssthresh.max(2.0) * mtu),
+        }
+    }
+
+    /// The sender paused: the delay window rests on an RTT that is out of date.
+    pub(super) fn on_pause(&mut self, core: &mut Core) {
+        let loss = self.loss(core);
+        self.delay = 0.0;
+        self.fraction.set(core, loss, false);
+        self.round.restart();
+    }
+
+    /// Counts segments in the new size; the window in bytes is the core's.
+    pub(super) fn on_mtu_change(&mut self, core: &Core, before: u64) {
+        self.delay *= before as f64 / core.mtu() as f64;
     }
 }
 

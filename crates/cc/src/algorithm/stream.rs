@@ -9,33 +9,30 @@ use crate::events::Congestion;
 use crate::state::{Batch, Core, floor_bytes};
 use crate::{Facts, Reason, Timestamp};
 
-use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
-use super::segments::Fraction;
+use super::round_rtt::{RoundEnd, queued_segments};
+use super::segments::TwoWindows;
 use super::{Algorithm, AnyAlgorithm};
 
 /// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, section 4: α
 /// = 2 + N, β = 4 + N).
 const ALPHA: f64 = 2.0;
-/// Upper bound beside [`ALPHA`].
+/// The upper bound that goes with [`ALPHA`].
 const BETA: f64 = 4.0;
 /// `N` is never below the smallest window, segments.
 const MINIMUM: u64 = 2;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// TCP Stream. The window is `core.window()`; of it, `delay` segments are the delay window (`dwnd`) and the
-/// rest the loss window (`lwnd`), which stops at [`segments_for`] the video's rate. While the rate is unknown
-/// there is neither this stop nor a delay window: what is left is Reno.
+/// TCP Stream. The window is `core.window()`; of it, [`TwoWindows::delay`] is the delay window
+/// (`dwnd`) and the rest the loss window (`lwnd`), which stops at [`segments_for`] the video's rate. While the rate is
+/// unknown there is neither this stop nor a delay window: what is left is Reno.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stream {
-    /// Delay window (`dwnd`), segments.
-    delay: f64,
-    fraction: Fraction,
+    windows: TwoWindows,
     /// Segments at which the loss window stops in this round trip: `N` of the rate on the wire, and the segment that
     /// the transport holds back ([`Path::strict`](crate::Path::strict)). `None` while the rate is unknown.
     enough: Option<f64>,
     /// `N` of the paper, which α and β are made of, segments: that of the media's rate.
     media: f64,
-    round: RoundRtt,
 }
 
 /// `N = ⌈Rate·RTT/(8·mtu)⌉` (Oda et al. 2012, eq. (1)), in whole bits and nanoseconds so that an exact
@@ -72,15 +69,15 @@ impl Stream {
         self.enough.map_or(grown, |enough| grown.min(enough))
     }
 
-    /// The delay window after a round trip in which `queued` segments waited.
+    /// The delay window after a round trip with `queued` segments in the queue.
     fn delay_after(&self, queued: f64, loss: f64, may_grow: bool) -> f64 {
         let Some(enough) = self.enough else { return 0.0 };
         if queued > BETA + self.media {
-            (self.delay - 1.0).max(0.0)
+            (self.windows.delay - 1.0).max(0.0)
         } else if queued < ALPHA + self.media && loss >= enough && may_grow {
-            self.delay + 1.0
+            self.windows.delay + 1.0
         } else {
-            self.delay
+            self.windows.delay
         }
     }
 }
@@ -91,18 +88,13 @@ impl Algorithm for Stream {
     }
 
     fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {
-        if reason != Reason::RecoveryEnded {
-            self.delay = 0.0;
-        }
-        self.fraction.forget();
+        self.windows.begin(reason);
         self.refresh(core);
-        self.round.restart();
     }
 
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
-        let window = self.fraction.window(core);
-        self.delay = self.delay.min(window);
-        let mut loss = window - self.delay;
+        let window = self.windows.sum(core);
+        let mut loss = window - self.windows.delay;
         if batch.new_round {
             self.refresh(core);
         }
@@ -114,12 +106,13 @@ impl Algorithm for Stream {
             let in_slow_start = core.ssthresh.is_none_or(|ssthresh| loss * mtu < ssthresh as f64);
             loss = self.grown(loss.max(1.0), acked, in_slow_start && self.enough.is_some());
         }
-        if let Some(RoundEnd::Measured(rtt_ns)) = self.round.on_batch(batch) {
+        if let Some(RoundEnd::Measured(rtt_ns)) = self.windows.round.on_batch(batch) {
             let base = core.rtt.min_ns().unwrap_or(rtt_ns);
             let queued = queued_segments(window, base, rtt_ns);
-            self.delay = self.delay_after(queued, loss, batch.allowance > 0);
+            self.windows.delay = self.delay_after(queued, loss, batch.allowance > 0);
         }
-        self.fraction.set(core, loss + self.delay, batch.allowance > 0);
+        let sum = loss + self.windows.delay;
+        self.windows.set(core, sum, batch.allowance > 0);
     }
 
     /// Slow start stops at `N` segments: from there on the delay window does the growing.
@@ -143,32 +136,21 @@ impl Algorithm for Stream {
     /// Both windows halve. The paper says nothing of the delay window on a loss; halving it keeps to RFC 8085
     /// §3.1.2.
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
-        let mtu = core.mtu() as f64;
-        let loss = (self.fraction.window(core) - self.delay).max(0.0) / 2.0;
-        self.delay /= 2.0;
-        self.fraction.forget();
-        Some(Reduction {
-            window: floor_bytes((loss + self.delay) * mtu),
-            ssthresh: floor_bytes(loss.max(2.0) * mtu),
-        })
+        let loss = self.windows.loss(core) / 2.0;
+        self.windows.delay /= 2.0;
+        Some(self.windows.reduce(core, loss, loss))
     }
 
     fn on_persistent(&mut self, _core: &mut Core) {
-        self.delay = 0.0;
-        self.fraction.forget();
-        self.round.restart();
+        self.windows.begin(Reason::PersistentCongestion);
     }
 
-    /// The delay window rests on an RTT that is out of date; the smallest RTT of the connection does not.
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
-        let loss = (self.fraction.window(core) - self.delay).max(0.0);
-        self.delay = 0.0;
-        self.fraction.set(core, loss, false);
-        self.round.restart();
+        self.windows.on_pause(core);
     }
 
     fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
-        self.delay *= before as f64 / core.mtu() as f64;
+        self.windows.on_mtu_change(core, before);
         self.refresh(core);
     }
 }

@@ -29,8 +29,7 @@ fn algorithm(enough: f64, delay: f64) -> Stream {
     Stream {
         enough: Some(enough),
         media: enough,
-        delay,
-        ..Stream::default()
+        windows: TwoWindows::of_delay(delay),
     }
 }
 
@@ -92,7 +91,7 @@ fn a_loss_halves_both_windows() {
     let reduction = algorithm
         .on_congestion(&mut core, &loss())
         .expect("answers losses");
-    close(algorithm.delay, 10.0);
+    close(algorithm.windows.delay, 10.0);
     // 14.5 and 4.5 segments
     assert_eq!((reduction.window, reduction.ssthresh), (17_400, 5_400));
 }
@@ -130,6 +129,6 @@ fn an_unknown_rate_leaves_reno() {
     for _ in 0..20 {
         algorithm.on_batch(&mut core, &Batch::sample(2_000, 100, false));
     }
-    close(algorithm.delay, 0.0);
+    close(algorithm.windows.delay, 0.0);
     assert!(core.window().abs_diff(21 * MTU) < 30, "{}", core.window());
 }

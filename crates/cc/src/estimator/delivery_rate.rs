@@ -10,8 +10,8 @@ use playrate_units::Bitrate;
 use crate::Timestamp;
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 
-use super::bytes_per_second;
-use super::window_max::WindowMax;
+use super::slot_max::TimedMax;
+use super::{NANOS_PER_SECOND, bytes_per_second};
 
 /// Marks that are kept: one and a half round trips' worth. Sixteen would put the dearest controllers above 2
 /// KiB.
@@ -20,13 +20,14 @@ pub(crate) const MARKS: u8 = 12;
 const MARKS_PER_RTT: u64 = 8;
 /// A mark older than this is no start of an interval. The marks' clock wraps after 18 min.
 const MAX_INTERVAL_NS: u64 = 60_000_000_000;
-/// RFC 9000 §18.2: a peer holds an acknowledgement back for 25 ms unless it says otherwise.
+/// Longest time for which a peer delays an acknowledgement unless it says otherwise (RFC 9000 §18.2, `max_ack_delay`:
+/// "If this value is absent, a default of 25 milliseconds is assumed.").
 const MAX_ACK_DELAY_NS: u64 = 25_000_000;
 
 /// One measurement of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Bytes delivered over the interval in which they were sent or acknowledged, whichever is longer.
+    /// Bytes delivered, over the time that sending or acknowledging them took, whichever is longer.
     pub(crate) bytes_per_second: u32,
     /// The packet that it was measured with left while the application or flow control, not the window,
     /// limited the sender.
@@ -69,8 +70,9 @@ pub(crate) struct DeliveryRate {
     min_rtt_ns: Option<u64>,
     gathered: u64,
     acked_any: bool,
-    max: WindowMax,
-    busy_max: WindowMax,
+    /// Largest rates of the last ten seconds, to the second, bytes per second.
+    max: TimedMax<u32, 10>,
+    busy_max: TimedMax<u32, 10>,
 }
 
 /// The state of delivery at a moment. Times are in units of 256 ns and wrap; so do bytes.
@@ -86,7 +88,7 @@ impl DeliveryRate {
     #[inline]
     pub(crate) fn on_sent(&mut self, event: &Sent) {
         if self.in_flight == 0 {
-            // Delivery starts anew: the interval must not contain the pause.
+            // Delivery starts again: the interval must not contain the pause.
             self.mark(event.now, event.now);
             self.limited_at = Some(event.now);
         }
@@ -107,8 +109,8 @@ impl DeliveryRate {
     /// acknowledges the burst of the last sample: its first frame shows a part of what the burst delivers.
     pub(crate) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
         let now = event.now;
-        self.max.advance(now);
-        self.busy_max.advance(now);
+        self.max.advance(now, NANOS_PER_SECOND);
+        self.busy_max.advance(now, NANOS_PER_SECOND);
         self.in_flight = event.in_flight.as_u64();
         if !core::mem::take(&mut self.acked_any) {
             return None;
@@ -136,7 +138,7 @@ impl DeliveryRate {
             ..
         }) = sample
         {
-            if !app_limited || self.max.max().is_none_or(|max| bytes_per_second > max) {
+            if !app_limited || bytes_per_second > self.max.max() {
                 self.max.insert(bytes_per_second);
             }
             if busy {
@@ -159,13 +161,13 @@ impl DeliveryRate {
     /// Largest sample of the last ten seconds: the capacity is at least that. Limited samples count only if
     /// they raise it.
     pub(super) fn max(&self) -> Option<Bitrate> {
-        self.max.max().map(rate)
+        rate(self.max.max())
     }
 
     /// Largest [busy](RateSample::busy) sample of the last ten seconds: the capacity, if no other traffic
     /// used the link.
     pub(super) fn busy_max(&self) -> Option<Bitrate> {
-        self.busy_max.max().map(rate)
+        rate(self.busy_max.max())
     }
 
     /// From now on, and until a packet that leaves later is delivered, all that leaves counts as limited.
@@ -257,6 +259,7 @@ const fn low_bits(value: u64) -> u32 {
     value as u32
 }
 
-fn rate(bytes_per_second: u32) -> Bitrate {
-    Bitrate::from_bytes_per_second(u64::from(bytes_per_second))
+/// The rate of that many bytes per second, if there are any.
+fn rate(bytes_per_second: u32) -> Option<Bitrate> {
+    (bytes_per_second > 0).then(|| Bitrate::from_bytes_per_second(bytes_per_second.into()))
 }

@@ -21,11 +21,9 @@ mod capacity;
 mod delivery_rate;
 mod prompt;
 mod risen_floor;
-mod rtt_max;
 mod slot_max;
 mod time;
 mod train_capacity;
-mod window_max;
 mod windowed;
 
 pub(crate) use capacity::Capacity;
@@ -35,7 +33,7 @@ pub(crate) use risen_floor::RisenFloor;
 pub(crate) use slot_max::SlotMax;
 pub(crate) use time::{LimitedTime, Rounds, Rtt};
 use train_capacity::TrainCapacity;
-pub(crate) use windowed::Extreme;
+pub(crate) use windowed::{Largest, Smallest};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 

@@ -1,20 +1,22 @@
 //! The largest value of the last few slots of time.
 
+use crate::Timestamp;
+
 /// Maximum over the current slot of time and those before it, `SLOTS` in all. Zero stands for no value.
 ///
 /// The owner decides how long a slot lasts: a second, a round trip, a cycle of probing.
-#[derive(Clone, Debug)]
-pub(crate) struct SlotMax<const SLOTS: usize> {
-    slots: [u32; SLOTS],
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SlotMax<T, const SLOTS: usize> {
+    slots: [T; SLOTS],
     /// Index of the current slot.
     head: usize,
-    max: u32,
+    max: T,
 }
 
-impl<const SLOTS: usize> SlotMax<SLOTS> {
+impl<T: Copy + Ord + Default, const SLOTS: usize> SlotMax<T, SLOTS> {
     /// Adds a value to the current slot.
     #[inline]
-    pub(crate) fn insert(&mut self, value: u32) {
+    pub(crate) fn insert(&mut self, value: T) {
         let slot = &mut self.slots[self.head];
         *slot = value.max(*slot);
         self.max = self.max.max(value);
@@ -23,18 +25,18 @@ impl<const SLOTS: usize> SlotMax<SLOTS> {
     /// Begins the next slot, which forgets the oldest.
     pub(crate) fn advance(&mut self) {
         self.head = Self::stepped(self.head, 1);
-        self.slots[self.head] = 0;
-        self.max = self.slots.iter().copied().max().unwrap_or(0);
+        self.slots[self.head] = T::default();
+        self.max = self.slots.iter().copied().max().unwrap_or_default();
     }
 
     /// The largest value; zero if there is none.
     #[inline]
-    pub(crate) const fn max(&self) -> u32 {
+    pub(crate) const fn max(&self) -> T {
         self.max
     }
 
     /// The largest value of the current slot and the one before it.
-    pub(crate) fn recent_max(&self) -> u32 {
+    pub(crate) fn recent_max(&self) -> T {
         let before = Self::stepped(self.head, SLOTS.saturating_sub(1));
         self.slots[self.head].max(self.slots[before])
     }
@@ -45,12 +47,59 @@ impl<const SLOTS: usize> SlotMax<SLOTS> {
     }
 }
 
-impl<const SLOTS: usize> Default for SlotMax<SLOTS> {
+impl<T: Copy + Default, const SLOTS: usize> Default for SlotMax<T, SLOTS> {
     fn default() -> Self {
         Self {
-            slots: [0; SLOTS],
+            slots: [T::default(); SLOTS],
             head: 0,
-            max: 0,
+            max: T::default(),
+        }
+    }
+}
+
+/// [`SlotMax`] by the clock: a value lives for `SLOTS` times the length of a slot, less up to one slot.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TimedMax<T, const SLOTS: usize> {
+    slots: SlotMax<T, SLOTS>,
+    /// Beginning of the current slot.
+    began: Timestamp,
+}
+
+impl<T: Copy + Ord + Default, const SLOTS: usize> TimedMax<T, SLOTS> {
+    /// Forgets what has become too old; a slot lasts `slot_ns`.
+    pub(super) fn advance(&mut self, now: Timestamp, slot_ns: u64) {
+        let age = now.nanos_since(self.began);
+        if age < slot_ns {
+            return;
+        }
+        let ended = age.checked_div(slot_ns).unwrap_or(0);
+        for _ in 0..usize::try_from(ended).unwrap_or(SLOTS).min(SLOTS) {
+            self.slots.advance();
+        }
+        self.began = self.began.plus_nanos(ended.saturating_mul(slot_ns));
+    }
+
+    /// Adds a value to the current slot.
+    pub(super) fn insert(&mut self, value: T) {
+        self.slots.insert(value);
+    }
+
+    /// The largest value; zero if there is none.
+    pub(super) const fn max(&self) -> T {
+        self.slots.max()
+    }
+
+    /// Forgets the values of all slots.
+    pub(super) fn forget(&mut self) {
+        self.slots = SlotMax::default();
+    }
+}
+
+impl<T: Copy + Default, const SLOTS: usize> Default for TimedMax<T, SLOTS> {
+    fn default() -> Self {
+        Self {
+            slots: SlotMax::default(),
+            began: Timestamp::ZERO,
         }
     }
 }
@@ -58,10 +107,11 @@ impl<const SLOTS: usize> Default for SlotMax<SLOTS> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::at;
 
     #[test]
     fn a_value_lives_as_many_slots_as_there_are() {
-        let mut max = SlotMax::<3>::default();
+        let mut max = SlotMax::<u32, 3>::default();
         max.insert(100);
         max.advance();
         max.insert(60);
@@ -71,5 +121,24 @@ mod tests {
         assert_eq!((max.max(), max.recent_max()), (60, 0));
         max.advance();
         assert_eq!(max.max(), 0);
+    }
+
+    #[test]
+    fn a_value_lives_nine_to_ten_of_ten_seconds_and_then_gives_way_to_the_next() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut max = TimedMax::<u32, 10>::default();
+        max.insert(100);
+        max.advance(at(5_500), SECOND);
+        max.insert(60);
+        max.advance(at(9_999), SECOND);
+        assert_eq!(max.max(), 100);
+        max.advance(at(10_000), SECOND);
+        assert_eq!(max.max(), 60);
+        max.advance(Timestamp::from_nanos(u64::MAX), SECOND);
+        assert_eq!(
+            max.max(),
+            0,
+            "nothing outlives a pause that is longer than the window"
+        );
     }
 }

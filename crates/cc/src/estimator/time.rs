@@ -11,9 +11,10 @@ use core::time::Duration;
 use crate::Timestamp;
 
 use super::PromptSamples;
-use super::rtt_max::RttMax;
+use super::slot_max::TimedMax;
 
-/// Granularity of timers: the least that the variance adds to an RTO (RFC 9002 §6.1.2 `kGranularity`).
+/// Granularity of timers: the least that the variance adds to an RTO (RFC 9002 §6.1.2: "The RECOMMENDED value of the
+/// timer granularity (kGranularity) is 1 millisecond.").
 const GRANULARITY_NS: u64 = 1_000_000;
 
 /// RTT estimator of one path.
@@ -22,11 +23,10 @@ pub(crate) struct Rtt {
     own: Option<RttSamples>,
     /// The transport's smoothed RTT, which leaves the peer's delay out.
     transport_smoothed_ns: Option<u64>,
-    /// Largest sample of a batch of two or more packets: a lone packet may have waited for a delayed ACK. With
-    /// a window of time, that of the part of it that goes on.
+    /// Largest sample of a batch of two or more packets: a lone packet may have waited for a delayed ACK.
     max_ns: Option<u64>,
-    /// The window of time after which a largest sample is forgotten; `None` keeps that of the connection.
-    max_window: Option<Box<RttMax>>,
+    /// The same of a window of time, in place of that of the connection.
+    windowed_max: Option<Box<WindowedMax>>,
     /// Send time of the newest packet sampled; an older packet says nothing about now.
     newest_sent: Timestamp,
     /// Tells which samples count for `max_ns`.
@@ -42,11 +42,23 @@ struct RttSamples {
     min: u64,
 }
 
+/// Largest sample, ns, of a window of time, to an eighth of it.
+#[derive(Clone, Debug, PartialEq)]
+struct WindowedMax {
+    part_ns: u64,
+    max: TimedMax<u64, 8>,
+}
+
 impl Rtt {
     /// An estimator that forgets a largest RTT after `window_ns`; zero keeps that of the connection.
     pub(crate) fn remembering(window_ns: u64) -> Self {
         Self {
-            max_window: (window_ns > 0).then(|| Box::new(RttMax::over(window_ns))),
+            windowed_max: (window_ns > 0).then(|| {
+                Box::new(WindowedMax {
+                    part_ns: (window_ns / 8).max(1),
+                    max: TimedMax::default(),
+                })
+            }),
             ..Self::default()
         }
     }
@@ -68,12 +80,13 @@ impl Rtt {
         }
         self.newest_sent = newest_sent;
         let sample = now.nanos_since(newest_sent).max(1);
-        if let Some(window) = &mut self.max_window {
-            window.advance(now, &mut self.max_ns);
+        let prompt = self.prompt.on_sample(newest_sent, packets, sample);
+        if let Some(WindowedMax { part_ns, max }) = self.windowed_max.as_deref_mut() {
+            max.advance(now, *part_ns);
+            max.insert(prompt.unwrap_or(0));
+        } else {
+            self.max_ns = self.max_ns.max(prompt);
         }
-        self.max_ns = self
-            .max_ns
-            .max(self.prompt.on_sample(newest_sent, packets, sample));
         self.own = Some(match self.own {
             None => RttSamples {
                 latest: sample,
@@ -102,10 +115,7 @@ impl Rtt {
 
     /// Persistent congestion: the path may have changed, so the extremes are learnt again (RFC 9002 §5.2).
     pub(crate) fn forget_extremes(&mut self) {
-        self.max_ns = None;
-        if let Some(window) = &mut self.max_window {
-            window.forget();
-        }
+        self.set_max(None);
         if let Some(own) = &mut self.own {
             own.min = own.latest;
         }
@@ -121,8 +131,9 @@ impl Rtt {
     /// Sets the largest sample, ns, in place of what samples of another state of the path made it.
     pub(crate) fn set_max(&mut self, max_ns: Option<u64>) {
         self.max_ns = max_ns;
-        if let Some(window) = &mut self.max_window {
-            window.forget();
+        if let Some(window) = &mut self.windowed_max {
+            window.max.forget();
+            window.max.insert(max_ns.unwrap_or(0));
         }
     }
 
@@ -143,8 +154,10 @@ impl Rtt {
 
     /// Largest sample that no delayed ACK inflated, ns: of the connection, or of the window of time.
     pub(crate) fn max_ns(&self) -> Option<u64> {
-        let earlier = self.max_window.as_deref().and_then(RttMax::max_ns);
-        self.max_ns.max(earlier)
+        match &self.windowed_max {
+            Some(window) => Some(window.max.max()).filter(|&max| max > 0),
+            None => self.max_ns,
+        }
     }
 
     /// Retransmission timeout, ns: smoothed RTT + max(4 · variance, 1 ms) (RFC 6298, RFC 9002 §6.2.1).

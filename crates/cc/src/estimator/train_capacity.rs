@@ -25,10 +25,10 @@ const FIRST_ESTIMATE: u8 = 4;
 ///
 /// A *train* is the packets with one send time. One batch of acknowledgements opens it; each later one that
 /// is wholly of the same train gives a sample: bytes acknowledged since, over the time since, ranked by the
-/// sum of both batches' delays, less what the sample's own bytes took to pass the link (of which `CapProbe`,
-/// whose pairs are all alike, need not think): else short samples, which jitter hurts most, would always rank
-/// first. Samples live ten seconds, the best eight of each second are kept, and the estimate is the median of
-/// the best eight of all.
+/// sum of both batches' delays, less what the sample's own bytes took to pass the link. (`CapProbe`,
+/// whose pairs are all alike, need not subtract it.) Otherwise short samples, which jitter hurts most, would always
+/// rank first. Samples live ten seconds, the best eight of each second are kept, and the estimate is the median of the
+/// best eight of all.
 ///
 /// Works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured
 /// by the packet that made the peer acknowledge, whichever that is. What must be kept out is a batch that the
@@ -213,7 +213,7 @@ impl TrainCapacity {
         }
     }
 
-    /// Makes the estimate anew, unless too few samples are left to do better than the old one.
+    /// Makes a new estimate, unless too few samples are left to do better than the old one.
     fn rank(&mut self) {
         let best = self.samples.best();
         self.fresh = best.count;

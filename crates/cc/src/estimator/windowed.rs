@@ -2,42 +2,23 @@
 
 use crate::Timestamp;
 
-/// The end of the range that an [`Extreme`] keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    Smallest,
-    Largest,
-}
-
 /// Best value of a window of time, after Kathleen Nichols (`lib/win_minmax.c` of Linux, `windowed_filter.h` of
 /// Chromium and mvfst): the best of the whole window, of its last three quarters and of its last half.
 ///
 /// The window's length comes with each value, so that it may follow the RTT. No value outlives its window; one
 /// that succeeds the best may be a quarter of the window later than the true second best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extreme {
-    kept: Kept,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extreme<const IS_LARGEST: bool> {
     /// Time and value of the three best, best first; `None` before the first value.
     best: Option<[(Timestamp, u64); 3]>,
 }
 
-impl Extreme {
-    /// The smallest value of a window.
-    pub(crate) const fn smallest() -> Self {
-        Self {
-            kept: Kept::Smallest,
-            best: None,
-        }
-    }
+/// The smallest value of a window.
+pub(crate) type Smallest = Extreme<false>;
+/// The largest value of a window.
+pub(crate) type Largest = Extreme<true>;
 
-    /// The largest value of a window.
-    pub(crate) const fn largest() -> Self {
-        Self {
-            kept: Kept::Largest,
-            best: None,
-        }
-    }
-
+impl<const IS_LARGEST: bool> Extreme<IS_LARGEST> {
     /// Takes a value; forgets what is older than `window_ns`.
     pub(crate) fn insert(&mut self, now: Timestamp, value: u64, window_ns: u64) {
         let new = (now, value);
@@ -46,11 +27,11 @@ impl Extreme {
             return;
         };
         let is_old = |(taken, _): (Timestamp, u64)| now.nanos_since(taken) > window_ns;
-        if self.is_as_good(value, best[0].1) || is_old(best[2]) {
+        if Self::is_as_good(value, best[0].1) || is_old(best[2]) {
             best = [new; 3];
-        } else if self.is_as_good(value, best[1].1) {
+        } else if Self::is_as_good(value, best[1].1) {
             best = [best[0], new, new];
-        } else if self.is_as_good(value, best[2].1) {
+        } else if Self::is_as_good(value, best[2].1) {
             best[2] = new;
         }
         if is_old(best[0]) {
@@ -72,10 +53,11 @@ impl Extreme {
     }
 
     /// Returns true if `value` may take the place of `other`.
-    const fn is_as_good(&self, value: u64, other: u64) -> bool {
-        match self.kept {
-            Kept::Smallest => value <= other,
-            Kept::Largest => value >= other,
+    const fn is_as_good(value: u64, other: u64) -> bool {
+        if IS_LARGEST {
+            value >= other
+        } else {
+            value <= other
         }
     }
 }
@@ -85,25 +67,27 @@ mod tests {
     use super::*;
     use crate::tests::at;
 
+    #[track_caller]
+    fn is_kept_for_a_second<const IS_LARGEST: bool>(values: [u64; 4]) {
+        let mut extreme = Extreme::<IS_LARGEST>::default();
+        assert_eq!(extreme.get(), None);
+        for (ms, value) in [0, 300, 600, 900].into_iter().zip(values) {
+            extreme.insert(at(ms), value, 1_000_000_000);
+            assert_eq!(extreme.get(), Some(values[0]), "at {ms} ms");
+        }
+        extreme.insert(at(1_100), values[3], 1_000_000_000);
+        assert_eq!(extreme.get(), Some(values[2]));
+    }
+
     #[test]
     fn the_best_value_is_kept_for_the_window_and_gives_way_to_a_later_one() {
-        for (mut extreme, values) in [
-            (Extreme::smallest(), [100, 130, 120, 140]),
-            (Extreme::largest(), [140, 110, 120, 100]),
-        ] {
-            assert_eq!(extreme.get(), None);
-            for (ms, value) in [0, 300, 600, 900].into_iter().zip(values) {
-                extreme.insert(at(ms), value, 1_000_000_000);
-                assert_eq!(extreme.get(), Some(values[0]), "at {ms} ms");
-            }
-            extreme.insert(at(1_100), values[3], 1_000_000_000);
-            assert_eq!(extreme.get(), Some(values[2]));
-        }
+        is_kept_for_a_second::<false>([100, 130, 120, 140]);
+        is_kept_for_a_second::<true>([140, 110, 120, 100]);
     }
 
     #[test]
     fn a_window_that_becomes_shorter_forgets_at_once() {
-        let mut extreme = Extreme::smallest();
+        let mut extreme = Smallest::default();
         extreme.insert(at(0), 100, 1_000_000_000);
         extreme.insert(at(400), 120, 1_000_000_000);
         extreme.insert(at(500), 130, 200_000_000);
@@ -112,7 +96,7 @@ mod tests {
 
     #[test]
     fn nothing_outlives_a_pause_that_is_longer_than_the_window() {
-        let mut extreme = Extreme::smallest();
+        let mut extreme = Smallest::default();
         for ms in [0, 10, 20] {
             extreme.insert(at(ms), 100 + ms, 50_000_000);
         }

@@ -31,7 +31,7 @@ pub(super) const UNLIMITED: u64 = u64::MAX;
 /// Model of the path. Rates are bytes per second, volumes bytes, times nanoseconds; names are the draft's.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    max_bw_filter: SlotMax<MAX_BW_FILTER>,
+    max_bw_filter: SlotMax<u32, MAX_BW_FILTER>,
     pub(super) bw_shortterm: u64,
     pub(super) inflight_shortterm: u64,
     pub(super) inflight_longterm: u64,
@@ -44,7 +44,7 @@ pub(super) struct Model {
     probe_rtt_min: Option<(u64, Timestamp)>,
     /// `BBR.probe_rtt_expired`: it is time for `ProbeRTT`.
     pub(super) probe_rtt_expired: bool,
-    extra_acked_filter: SlotMax<EXTRA_ACKED_FILTER>,
+    extra_acked_filter: SlotMax<u32, EXTRA_ACKED_FILTER>,
     extra_acked_interval_start: Timestamp,
     extra_acked_delivered: u64,
 }

@@ -1,7 +1,7 @@
 //! [`Delays`]: the RTTs from which Copa works out how long the queue is.
 
 use crate::Timestamp;
-use crate::estimator::{Extreme, PromptSamples};
+use crate::estimator::{Largest, PromptSamples, Smallest};
 use crate::state::Batch;
 
 /// Window of `RTTmin`, 10 s (§2.1).
@@ -14,23 +14,12 @@ const MAX_RTTS: u64 = 4;
 const NEARLY_EMPTY_DIVISOR: u64 = 10;
 
 /// Three extremes of the RTT, each over a window of its own. Times are nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
     prompt: PromptSamples,
-    min: Extreme,
-    standing: Extreme,
-    max: Extreme,
-}
-
-impl Default for Delays {
-    fn default() -> Self {
-        Self {
-            prompt: PromptSamples::default(),
-            min: Extreme::smallest(),
-            standing: Extreme::smallest(),
-            max: Extreme::largest(),
-        }
-    }
+    min: Smallest,
+    standing: Smallest,
+    max: Largest,
 }
 
 impl Delays {

@@ -1,7 +1,7 @@
 //! [`Queue`]: how long packets wait on the path, and whether it loses those that wait.
 
 use crate::Timestamp;
-use crate::estimator::Extreme;
+use crate::estimator::{Largest, Smallest};
 use crate::state::{Batch, float, floor_bytes};
 use crate::timestamp::seconds;
 
@@ -46,16 +46,16 @@ impl Fate {
 }
 
 /// Queueing delay of the path, its noise, and the fate of packets by the queue that they found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::standalone::video) struct Queue {
     /// Queueing delay that is aimed at on a fast path without noise, ns.
     least_target_ns: u64,
-    rtt: Extreme,
+    rtt: Smallest,
     /// Time of the last RTT that was close to the smallest.
     empty_at: Timestamp,
     /// Largest delivery rate, bytes per second.
-    rate: Extreme,
-    longest: Extreme,
+    rate: Largest,
+    longest: Largest,
     latest_rtt: u64,
     noise: [u64; ROUNDS],
     /// Mean difference between one RTT sample and the next (RFC 3550 §6.4.1), ns.
@@ -75,20 +75,7 @@ impl Queue {
     pub(in crate::standalone::video) fn new(least_target_ns: u64) -> Self {
         Self {
             least_target_ns,
-            rtt: Extreme::smallest(),
-            empty_at: Timestamp::ZERO,
-            rate: Extreme::largest(),
-            longest: Extreme::largest(),
-            latest_rtt: 0,
-            noise: [0; ROUNDS],
-            jitter: 0,
-            samples: [0; LASTING],
-            oldest: 0,
-            steps: 0,
-            next: 0,
-            in_long: Fate::default(),
-            in_short: Fate::default(),
-            halved: Timestamp::ZERO,
+            ..Self::default()
         }
     }
 
@@ -131,16 +118,16 @@ impl Queue {
 
     /// The path may be another one.
     pub(in crate::standalone::video) fn forget_min_rtt(&mut self) {
-        self.rtt = Extreme::smallest();
-        self.longest = Extreme::largest();
+        self.rtt = Smallest::default();
+        self.longest = Largest::default();
         self.samples = [0; LASTING];
     }
 
     /// The route has become longer: without a queue the RTT is `rtt` from now on, ns.
     pub(in crate::standalone::video) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
-        self.rtt = Extreme::smallest();
+        self.rtt = Smallest::default();
         self.rtt.insert(now, rtt, RTT_WINDOW_NS);
-        self.longest = Extreme::largest();
+        self.longest = Largest::default();
         self.empty_at = now;
     }
 
@@ -213,7 +200,7 @@ impl Queue {
 
     /// Losses show that the path does not carry what it seemed to: `rate` is what it carries, bytes per second.
     pub(in crate::standalone::video) fn forget_rate(&mut self, rate: f64, now: Timestamp) {
-        self.rate = Extreme::largest();
+        self.rate = Largest::default();
         self.rate.insert(now, floor_bytes(rate), RATE_WINDOW_NS);
     }
 
