@@ -1,11 +1,14 @@
-//! [`CongestionController`]: the one trait.
+//! [`CongestionController`]: the one trait; [`CoreController`]: the same for this crate's own controllers.
 
 use core::fmt::Debug;
+
+use core::time::Duration;
 
 use playrate_units::Bytes;
 
 use crate::Snapshot;
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent};
+use crate::state::Core;
 
 /// Decides how many bytes may be in flight.
 ///
@@ -71,5 +74,102 @@ pub trait CongestionController: Debug + Send + Sync {
 impl Clone for Box<dyn CongestionController> {
     fn clone(&self) -> Self {
         self.clone_box()
+    }
+}
+
+/// A controller around a [`Core`], as all of this crate are: what they have to do themselves of a
+/// [`CongestionController`].
+pub(crate) trait CoreController: Clone + Debug + Send + Sync + 'static {
+    fn core(&self) -> &Core;
+
+    /// The window that the transport gets, bytes.
+    fn published(&self) -> u64;
+
+    fn sent(&mut self, event: &Sent);
+
+    /// Packets of one burst were acknowledged. Not called for the last run of nearly every frame.
+    fn run_acked(&mut self, event: &Acked);
+
+    /// An ACK frame has been read to its end. Its `last_run` is `None` if [`run_acked`](Self::run_acked) had it.
+    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch);
+
+    fn congested(&mut self, event: &Congestion);
+
+    fn mtu_changed(&mut self, mtu: Bytes);
+
+    /// Adds to a snapshot what the core does not know.
+    fn describe(&self, snapshot: &mut Snapshot);
+
+    /// Answers [`CongestionController::packets_per_ack`] for the transport.
+    fn asked_packets_per_ack(&self) -> Option<u32> {
+        None
+    }
+
+    /// Answers [`CongestionController::requires_every_burst`] for the transport.
+    fn needs_every_burst(&self) -> bool {
+        true
+    }
+}
+
+impl<T: CoreController> CongestionController for T {
+    fn on_sent(&mut self, event: &Sent) {
+        self.sent(event);
+    }
+
+    fn on_acked(&mut self, event: &Acked) {
+        self.run_acked(event);
+    }
+
+    fn on_ack_batch(&mut self, event: &AckBatch) {
+        self.frame_ended(None, event);
+    }
+
+    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
+        self.frame_ended(Some(acked), batch);
+        self.window()
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.congested(event);
+    }
+
+    fn on_mtu_change(&mut self, event: &MtuChange) {
+        self.mtu_changed(event.mtu);
+    }
+
+    fn window(&self) -> Bytes {
+        Bytes::new(self.published())
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core().initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let core = self.core();
+        let mut snapshot = Snapshot {
+            phase: core.phase(),
+            window: self.window(),
+            smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
+            min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
+            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
+            reason: core.reason,
+            waiting_for: core.known.unknown_of(core.needs.knowledge),
+            ..Snapshot::default()
+        };
+        self.describe(&mut snapshot);
+        snapshot
+    }
+
+    fn packets_per_ack(&self) -> Option<u32> {
+        self.asked_packets_per_ack()
+    }
+
+    fn requires_every_burst(&self) -> bool {
+        self.needs_every_burst()
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
     }
 }

@@ -12,9 +12,7 @@ use crate::loss::AnyLossPolicy;
 use crate::parameter::{Arguments, Parameter};
 use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
-use crate::state::{
-    COUNTING, GROWTH, Growth, INITIAL_WINDOW, MAX_SSTHRESH, Opening, RECOVERY, Resends, SSTHRESH,
-};
+use crate::state::{GROWTH, OF_ALL_ALGORITHMS, Rules};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Declared in the order in which specs print them, and in
@@ -71,10 +69,6 @@ pub(crate) enum Make {
     Ceiling(fn(&Arguments) -> AnyCeiling),
     Custom(Build),
 }
-
-/// Parameters that every algorithm has behind all others.
-pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 5] =
-    [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY, MAX_SSTHRESH];
 
 /// A controller or a component of one, as a spec names it.
 #[derive(Clone)]
@@ -220,9 +214,7 @@ impl Entry {
         match self.make {
             Make::Algorithm(make) => {
                 components.algorithm = make(arguments);
-                components.growth = Growth::from_arguments(arguments);
-                components.opening = Opening::from_arguments(arguments);
-                components.resends = Resends::from_arguments(arguments);
+                components.rules = Rules::from_arguments(arguments);
             }
             Make::Startup(make) => components.startup = make(arguments),
             Make::Shaper(make) => components.shaper = make(arguments),

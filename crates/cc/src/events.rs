@@ -128,7 +128,7 @@ pub struct Congestion {
 }
 
 impl Congestion {
-    /// `signal`, noticed at `now`, of packets of which the newest left at `newest_sent`.
+    /// `signal`, noticed at `now`. The newest packet concerned left at `newest_sent`.
     #[inline]
     pub const fn new(now: Timestamp, newest_sent: Timestamp, signal: Signal) -> Self {
         Self {

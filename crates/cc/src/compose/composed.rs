@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use core::time::Duration;
-
 use crate::component::{Bursts, Step};
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::controller::CoreController;
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::state::{Batch, Core};
-use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 use super::{Components, Pipeline};
 
@@ -29,9 +28,7 @@ impl Composed {
             components.needs(),
             known,
         );
-        core.set_opening(components.opening);
-        core.set_growth(components.growth);
-        core.set_resends(components.resends.clone());
+        core.set_rules(components.rules.clone());
         let mut controller = Self {
             pipeline: components.pipeline(),
             published: core.window(),
@@ -55,7 +52,7 @@ impl Composed {
         }
     }
 
-    /// The idle policy changed the window: slow start again if it is below ssthresh now, else avoidance anew.
+    /// The idle policy changed the window: slow start again if it is below ssthresh now, otherwise avoidance.
     #[cold]
     fn restarted(&mut self, now: Timestamp) {
         self.core.reason = Reason::Idle;
@@ -143,41 +140,6 @@ impl Composed {
         }
     }
 
-    /// Runs an ACK frame that has been read through the components. One function for both ways to report it,
-    /// so that all that is called here only once is part of it.
-    #[inline(never)]
-    fn end_frame(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        let Some(mut batch) = self.core.close_batch(last_run, event) else {
-            return;
-        };
-        if self.core.phase == Phase::Recovery && batch.after_recovery {
-            self.end_recovery(batch.now);
-        }
-        let growth_only = self.pipeline == Pipeline::Growth;
-        if !growth_only {
-            if self.core.is_silent(batch.now) {
-                return;
-            }
-            if self.components.idle.on_batch(&mut self.core, &mut batch) {
-                self.restarted(batch.now);
-            }
-            self.core.count_frame(&mut batch);
-        }
-        let before = self.core.window();
-        if self.core.phase == Phase::Avoidance {
-            self.components.algorithm.on_batch(&mut self.core, &batch);
-        } else {
-            self.slow_start(&batch);
-        }
-        if growth_only {
-            self.published = self.core.window();
-            return;
-        }
-        self.core.bound_growth(before);
-        self.components.loss.on_batch(&mut self.core, &batch);
-        self.publish();
-    }
-
     /// Works out what the transport may have in flight.
     #[inline]
     fn publish(&mut self) {
@@ -211,31 +173,65 @@ impl Composed {
     }
 }
 
-impl CongestionController for Composed {
-    fn on_sent(&mut self, event: &Sent) {
+impl CoreController for Composed {
+    fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn published(&self) -> u64 {
+        self.published
+    }
+
+    fn sent(&mut self, event: &Sent) {
         if self.core.in_flight == 0 {
             self.sent_after_silence(event);
         }
-        if self.requires_every_burst() {
+        if self.needs_every_burst() {
             self.components.startup.on_sent(&mut self.core, event);
         }
         self.core.note_sent(event);
     }
 
-    fn on_acked(&mut self, event: &Acked) {
+    fn run_acked(&mut self, event: &Acked) {
         self.core.note_acked(event);
     }
 
-    fn on_ack_batch(&mut self, event: &AckBatch) {
-        self.end_frame(None, event);
+    /// Runs an ACK frame that has been read through the components. One function for both ways to report it,
+    /// so that all that is called here only once is part of it.
+    #[inline(never)]
+    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        let Some(mut batch) = self.core.close_batch(last_run, event) else {
+            return;
+        };
+        if self.core.phase == Phase::Recovery && batch.after_recovery {
+            self.end_recovery(batch.now);
+        }
+        let growth_only = self.pipeline == Pipeline::Growth;
+        if !growth_only {
+            if self.core.is_silent(batch.now) {
+                return;
+            }
+            if self.components.idle.on_batch(&mut self.core, &mut batch) {
+                self.restarted(batch.now);
+            }
+            self.core.count_frame(&mut batch);
+        }
+        let before = self.core.window();
+        if self.core.phase == Phase::Avoidance {
+            self.components.algorithm.on_batch(&mut self.core, &batch);
+        } else {
+            self.slow_start(&batch);
+        }
+        if growth_only {
+            self.published = self.core.window();
+            return;
+        }
+        self.core.bound_growth(before);
+        self.components.loss.on_batch(&mut self.core, &batch);
+        self.publish();
     }
 
-    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
-        self.end_frame(Some(acked), batch);
-        self.window()
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn congested(&mut self, event: &Congestion) {
         let (reason, persistent) = match event.signal {
             Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
             Signal::EcnCe => (Reason::EcnCe, false),
@@ -268,49 +264,26 @@ impl CongestionController for Composed {
         self.publish();
     }
 
-    fn on_mtu_change(&mut self, event: &MtuChange) {
+    fn mtu_changed(&mut self, mtu: Bytes) {
         let before = self.core.mtu();
-        self.core.set_mtu(event.mtu);
+        self.core.set_mtu(mtu);
         self.components.algorithm.on_mtu_change(&mut self.core, before);
         self.publish();
     }
 
-    fn window(&self) -> Bytes {
-        Bytes::new(self.published)
-    }
-
-    fn initial_window(&self) -> Bytes {
-        Bytes::new(self.core.initial_window())
-    }
-
-    fn snapshot(&self) -> Snapshot {
+    fn describe(&self, snapshot: &mut Snapshot) {
         let core = &self.core;
-        let mut snapshot = Snapshot {
-            phase: core.phase(),
-            window: self.window(),
-            algorithm_window: Some(Bytes::new(core.window())),
-            ssthresh: core.ssthresh.map(Bytes::new),
-            smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
-            min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
-            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
-            reason: core.reason,
-            capacity: core.early_capacity(),
-            waiting_for: core.known.unknown_of(core.needs.knowledge),
-            ..Snapshot::default()
-        };
-        self.components.algorithm.describe(core, &mut snapshot);
-        snapshot
+        snapshot.algorithm_window = Some(Bytes::new(core.window()));
+        snapshot.ssthresh = core.ssthresh.map(Bytes::new);
+        snapshot.capacity = core.early_capacity();
+        self.components.algorithm.describe(core, snapshot);
     }
 
-    fn packets_per_ack(&self) -> Option<u32> {
+    fn asked_packets_per_ack(&self) -> Option<u32> {
         self.core.needs.every_ack.then_some(1)
     }
 
-    fn requires_every_burst(&self) -> bool {
+    fn needs_every_burst(&self) -> bool {
         self.core.needs.bursts >= Bursts::Every
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
     }
 }

@@ -12,8 +12,8 @@
 //! | loss policy | [`loss`](crate::loss) | the cost of a loss to an algorithm that holds on it |
 //! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
 //!
-//! [`Growth`] decides on growth while the window is not used in full, for every window-based algorithm
-//! alike: the core gives an *allowance*, acknowledged bytes that may grow the window, and bounds what the
+//! [`Growth`](crate::state::Growth) decides on growth while the window is not used in full, for every window-based
+//! algorithm alike: the core gives an *allowance*, acknowledged bytes that may grow the window, and bounds what the
 //! algorithm or the startup component makes of it.
 //!
 //! One ACK frame runs through the components in this order:
@@ -61,7 +61,7 @@ use crate::idle::AnyIdlePolicy;
 use crate::loss::AnyLossPolicy;
 use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
-use crate::state::{Growth, Opening, Resends};
+use crate::state::Rules;
 
 /// One component of each kind; by default `reno` and the components that leave its window as it is.
 #[derive(Clone, Debug, Default)]
@@ -72,18 +72,14 @@ pub(crate) struct Components {
     pub(crate) idle: AnyIdlePolicy,
     pub(crate) loss: AnyLossPolicy,
     pub(crate) ceiling: AnyCeiling,
-    /// The algorithm's, for the window that startup component and algorithm share.
-    pub(crate) growth: Growth,
-    /// The algorithm's, too: window and threshold at the beginning.
-    pub(crate) opening: Opening,
-    /// The algorithm's, too: the cost of losing data again.
-    pub(crate) resends: Option<Box<Resends>>,
+    /// Meaning of the parameters that algorithms share.
+    pub(crate) rules: Rules,
 }
 
 impl Components {
     fn needs(&self) -> Needs {
         let mut resends = Needs::default();
-        if self.resends.is_some() {
+        if self.rules.follow_resends() {
             resends.bursts = Bursts::Every;
         }
         self.startup
@@ -99,11 +95,9 @@ impl Components {
         let published_as_it_is = matches!(self.shaper, AnyShaper::Unshaped(_))
             && matches!(self.loss, AnyLossPolicy::Standard(_))
             && matches!(self.ceiling, AnyCeiling::Unbounded(_));
-        let grows_by_bytes =
-            !self.growth.is_rate_limited() && !self.growth.counts_acks() && self.resends.is_none();
         if !published_as_it_is {
             Pipeline::Full
-        } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && grows_by_bytes {
+        } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && self.rules.grow_by_bytes() {
             Pipeline::Growth
         } else {
             Pipeline::WithIdle

@@ -8,11 +8,11 @@ use crate::{Phase, Timestamp};
 
 use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, remember_three_quarters, restart_window};
 
-/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes: unlike `None`, one that slow
-/// start is to find anew.
+/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes: unlike `None`, slow start
+/// has to find one again.
 const INFINITE_SSTHRESH: u64 = i32::MAX as u64;
 
-/// A pause halves the window for each RTO that it lasted; an RTO in which the window was not filled brings it
+/// A pause halves the window for each RTO that it lasted; an RTO without a full window brings it
 /// halfway to what was used. ssthresh remembers three quarters of what the window was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cwv {
@@ -40,8 +40,7 @@ impl Cwv {
         self.used = 0;
     }
 
-    /// The window in which a sender that used `used` of `core.window()` for a whole RTO is left, if that is
-    /// less.
+    /// The window that is left after a whole RTO with at most `used` bytes in flight, if that is less.
     fn after_unused_rto(core: &Core, used: u64) -> Option<u64> {
         let window = core.window();
         // Linux `tcp_is_cwnd_limited`: in slow start half a window in flight counts as all of it.

@@ -6,7 +6,8 @@ use crate::state::Core;
 
 use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, restart_window};
 
-/// cwnd = min(IW, cwnd) after more than an RTO without sending; ssthresh stays (RFC 5681 §4.1).
+/// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
+/// in an interval exceeding the retransmission timeout", with RW = min(IW, cwnd). ssthresh stays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rfc5681 {
     pause: PauseRule,

@@ -48,7 +48,7 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 /// For [`copa`](crate::standalone), which answers a full queue itself, the loss average alone decides: above 10 %, and
 /// above 2 % while there is a ceiling.
 ///
-/// Persistent congestion lifts it: the algorithm then starts anew from the minimum window.
+/// Persistent congestion lifts it: the algorithm then starts again from the minimum window.
 ///
 /// What is full depends on the largest RTT, and so does the window of the algorithms that need a guard. It is corrected
 /// where the path itself contradicts it. After a silence of more than an RTO with data in flight it is that of before

@@ -13,7 +13,7 @@ use crate::events::Congestion;
 use crate::state::{Batch, Core};
 pub(crate) use guard::LossGuard;
 
-/// Answer to losses beside the algorithm's.
+/// Answer to losses that supplements the algorithm's.
 pub(crate) trait LossPolicy {
     /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it. May correct the extremes
     /// of the RTT.

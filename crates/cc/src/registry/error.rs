@@ -45,7 +45,7 @@ pub enum SpecError {
         /// The same behind its key, or the form of components.
         expected: String,
     },
-    /// A key was given twice, or once beside an alias that sets it.
+    /// A key was given twice, or once although an alias sets it.
     #[error("`{key}=` is given twice{}", set_by(alias.as_deref()))]
     KeyTwice {
         /// The key as given.

@@ -1,7 +1,7 @@
 //! [`Registry`]: every controller and component that a [`ControllerSpec`] can name.
 //!
 //! Parsing, error messages, documentation and the `controllers` listing all read the same [`Entry`]s. Each
-//! component's entry stands beside its code; [`Registry::builtin`] collects them.
+//! component's entry is in the file of its code; [`Registry::builtin`] collects them.
 
 mod builtin;
 mod error;

@@ -8,8 +8,8 @@ use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
 
-// RFC 9406 §4.3 recommends these values. L, the limit on growth per ACK, is infinite for a sender that paces,
-// and quinn always does.
+// RFC 9406 §4.3: "It is RECOMMENDED that a HyStart++ implementation use the following constants". L, the limit on
+// growth per ACK, is infinite for a sender that paces, and quinn always does.
 /// Smallest rise of the RTT that counts: `MIN_RTT_THRESH`, 4 ms.
 const MIN_RTT_THRESH_NS: u64 = 4_000_000;
 /// Largest rise that is asked for: `MAX_RTT_THRESH`, 16 ms.

@@ -76,7 +76,7 @@ struct Drain {
 }
 
 impl Bins {
-    /// Begins with the first RTT, or anew after a pause.
+    /// Begins with the first RTT, and again after a pause.
     fn begin(&mut self, now: Timestamp, rtt_ns: u64, totals: Totals) {
         let bin_ns = (rtt_ns.saturating_mul(BIN_PERCENT) / 100).max(1);
         *self = Self {

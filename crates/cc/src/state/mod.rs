@@ -1,9 +1,11 @@
-//! [`Core`]: the state that the components of one controller share; [`Batch`]: one ACK frame as they receive
-//! it.
+//! [`Core`]: the state that the components of one controller share.
 
+mod batch;
 mod growth;
+mod number;
 mod opening;
 mod resends;
+mod rules;
 
 use std::sync::Arc;
 
@@ -12,9 +14,13 @@ use crate::estimator::{Capacity, LimitedTime, Rounds, Rtt};
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
 
-pub(crate) use growth::{COUNTING, GROWTH, Growth};
-pub(crate) use opening::{INITIAL_WINDOW, MAX_SSTHRESH, Opening, SSTHRESH};
-pub(crate) use resends::{RECOVERY, Resends};
+pub(crate) use batch::Batch;
+use batch::Runs;
+pub(crate) use growth::{GROWTH, Growth};
+use number::sane_mtu;
+pub(crate) use number::{float, floor_bytes};
+use opening::Opening;
+pub(crate) use rules::{OF_ALL_ALGORITHMS, Rules};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
@@ -59,74 +65,13 @@ pub(crate) struct Core {
     pub(crate) last_acked: Option<Timestamp>,
     /// The published window is a ceiling's, not the algorithm's: the algorithm must not grow.
     pub(crate) capped: bool,
-    /// Growth of the window while it is not used in full.
-    growth: Growth,
+    rules: Rules,
     /// Upper bound of growth in this batch.
     growth_bound: u64,
     /// Sums of the runs of the ACK frame that is being read, without the last one.
     runs: Runs,
-    /// Window and threshold that the connection begins with.
-    opening: Opening,
-    /// Lost data that is sent again, if losing it again costs a timeout.
-    resends: Option<Box<Resends>>,
     /// Facts of the video.
     pub(crate) known: Arc<VideoKnowledge>,
-}
-
-/// Sums over the runs of the ACK frame that is being read.
-///
-/// They are few and in another order than in [`Batch`] on purpose: were they alike, two that were just
-/// written one by one would be read as one vector, which a processor can do only once both writes have left
-/// its store buffer.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-struct Runs {
-    acked: u64,
-    newest_sent: Timestamp,
-    allowance: u64,
-    packets: u32,
-    after_recovery: bool,
-}
-
-/// One ACK frame, added up. Sizes are bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(Default))]
-pub(crate) struct Batch {
-    /// Time at which the frame arrived.
-    pub(crate) now: Timestamp,
-    /// Send time of the newest packet that the frame newly acknowledged.
-    pub(crate) newest_sent: Timestamp,
-    /// Bytes that the frame newly acknowledged.
-    pub(crate) acked: u64,
-    /// Packets newly acknowledged, at least 1.
-    pub(crate) packets: u32,
-    /// Allowance: acknowledged bytes that may grow a window, because they were sent after the current
-    /// recovery began and while the window was what limited the sender. In slow start no more than
-    /// [`MAX_SSTHRESH`] allows.
-    pub(crate) allowance: u64,
-    /// Bytes in flight after the frame, lost packets still included.
-    pub(crate) in_flight: u64,
-    /// The application, a ceiling or the sender's own speed, not the window, limited the sender.
-    pub(crate) limited: bool,
-    /// RTT sample `now − newest_sent`, ns; `None` if it is out of date.
-    pub(crate) rtt_ns: Option<u64>,
-    /// The frame is the first of a new round trip.
-    pub(crate) new_round: bool,
-    /// The frame acknowledges a packet that was sent after the current recovery began.
-    pub(crate) after_recovery: bool,
-}
-
-impl Batch {
-    /// Bytes that were in flight before the frame arrived (Linux's `prior_in_flight`).
-    pub(crate) const fn prior_in_flight(&self) -> u64 {
-        self.in_flight.saturating_add(self.acked)
-    }
-
-    /// The same frame with another allowance.
-    pub(crate) const fn with_allowance(mut self, allowance: u64) -> Self {
-        self.allowance = allowance;
-        self
-    }
 }
 
 impl Core {
@@ -153,11 +98,13 @@ impl Core {
             last_sent: None,
             last_acked: None,
             capped: false,
-            growth: Growth::default().starting_at(opening.window(mtu)),
+            rules: Rules {
+                growth: Growth::default().starting_at(opening.window(mtu)),
+                opening,
+                resends: None,
+            },
             growth_bound: u64::MAX,
             runs: Runs::default(),
-            opening,
-            resends: None,
             known,
         }
     }
@@ -174,40 +121,32 @@ impl Core {
 
     /// Congestion or a pause reduced the window.
     pub(crate) fn note_reduction(&mut self) {
-        self.growth.on_reduction();
+        self.rules.growth.on_reduction();
     }
 
-    /// Sets the window and the threshold that the connection begins with.
-    pub(crate) fn set_opening(&mut self, opening: Opening) {
-        self.opening = opening;
-        self.ssthresh = opening.ssthresh();
-        self.set_window(opening.window(self.mtu));
-    }
-
-    /// Sets what it costs to lose data again.
-    pub(crate) fn set_resends(&mut self, resends: Option<Box<Resends>>) {
-        self.resends = resends;
+    /// Begins the connection with these rules.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+        self.ssthresh = self.rules.opening.ssthresh();
+        self.set_window(self.rules.opening.window(self.mtu));
+        self.rules.growth = self.rules.growth.starting_at(self.initial_window());
     }
 
     /// Notes what was lost; returns true if it had been sent again and the sender now waits for a timeout.
     pub(crate) fn lost_again(&mut self, event: &Congestion) -> bool {
-        let (Some(resends), Signal::Loss { bytes, .. }) = (&mut self.resends, event.signal) else {
+        let (Some(resends), Signal::Loss { bytes, .. }) = (&mut self.rules.resends, event.signal) else {
             return false;
         };
         let rto_ns = self.rtt.rto_ns().unwrap_or(0);
         resends.on_loss(event.newest_sent, bytes.as_u64(), rto_ns)
     }
 
-    /// Returns true while the sender waits for a timeout, in which nothing grows its window.
+    /// Returns true while the sender waits for a timeout. Nothing grows its window until then.
     pub(crate) fn is_silent(&self, now: Timestamp) -> bool {
-        self.resends
+        self.rules
+            .resends
             .as_ref()
             .is_some_and(|resends| resends.is_silent(now))
-    }
-
-    /// Sets how the window grows by an ACK frame, and while it is not used in full.
-    pub(crate) fn set_growth(&mut self, growth: Growth) {
-        self.growth = growth.starting_at(self.initial_window());
     }
 
     /// Undoes what the window grew by beyond its bound for this batch. It was `before` when the algorithm got
@@ -242,13 +181,13 @@ impl Core {
 
     /// The window that a connection starts with: by default that of RFC 9002 §7.2.
     pub(crate) fn initial_window(&self) -> u64 {
-        self.bounded(self.opening.window(self.mtu))
+        self.bounded(self.rules.opening.window(self.mtu))
     }
 
-    /// Slow start grows by what is acknowledged divided by this ([`MAX_SSTHRESH`]); at least 1.
+    /// Slow start grows by what is acknowledged divided by this ([`opening::MAX_SSTHRESH`]); at least 1.
     #[inline]
     pub(crate) fn slow_start_divisor(&self) -> u64 {
-        self.opening.divisor(self.window, self.mtu)
+        self.rules.opening.divisor(self.window, self.mtu)
     }
 
     /// Capacity of the path's narrowest link in bytes that count towards a window, after four samples.
@@ -296,8 +235,8 @@ impl Core {
         self.recovery_start.is_some_and(|start| sent <= start)
     }
 
-    /// Length of the silence, ns, in which nothing was sent or acknowledged; `None` if packets were in
-    /// flight. Read before a burst is noted.
+    /// Time, ns, since something was last sent or acknowledged; `None` if packets were in flight. Read before a burst
+    /// is noted.
     pub(crate) fn quiet_ns(&self, now: Timestamp) -> Option<u64> {
         let last = self.last_sent.max(self.last_acked)?;
         (self.in_flight == 0).then(|| now.nanos_since(last))
@@ -317,7 +256,7 @@ impl Core {
         if self.needs.limited_time {
             self.limited.on_sent(event.now, self.last_acked);
         }
-        if let Some(resends) = &mut self.resends {
+        if let Some(resends) = &mut self.rules.resends {
             resends.on_sent(event.now, event.bytes.as_u64());
         }
         self.last_sent = Some(event.now);
@@ -340,7 +279,7 @@ impl Core {
         runs.newest_sent = runs.newest_sent.max(run.sent);
         if self.recovery_start.is_none_or(|start| run.sent > start) {
             runs.after_recovery = true;
-            if self.growth.is_rate_limited() || !(run.app_limited || self.capped) {
+            if self.rules.growth.is_rate_limited() || !(run.app_limited || self.capped) {
                 runs.allowance = runs.allowance.saturating_add(bytes);
             }
         }
@@ -365,12 +304,12 @@ impl Core {
             capacity.on_ack_batch(event);
         }
         let in_flight = event.in_flight.as_u64();
-        self.growth.on_flight(in_flight.saturating_add(runs.acked));
-        let room = self.growth.most(self.mtu).saturating_sub(self.window);
+        self.rules.growth.on_flight(in_flight.saturating_add(runs.acked));
+        let room = self.rules.growth.most(self.mtu).saturating_sub(self.window);
         let limited = event.app_limited || self.capped || room == 0;
         let last = self.last_acked.replace(event.now);
         self.in_flight = in_flight;
-        let mut allowance = if self.growth.is_rate_limited() {
+        let mut allowance = if self.rules.growth.is_rate_limited() {
             self.rate_limited_allowance(runs.allowance, limited)
         } else {
             runs.allowance
@@ -380,8 +319,8 @@ impl Core {
             allowance = allowance.checked_div(self.slow_start_divisor()).unwrap_or(0);
         }
         if self.needs.limited_time {
-            // Time in which the window grew although it was not used in full does count.
-            let unused = limited && !(self.growth.is_rate_limited() && allowance > 0);
+            // If the window grew although it was not used in full, the time does count.
+            let unused = limited && !(self.rules.growth.is_rate_limited() && allowance > 0);
             let elapsed_ns = last.map(|last| event.now.nanos_since(last));
             self.limited.on_batch(elapsed_ns, unused, in_flight);
         }
@@ -410,7 +349,7 @@ impl Core {
     #[inline(never)]
     fn rate_limited_allowance(&mut self, allowance: u64, limited: bool) -> u64 {
         self.growth_bound = if limited {
-            self.growth.bound(self.phase.is_slow_start(), self.mtu)
+            self.rules.growth.bound(self.phase.is_slow_start(), self.mtu)
         } else {
             u64::MAX
         };
@@ -427,7 +366,7 @@ impl Core {
     /// avoidance (`delayed_ack` of `tcp_cubic.c`, Linux 3.6).
     pub(crate) fn count_frame(&self, batch: &mut Batch) {
         let grows_by_time = self.needs.limited_time;
-        if self.growth.counts_acks() && (self.phase.is_slow_start() || !grows_by_time) {
+        if self.rules.growth.counts_acks() && (self.phase.is_slow_start() || !grows_by_time) {
             batch.allowance = batch.allowance.min(self.mtu);
         }
     }
@@ -452,7 +391,7 @@ impl Core {
         self.minimum = self.minimum_packets.saturating_mul(mtu);
         let before = self.window;
         self.set_window(if untouched && shrinks {
-            self.opening.window(mtu)
+            self.rules.opening.window(mtu)
         } else {
             before
         });
@@ -460,32 +399,4 @@ impl Core {
             self.reason = Reason::MtuChanged;
         }
     }
-}
-
-/// A UDP payload is 1 to 65,535 bytes.
-fn sane_mtu(mtu: Bytes) -> u64 {
-    mtu.as_u64().clamp(1, 65_535)
-}
-
-/// A size or a time as a float, saturating at 2⁶³, which no size or time reaches: so it is `value as f64` in
-/// a fifth of the instructions.
-#[inline]
-pub(crate) const fn float(value: u64) -> f64 {
-    let value = if value > i64::MAX as u64 {
-        i64::MAX
-    } else {
-        value.cast_signed()
-    };
-    value as f64
-}
-
-/// An algorithm's float window as whole bytes, rounded down; what is negative or no number is zero.
-#[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "float-to-integer casts saturate, and no number becomes zero"
-)]
-pub(crate) const fn floor_bytes(bytes: f64) -> u64 {
-    let whole = bytes as i64;
-    if whole > 0 { whole.cast_unsigned() } else { 0 }
 }

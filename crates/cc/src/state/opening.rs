@@ -66,7 +66,8 @@ impl Opening {
         if self.packets > 0.0 {
             return floor_bytes(self.packets * float(mtu));
         }
-        // RFC 9002 §7.2: ten packets, at most max(14,720 B, two packets).
+        // RFC 9002 §7.2: "ten times the maximum datagram size (max_datagram_size), while limiting the window to the
+        // larger of 14,720 bytes or twice the maximum datagram size."
         mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
     }
 

@@ -63,7 +63,7 @@ const MORE: &[&str] = &[
     "ccpd+shape=playout-buffer(pob_rate=4)",
 ];
 
-/// Every algorithm, every alias, every component beside an algorithm that it fits, and some more.
+/// Every algorithm, every alias, every component with an algorithm that it fits, and some more.
 ///
 /// # Errors
 /// If one of the texts is no spec, which a test of this crate rules out.

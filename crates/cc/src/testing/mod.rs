@@ -1,7 +1,7 @@
 //! Drives controllers by hand, by property tests and by fuzzers. Behind the cargo feature `testing`.
 //!
-//! It is what keeps this crate testable on its own: no QUIC library, no clock, and a second opinion beside
-//! the product's transport, which `playrate-netsim` runs in virtual time.
+//! It is what keeps this crate testable on its own: no QUIC library, no clock, and a second opinion on
+//! what `playrate-netsim` shows with the product's transport in virtual time.
 //!
 //! [`Connection`] is a model of the transport around a controller: it keeps what is in flight and reports to
 //! the controller what an adapter would. [`Operation`] is one thing that may happen to it; a test or fuzzer

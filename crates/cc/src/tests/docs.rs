@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::SpecError;
-use crate::entry::OF_ALL_ALGORITHMS;
 use crate::registry::{Entry, Parameter, Registry};
-use crate::state::GROWTH;
+use crate::state::{GROWTH, OF_ALL_ALGORITHMS};
 use crate::testing::examples;
 
 const DOCS: &str = include_str!("../../../../docs/controllers.md");

@@ -6,9 +6,10 @@ use rstest::rstest;
 
 use super::spec;
 use crate::component::Traits;
-use crate::entry::{Make, OF_ALL_ALGORITHMS};
+use crate::entry::Make;
 use crate::registry::{Alias, Entry, Key, Parameter, RegisterError, Registry};
 use crate::startup::{AnyStartup, standard::Standard};
+use crate::state::OF_ALL_ALGORITHMS;
 use crate::{Bytes, Path, SpecError, VideoKnowledge};
 
 fn reno_of_my_own(name: &'static str) -> Entry {

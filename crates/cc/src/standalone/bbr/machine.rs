@@ -6,10 +6,11 @@ use crate::{Phase, Reason, Timestamp};
 use super::Bbr;
 use super::model::UNLIMITED;
 use super::sample::Sample;
+use super::state::{AckPhase, State};
 
 /// Least time with half a BDP in flight: `BBR.ProbeRTTDuration`.
 const PROBE_RTT_NS: u64 = 200_000_000;
-/// Round trips in which the delivery rate does not grow by a quarter, until the pipe counts as full (§5.3.1.2).
+/// Round trips without a quarter more delivery rate, until the pipe counts as full (§5.3.1.2).
 const FULL_BW_ROUNDS: u8 = 3;
 /// `BBRStartupFullLossCnt`: ranges lost in a round trip that may end Startup.
 const STARTUP_FULL_LOSSES: u32 = 6;
@@ -23,66 +24,8 @@ const RENO_ROUNDS: u64 = 63;
 /// Most that `bw_probe_up_rounds` counts, a power of two.
 const MOST_UP_ROUNDS: u32 = 30;
 
-/// State of BBR: `BBR.state` of the draft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Startup,
-    Drain,
-    /// `ProbeBW_DOWN`: slower than the path, until the queue is empty.
-    Down,
-    /// `ProbeBW_CRUISE`: as fast as the path.
-    Cruise,
-    /// `ProbeBW_REFILL`: one round trip without the short-term bounds.
-    Refill,
-    /// `ProbeBW_UP`: faster than the path.
-    Up,
-    ProbeRtt,
-}
-
-impl State {
-    /// Percent of bw that is sent: `BBR.pacing_gain`.
-    pub(super) const fn pacing_gain(self) -> u64 {
-        match self {
-            Self::Startup => 277,
-            Self::Drain => 50,
-            Self::Down => 90,
-            Self::Cruise | Self::Refill | Self::ProbeRtt => 100,
-            Self::Up => 125,
-        }
-    }
-
-    /// Percent of the BDP that cwnd holds: `BBR.cwnd_gain`.
-    pub(super) const fn cwnd_gain(self) -> u64 {
-        match self {
-            Self::Up => 225,
-            Self::ProbeRtt => 50,
-            _ => 200,
-        }
-    }
-
-    /// Returns true in the four states of `ProbeBW`.
-    pub(super) const fn probes_bw(self) -> bool {
-        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
-    }
-
-    /// `IsProbingBW()`: losses are part of the experiment.
-    const fn is_probing(self) -> bool {
-        matches!(self, Self::Startup | Self::Refill | Self::Up)
-    }
-}
-
-/// `BBR.ack_phase`: which part of a probe the ACK frames that arrive tell of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AckPhase {
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
-
-/// State of the machine beside [`State`] itself; names are the draft's.
-#[derive(Clone, Copy, Debug)]
+/// Variables of the state machine; names are the draft's.
+#[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a variable of the draft")]
 pub(super) struct Machine {
     pub(super) state: State,
@@ -101,39 +44,13 @@ pub(super) struct Machine {
     prev_probe_precautionary: bool,
     bw_probe_up_rounds: u32,
     bw_probe_up_acked: u64,
+    /// `BBR.probe_up_cnt` in bytes; zero if it is infinite.
     probe_up_acked_per_inc: u64,
     rounds_since_probe_up: u64,
     pub(super) bw_probe_wait_ns: u64,
     pub(super) cycle_stamp: Timestamp,
     probe_rtt_done: Option<Timestamp>,
     probe_rtt_round_done: bool,
-}
-
-impl Default for Machine {
-    fn default() -> Self {
-        Self {
-            state: State::Startup,
-            full_bw_reached: false,
-            full_bw_now: false,
-            full_bw: 0,
-            full_bw_count: 0,
-            loss_events: 0,
-            marked: false,
-            drain_start_round: 0,
-            ack_phase: AckPhase::Init,
-            is_bw_probe_sample: false,
-            prev_probe_too_high: false,
-            prev_probe_precautionary: false,
-            bw_probe_up_rounds: 0,
-            bw_probe_up_acked: 0,
-            probe_up_acked_per_inc: UNLIMITED,
-            rounds_since_probe_up: 0,
-            bw_probe_wait_ns: 0,
-            cycle_stamp: Timestamp::ZERO,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-        }
-    }
 }
 
 impl Machine {
@@ -350,7 +267,7 @@ impl Bbr {
         let draw = self.draw(now);
         self.round.restart(now);
         let machine = &mut self.machine;
-        machine.probe_up_acked_per_inc = UNLIMITED;
+        machine.probe_up_acked_per_inc = 0;
         machine.rounds_since_probe_up = draw & 1;
         machine.bw_probe_wait_ns = PROBE_WAIT_NS.saturating_add((draw >> 1) % PROBE_WAIT_SPREAD_NS);
         machine.cycle_stamp = now;

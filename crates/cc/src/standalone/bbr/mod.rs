@@ -23,7 +23,7 @@
 //! | ranges lost in Startup | discontiguous ranges | ACK frames that reveal losses, as in Linux |
 //! | in flight reaches a bound | exactly | within one packet, which a strict transport never sends |
 //! | CE marks | unspecified | as a loss; ends Startup or a probe; how many are marked is unknown |
-//! | retransmission timeout | cwnd falls, the model stays | persistent congestion: everything is learnt anew |
+//! | retransmission timeout | cwnd falls, the model stays | persistent congestion: everything is learnt again |
 //! | spurious losses | undone | not reported by the transport |
 //! | silence | the rate is set before it ends | after its first burst |
 //! | random waits | random | a hash of the times of earlier waits |
@@ -35,6 +35,7 @@
 mod machine;
 mod model;
 mod sample;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -42,14 +43,16 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
+use crate::controller::CoreController;
 use crate::entry::Entry;
 use crate::estimator::Rounds;
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::state::{Batch, Core};
-use crate::{Bitrate, Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
-use machine::{Machine, State};
+use crate::{Bitrate, Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use machine::Machine;
 use model::{Model, percent_of, rate, volume};
 use sample::{Sample, Sampler};
+use state::State;
 
 /// `BBR.MinPipeCwnd`, packets: smallest window.
 const MINIMUM_PACKETS: u64 = 4;
@@ -139,45 +142,6 @@ impl Bbr {
     /// Returns true if cwnd was used in full within a round trip: `C.is_cwnd_limited`.
     const fn is_cwnd_limited(&self) -> bool {
         self.cwnd_limited.0 || self.cwnd_limited.1
-    }
-
-    /// An ACK frame has been read to its end: `UpdateOnACK()`.
-    fn end_frame(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        if let Some(run) = last_run {
-            self.sampler.on_acked(run);
-        }
-        let sample = self.sampler.on_ack_batch(event);
-        let Some(batch) = self.core.close_batch(last_run, event) else {
-            return;
-        };
-        if let Some(sample) = sample {
-            self.sample = sample;
-            self.model.on_sample(&sample);
-        }
-        self.delivered = self.delivered.saturating_add(batch.acked);
-        let smoothed = self.frame_bytes.saturating_sub(self.frame_bytes / 8);
-        self.frame_bytes = smoothed.saturating_add(batch.acked);
-        self.update_rounds(&batch);
-        let loss_round_start = self.loss_round.on_batch(batch.now, batch.newest_sent);
-        if loss_round_start {
-            self.end_loss_round();
-        }
-        self.model.on_acked(batch.now, batch.acked, self.core.window());
-        if self.round_start {
-            let divisor = self.startup_divisor();
-            self.machine.check_full_bw(&self.sample, divisor);
-        }
-        self.advance(&batch, loss_round_start);
-        if loss_round_start {
-            self.model.restart_latest(&self.sample);
-        }
-        if self.in_recovery && batch.after_recovery {
-            self.in_recovery = false;
-            self.restore_cwnd();
-        }
-        self.set_pacing_rate(self.machine.state.pacing_gain());
-        self.set_cwnd(&batch);
-        self.publish(self.paced_window());
     }
 
     /// `UpdateRound()`, and whether the sender uses cwnd in full.
@@ -284,7 +248,7 @@ impl Bbr {
         frame.saturating_sub(kept) / 2
     }
 
-    /// Persistent congestion: the path may have changed, so that all is learnt anew.
+    /// Persistent congestion: the path may have changed, so all is learnt again.
     fn restart(&mut self) {
         self.core.rtt.forget_extremes();
         self.core.set_window(self.core.minimum());
@@ -311,8 +275,16 @@ impl Bbr {
     }
 }
 
-impl CongestionController for Bbr {
-    fn on_sent(&mut self, event: &Sent) {
+impl CoreController for Bbr {
+    fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn published(&self) -> u64 {
+        self.window
+    }
+
+    fn sent(&mut self, event: &Sent) {
         // `HandleRestartFromIdle()`; the first flight of a connection follows no silence.
         if self.sampler.is_idle() && self.core.last_acked.is_some() {
             self.idle_restart = true;
@@ -328,21 +300,51 @@ impl CongestionController for Bbr {
         self.core.note_sent(event);
     }
 
-    fn on_acked(&mut self, event: &Acked) {
+    fn run_acked(&mut self, event: &Acked) {
         self.sampler.on_acked(event);
         self.core.note_acked(event);
     }
 
-    fn on_ack_batch(&mut self, event: &AckBatch) {
-        self.end_frame(None, event);
+    /// An ACK frame has been read to its end: `UpdateOnACK()`.
+    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        if let Some(run) = last_run {
+            self.sampler.on_acked(run);
+        }
+        let sample = self.sampler.on_ack_batch(event);
+        let Some(batch) = self.core.close_batch(last_run, event) else {
+            return;
+        };
+        if let Some(sample) = sample {
+            self.sample = sample;
+            self.model.on_sample(&sample);
+        }
+        self.delivered = self.delivered.saturating_add(batch.acked);
+        let smoothed = self.frame_bytes.saturating_sub(self.frame_bytes / 8);
+        self.frame_bytes = smoothed.saturating_add(batch.acked);
+        self.update_rounds(&batch);
+        let loss_round_start = self.loss_round.on_batch(batch.now, batch.newest_sent);
+        if loss_round_start {
+            self.end_loss_round();
+        }
+        self.model.on_acked(batch.now, batch.acked, self.core.window());
+        if self.round_start {
+            let divisor = self.startup_divisor();
+            self.machine.check_full_bw(&self.sample, divisor);
+        }
+        self.advance(&batch, loss_round_start);
+        if loss_round_start {
+            self.model.restart_latest(&self.sample);
+        }
+        if self.in_recovery && batch.after_recovery {
+            self.in_recovery = false;
+            self.restore_cwnd();
+        }
+        self.set_pacing_rate(self.machine.state.pacing_gain());
+        self.set_cwnd(&batch);
+        self.publish(self.paced_window());
     }
 
-    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
-        self.end_frame(Some(acked), batch);
-        self.window()
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn congested(&mut self, event: &Congestion) {
         let mut sample = self.sampler.on_congestion(event);
         self.core.note_congestion(event);
         let too_high = match event.signal {
@@ -371,39 +373,18 @@ impl CongestionController for Bbr {
         }
     }
 
-    fn on_mtu_change(&mut self, event: &MtuChange) {
-        self.core.set_mtu(event.mtu);
+    fn mtu_changed(&mut self, mtu: Bytes) {
+        self.core.set_mtu(mtu);
         self.publish(self.paced_window());
     }
 
-    fn window(&self) -> Bytes {
-        Bytes::new(self.window)
-    }
-
-    fn initial_window(&self) -> Bytes {
-        Bytes::new(self.core.initial_window())
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        let core = &self.core;
-        let (smoothed, min) = (core.rtt.smoothed_ns(), self.model.min_rtt());
+    fn describe(&self, snapshot: &mut Snapshot) {
+        let (smoothed, min) = (self.core.rtt.smoothed_ns(), self.model.min_rtt());
         let bw = self.model.max_bw();
         let queueing = || Some(smoothed?.saturating_sub(min?));
-        Snapshot {
-            phase: core.phase(),
-            window: self.window(),
-            smoothed_rtt: smoothed.map(Duration::from_nanos),
-            min_rtt: min.map(Duration::from_nanos),
-            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
-            capacity: (bw > 0).then(|| Bitrate::from_bytes_per_second(bw)),
-            backlog: queueing().map(|queueing| Bytes::new(volume(bw, queueing))),
-            reason: core.reason,
-            ..Snapshot::default()
-        }
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
+        snapshot.min_rtt = min.map(Duration::from_nanos);
+        snapshot.capacity = (bw > 0).then(|| Bitrate::from_bytes_per_second(bw));
+        snapshot.backlog = queueing().map(|queueing| Bytes::new(volume(bw, queueing)));
     }
 }
 

@@ -25,7 +25,7 @@
 //! | v while the target changes sides | until the round trip ends | 1 at once | mvfst |
 //! | loss outside competitive mode | nothing | nothing | nothing up to 10 % |
 //! | ECN-CE | unsaid | as a loss | as a loss, and 0.7 of the flight |
-//! | persistent congestion | unsaid | smallest window | smallest window, slow start, RTTs learnt anew |
+//! | persistent congestion | unsaid | smallest window | smallest window, slow start, RTTs learnt again |
 //! | application-limited | unsaid | unsupported | no growth; λ is that of the flight |
 //! | pacing | 2·w/`RTTstanding` | 2·w/srtt | the transport's |
 //!
@@ -44,16 +44,16 @@ mod delay;
 mod tests;
 mod velocity;
 
-use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
+use crate::controller::CoreController;
 use crate::entry::Entry;
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::loss::{LossGuard, LossPolicy as _};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
-use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use competition::Competition;
 use delay::Delays;
 use velocity::{Direction, Velocity};
@@ -115,19 +115,6 @@ impl Copa {
     fn exceeds_target(&self, bytes: u64) -> bool {
         let queued = self.current_delta() * float(self.delays.queueing_ns()) * float(bytes);
         queued > float(self.core.mtu()) * float(self.delays.standing_ns())
-    }
-
-    /// An ACK frame has been read to its end.
-    fn end_frame(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        let Some(batch) = self.core.close_batch(last_run, event) else {
-            return;
-        };
-        self.delays
-            .on_batch(&batch, self.core.rtt.smoothed_ns().unwrap_or(0));
-        self.guard.on_batch(&mut self.core, &batch);
-        self.follow_target(&batch);
-        let bound = self.guard.limit(&self.core, self.core.window());
-        self.core.set_window(bound);
     }
 
     /// Grows or shrinks the window with an ACK frame.
@@ -196,8 +183,16 @@ impl Copa {
     }
 }
 
-impl CongestionController for Copa {
-    fn on_sent(&mut self, event: &Sent) {
+impl CoreController for Copa {
+    fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn published(&self) -> u64 {
+        self.core.window()
+    }
+
+    fn sent(&mut self, event: &Sent) {
         // What was learnt before a pause about the way to the target is out of date.
         if self.core.in_flight == 0 && self.core.pause_ns(event.now).is_some() {
             self.velocity = Velocity::at(self.core.window());
@@ -205,20 +200,24 @@ impl CongestionController for Copa {
         self.core.note_sent(event);
     }
 
-    fn on_acked(&mut self, event: &Acked) {
+    fn run_acked(&mut self, event: &Acked) {
         self.core.note_acked(event);
     }
 
-    fn on_ack_batch(&mut self, event: &AckBatch) {
-        self.end_frame(None, event);
+    /// An ACK frame has been read to its end.
+    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        let Some(batch) = self.core.close_batch(last_run, event) else {
+            return;
+        };
+        self.delays
+            .on_batch(&batch, self.core.rtt.smoothed_ns().unwrap_or(0));
+        self.guard.on_batch(&mut self.core, &batch);
+        self.follow_target(&batch);
+        let bound = self.guard.limit(&self.core, self.core.window());
+        self.core.set_window(bound);
     }
 
-    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
-        self.end_frame(Some(acked), batch);
-        self.window()
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn congested(&mut self, event: &Congestion) {
         if matches!(event.signal, Signal::Loss { persistent: true, .. }) {
             self.restart();
         } else if self.answered_at.is_none_or(|at| event.newest_sent > at)
@@ -246,41 +245,20 @@ impl CongestionController for Copa {
         self.core.note_congestion(event);
     }
 
-    fn on_mtu_change(&mut self, event: &MtuChange) {
-        self.core.set_mtu(event.mtu);
+    fn mtu_changed(&mut self, mtu: Bytes) {
+        self.core.set_mtu(mtu);
     }
 
-    fn window(&self) -> Bytes {
-        Bytes::new(self.core.window())
-    }
-
-    fn initial_window(&self) -> Bytes {
-        Bytes::new(self.core.initial_window())
-    }
-
-    fn snapshot(&self) -> Snapshot {
+    fn describe(&self, snapshot: &mut Snapshot) {
         let core = &self.core;
         let standing = self.delays.standing_ns();
         // The share dq of the RTT is spent in the queue, and so is that share of the window.
         let queued = || float(core.window()) * float(self.delays.queueing_ns()) / float(standing);
-        Snapshot {
-            phase: core.phase(),
-            window: self.window(),
-            smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
-            min_rtt: core.rtt.min_ns().map(Duration::from_nanos),
-            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
-            backlog: (standing > 0).then(|| Bytes::new(floor_bytes(queued()))),
-            reason: core.reason,
-            ..Snapshot::default()
-        }
+        snapshot.backlog = (standing > 0).then(|| Bytes::new(floor_bytes(queued())));
     }
 
-    fn requires_every_burst(&self) -> bool {
+    fn needs_every_burst(&self) -> bool {
         false
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
     }
 }
 

@@ -1,10 +1,12 @@
 use rstest::rstest;
 
 use super::*;
+use crate::CongestionController as _;
 use crate::parameter::Arguments;
 use crate::testing::Demand;
 use crate::tests::trace::{LINK, Link, Round, Trace, trace, trace_beside_filler, trace_losing};
 use crate::tests::{MTU, at, spec};
+use core::time::Duration;
 
 /// Mean over the round trips that ended between `from` and `to` (seconds).
 fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {

@@ -14,9 +14,7 @@
 //!
 //! docs/controllers/video.md has the equations, docs/controllers/video-design.md what was tried.
 
-mod demand;
 mod model;
-mod parameters;
 mod policy;
 
 use std::sync::Arc;
@@ -24,17 +22,16 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use crate::component::Needs;
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
-use crate::parameter::Arguments;
-use crate::state::{Batch, Core, float, floor_bytes};
+use crate::controller::CoreController;
+use crate::entry::Entry;
+use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::parameter::{Arguments, Parameter};
+use crate::state::{Core, float, floor_bytes};
 use crate::timestamp::nanos;
-use crate::{Bitrate, Bytes, CongestionController, Facts, Path, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bitrate, Bytes, Facts, Path, Snapshot, Timestamp, VideoKnowledge};
 
-use demand::Demand;
-use model::{Model, bytes_in};
+use model::{Demand, Model, bytes_in};
 use policy::{Mode, Policy};
-
-pub(super) use parameters::entry;
 
 /// CUBIC's smallest window (RFC 9002 §7.2).
 const LEAST_IN_A_CROWD: u64 = 2;
@@ -100,25 +97,18 @@ impl Video {
         }
         self.published = self.core.bounded(published.max(least));
     }
-
-    /// Takes the end of an ACK frame, with the transport's smoothed RTT.
-    fn end_frame(&mut self, batch: Option<Batch>, smoothed_rtt: Option<Duration>) {
-        let Some(batch) = batch else {
-            self.path.lose_track();
-            return;
-        };
-        let frame = self.path.on_frame(batch, smoothed_rtt.map(nanos));
-        self.demand.on_acked(batch.acked);
-        if self.paused_until.is_some_and(|sent| batch.newest_sent > sent) {
-            self.paused_until = None;
-        }
-        self.policy.on_frame(&mut self.core, &mut self.path, &frame);
-        self.publish(batch.now);
-    }
 }
 
-impl CongestionController for Video {
-    fn on_sent(&mut self, event: &Sent) {
+impl CoreController for Video {
+    fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn published(&self) -> u64 {
+        self.published
+    }
+
+    fn sent(&mut self, event: &Sent) {
         if self.core.in_flight == 0 {
             if let Some(quiet) = self.core.quiet_ns(event.now) {
                 let smoothed = self.core.rtt.smoothed_ns().unwrap_or(0);
@@ -132,22 +122,25 @@ impl CongestionController for Video {
         self.core.note_sent(event);
     }
 
-    fn on_acked(&mut self, event: &Acked) {
+    fn run_acked(&mut self, event: &Acked) {
         self.core.note_acked(event);
     }
 
-    fn on_ack_batch(&mut self, event: &AckBatch) {
-        let batch = self.core.close_batch(None, event);
-        self.end_frame(batch, event.smoothed_rtt);
+    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
+        let Some(batch) = self.core.close_batch(last_run, event) else {
+            self.path.lose_track();
+            return;
+        };
+        let frame = self.path.on_frame(batch, event.smoothed_rtt.map(nanos));
+        self.demand.on_acked(batch.acked);
+        if self.paused_until.is_some_and(|sent| batch.newest_sent > sent) {
+            self.paused_until = None;
+        }
+        self.policy.on_frame(&mut self.core, &mut self.path, &frame);
+        self.publish(batch.now);
     }
 
-    fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
-        let closed = self.core.close_batch(Some(acked), batch);
-        self.end_frame(closed, batch.smoothed_rtt);
-        self.window()
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn congested(&mut self, event: &Congestion) {
         let (lost, persistent) = match event.signal {
             Signal::Loss { bytes, persistent } => (bytes.as_u64(), persistent),
             Signal::EcnCe => (0, false),
@@ -164,49 +157,80 @@ impl CongestionController for Video {
         self.publish(event.now);
     }
 
-    fn on_mtu_change(&mut self, event: &MtuChange) {
-        self.core.set_mtu(event.mtu);
+    fn mtu_changed(&mut self, mtu: Bytes) {
+        self.core.set_mtu(mtu);
         self.publish(self.core.last_acked.unwrap_or(Timestamp::ZERO));
     }
 
-    fn window(&self) -> Bytes {
-        Bytes::new(self.published)
-    }
-
-    fn initial_window(&self) -> Bytes {
-        Bytes::new(self.core.initial_window())
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        let core = &self.core;
+    fn describe(&self, snapshot: &mut Snapshot) {
         let rate = self.path.queue.largest_rate();
         let latest = self.path.queue.latest();
-        Snapshot {
-            phase: core.phase(),
-            window: self.window(),
-            algorithm_window: Some(Bytes::new(core.window())),
-            smoothed_rtt: core.rtt.smoothed_ns().map(Duration::from_nanos),
-            min_rtt: self.path.queue.min_rtt().map(Duration::from_nanos),
-            max_rtt: core.rtt.max_ns().map(Duration::from_nanos),
-            capacity: (rate > 0.0).then(|| Bitrate::from_bytes_per_second(floor_bytes(rate))),
-            backlog: (rate > 0.0).then(|| Bytes::new(bytes_in(rate, latest))),
-            reason: core.reason,
-            waiting_for: core.known.unknown_of(core.needs.knowledge),
-            ..Snapshot::default()
-        }
+        snapshot.algorithm_window = Some(Bytes::new(self.core.window()));
+        snapshot.min_rtt = self.path.queue.min_rtt().map(Duration::from_nanos);
+        snapshot.capacity = (rate > 0.0).then(|| Bitrate::from_bytes_per_second(floor_bytes(rate)));
+        snapshot.backlog = (rate > 0.0).then(|| Bytes::new(bytes_in(rate, latest)));
     }
 
-    fn packets_per_ack(&self) -> Option<u32> {
+    fn asked_packets_per_ack(&self) -> Option<u32> {
         Some(PACKETS_PER_ACK)
     }
 
-    fn requires_every_burst(&self) -> bool {
+    fn needs_every_burst(&self) -> bool {
         false
     }
+}
 
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
-    }
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "pace",
+        2.0,
+        1.0..=1_000.0,
+        "times the video's rate after a pause of the player",
+    ),
+    Parameter::time(
+        "patience",
+        Duration::from_secs(3),
+        Duration::ZERO..=Duration::from_secs(100),
+        "time without a pause after which the player may have all that the path gives",
+    ),
+    Parameter::time(
+        "queue",
+        Duration::from_millis(4),
+        Duration::ZERO..=Duration::from_secs(1),
+        "queueing delay that is aimed at on a fast path; on a slow one it is that of two packets",
+    ),
+    Parameter::number(
+        "loss",
+        0.02,
+        0.0..=0.5,
+        "share of packets whose loss costs nothing",
+    ),
+    Parameter::switch(
+        "rate",
+        true,
+        "use the rate of the video; off: no ceiling, as for any other data",
+    ),
+    Parameter::switch(
+        "ladder",
+        true,
+        "use the highest rate that the player may choose; off: the rate it watches",
+    ),
+    Parameter::switch(
+        "player",
+        true,
+        "believe a player that says it starts up or has run empty",
+    ),
+];
+
+pub(crate) fn entry() -> Entry {
+    Entry::custom("video", |path, arguments, known| Box::new(Video::new(path, arguments, known)))
+        .about(
+            "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays \
+             short and others get their share",
+            "docs/controllers/video.md",
+        )
+        .with_parameters(PARAMETERS)
+        .absolute()
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-use super::parameters::PARAMETERS;
 use super::policy::AFTER_LOSS;
 use super::*;
-use crate::Phase;
 use crate::testing::Demand as Application;
 use crate::tests::trace::{
     Conditions, LINK, Link, Round as TraceRound, Trace, trace, trace_beside_filler, trace_to_browser,
     trace_under,
 };
 use crate::tests::{MS_IN_NS, MTU, at, spec};
+use crate::{CongestionController as _, Phase};
 
 /// A sender that has no ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use rstest::rstest;
 
-use super::super::machine::State;
 use super::super::model::UNLIMITED;
 use super::super::sample::Sample;
+use super::super::state::State;
 use super::super::{Bbr, volume};
 use super::run::{BDP, RATE, Run, assert_about, cruising};
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};

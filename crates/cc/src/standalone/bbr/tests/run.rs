@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::Bbr;
-use super::super::machine::State;
+use super::super::state::State;
 use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use crate::tests::MTU;
 use crate::{Bytes, CongestionController as _, Path, Timestamp};

@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 
-use super::super::machine::{AckPhase, State};
 use super::super::model::UNLIMITED;
+use super::super::state::{AckPhase, State};
 use super::run::{BDP, RATE, Run, after_a_probe_too_high, assert_about, cruising};
 use crate::{CongestionController as _, Phase, Reason};
 

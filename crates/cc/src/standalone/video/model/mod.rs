@@ -1,19 +1,17 @@
-//! [`Model`]: what acknowledgements show of the path. It decides nothing.
+//! [`Model`]: what acknowledgements show of the path; [`Demand`]: what requests show of the player. They decide
+//! nothing.
 
-mod ack_delay;
+mod demand;
 mod queue;
-mod round;
+#[cfg(test)]
+mod tests;
 
 use crate::Timestamp;
-use crate::state::{Batch, floor_bytes};
+use crate::state::{Batch, float, floor_bytes};
 use crate::timestamp::seconds;
 
-use ack_delay::AckDelay;
+pub(super) use demand::Demand;
 use queue::Queue;
-use round::OpenRound;
-
-use ack_delay::Sample;
-pub(super) use round::Round;
 
 /// An ACK frame, the RTT sample that is known with it, and the round trip that it ends.
 #[derive(Clone, Copy, Debug)]
@@ -105,4 +103,194 @@ impl Model {
 /// Bytes that arrive in `ns` nanoseconds at `rate` bytes per second.
 pub(super) fn bytes_in(rate: f64, ns: u64) -> u64 {
     floor_bytes(rate * seconds(ns))
+}
+
+/// No peer is believed to hold them back for longer, ns. RFC 9000 §18.2: "If this value is absent, a default of 25
+/// milliseconds is assumed"; timers are late.
+const LONGEST_NS: u64 = 30_000_000;
+/// quinn's smoothed RTT is rounded down to a nanosecond; eight of them are too small by up to seven.
+const ROUNDED_NS: u64 = 8;
+/// A sample that was taken this many smoothed RTTs ago is from before a pause.
+const LATEST_RTTS: u64 = 2;
+
+/// Takes the peer's acknowledgement delay out of RTT samples.
+///
+/// quinn shows a controller no delay, but its smoothed RTT is without it: s′ = (7·s + sample)/8 (RFC 9002 §5.3), so
+/// two of them give the sample between. It is therefore known one ACK frame late. Without it a browser, which
+/// acknowledges ten packets at once or waits for a quarter of the RTT, makes every small window look like a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckDelay {
+    /// The transport's smoothed RTT as of the last frame, ns.
+    smoothed: Option<u64>,
+    /// That frame's sample, and its arrival.
+    pending: Option<(Sample, Timestamp)>,
+    mean_ns: u64,
+}
+
+/// An RTT sample, with and without the delay, and the ACK frame that it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(crate) rtt_ns: u64,
+    /// Packets that its ACK frame acknowledged.
+    pub(crate) packets: u32,
+    /// It is of the ACK frame before.
+    pub(crate) is_late: bool,
+}
+
+impl Sample {
+    /// The sample of an ACK frame, as the controller sees it.
+    pub(crate) fn of(batch: &Batch) -> Option<Self> {
+        let packets = batch.packets;
+        batch.rtt_ns.map(|rtt_ns| Self {
+            rtt_ns,
+            packets,
+            is_late: false,
+        })
+    }
+}
+
+impl AckDelay {
+    /// Takes an ACK frame and the transport's smoothed RTT, which does not contain its sample yet, ns. Returns the
+    /// sample of the frame before without its delay; this frame's as it is if the transport has measured none.
+    pub(crate) fn without(&mut self, batch: &Batch, smoothed: Option<u64>) -> Option<Sample> {
+        let sample = Sample::of(batch);
+        let before = core::mem::replace(&mut self.smoothed, smoothed);
+        let pending = core::mem::replace(&mut self.pending, sample.map(|sample| (sample, batch.now)));
+        let Some(after) = smoothed else { return sample };
+        let (sample, at) = pending?;
+        if batch.now.nanos_since(at) > LATEST_RTTS.saturating_mul(after) {
+            return None;
+        }
+        // If the transport has not taken the sample, this is its smoothed RTT.
+        let prompt = before.map(|before| after.saturating_mul(8).saturating_sub(before.saturating_mul(7)));
+        let least = sample.rtt_ns.saturating_sub(LONGEST_NS + ROUNDED_NS);
+        let rtt_ns = prompt.filter(|prompt| (least..=sample.rtt_ns).contains(prompt));
+        let rtt_ns = rtt_ns.unwrap_or(sample.rtt_ns);
+        let delay = sample.rtt_ns.saturating_sub(rtt_ns);
+        self.mean_ns = self
+            .mean_ns
+            .saturating_sub(self.mean_ns / 8)
+            .saturating_add(delay / 8);
+        Some(Sample {
+            rtt_ns,
+            is_late: true,
+            ..sample
+        })
+    }
+
+    /// The transport may take samples that are not seen here: the next two smoothed RTTs are not of one frame.
+    pub(crate) const fn lose_track(&mut self) {
+        self.smoothed = None;
+        self.pending = None;
+    }
+
+    /// Mean of the last delays, ns: bytes that wait for their acknowledgement this long are in flight as well.
+    pub(crate) const fn mean_ns(&self) -> u64 {
+        self.mean_ns
+    }
+}
+
+/// Sums over the round trip that goes on. Sizes are bytes, times nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OpenRound {
+    began: Option<Timestamp>,
+    acked: u64,
+    /// Acknowledged bytes that left while the window was what limited the sender.
+    window_limited: u64,
+    lost: u64,
+    rtt_min: u64,
+    rtt_sum: u64,
+    samples: u64,
+}
+
+/// A round trip that is over. Sizes are bytes, times nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Round {
+    pub(crate) acked: u64,
+    pub(crate) lost: u64,
+    /// The window was what limited the sender for most of it.
+    pub(crate) window_limited: bool,
+    /// Smallest and mean RTT.
+    pub(crate) rtt_min: u64,
+    pub(crate) rtt_mean: u64,
+    /// Number of RTT samples in the round.
+    pub(crate) samples: u64,
+    /// Delivery rate, bytes per second.
+    pub(crate) rate: f64,
+}
+
+impl OpenRound {
+    pub(crate) const fn on_lost(&mut self, bytes: u64) {
+        self.lost = self.lost.saturating_add(bytes);
+    }
+
+    /// Bytes lost so far.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Delivery rate so far, bytes per second; zero in its first millisecond, which says nothing yet.
+    pub(crate) fn rate(&self, now: Timestamp) -> f64 {
+        const SHORTEST_NS: u64 = 1_000_000;
+        let lasted = self.began.map_or(0, |began| now.nanos_since(began));
+        if lasted < SHORTEST_NS {
+            return 0.0;
+        }
+        float(self.acked) / seconds(lasted)
+    }
+
+    /// Takes an ACK frame and the RTT sample that is known with it; returns the round that the frame ends, if that had
+    /// a sample. A late one is of the frame before, so it belongs to the round that ends.
+    pub(crate) fn on_batch(&mut self, batch: &Batch, sample: Option<Sample>) -> Option<Round> {
+        if let Some(sample) = sample.filter(|sample| sample.is_late) {
+            self.take(sample.rtt_ns);
+        }
+        self.acked = self.acked.saturating_add(batch.acked);
+        if !batch.limited {
+            self.window_limited = self.window_limited.saturating_add(batch.acked);
+        }
+        let mut ended = None;
+        if batch.new_round {
+            ended = self.end(batch.now);
+            *self = Self {
+                began: Some(batch.now),
+                ..Self::default()
+            };
+        }
+        if let Some(sample) = sample.filter(|sample| !sample.is_late) {
+            self.take(sample.rtt_ns);
+        }
+        ended
+    }
+
+    fn take(&mut self, rtt: u64) {
+        self.rtt_min = if self.samples == 0 {
+            rtt
+        } else {
+            self.rtt_min.min(rtt)
+        };
+        self.rtt_sum = self.rtt_sum.saturating_add(rtt);
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// The round trip as if it ended at `now`, after at least one sample.
+    pub(crate) fn so_far(&self, now: Timestamp) -> Round {
+        Round {
+            acked: self.acked,
+            lost: self.lost,
+            window_limited: self.window_limited >= self.acked / 2,
+            rtt_min: self.rtt_min,
+            rtt_mean: self.rtt_sum.checked_div(self.samples).unwrap_or(0),
+            samples: self.samples,
+            rate: self.rate(now),
+        }
+    }
+
+    fn end(&self, now: Timestamp) -> Option<Round> {
+        let length = now.nanos_since(self.began?).max(1);
+        (self.samples > 0).then(|| Round {
+            rate: float(self.acked) / seconds(length),
+            ..self.so_far(now)
+        })
+    }
 }

@@ -5,8 +5,7 @@ use crate::estimator::{Largest, Smallest};
 use crate::state::{Batch, float, floor_bytes};
 use crate::timestamp::seconds;
 
-use super::ack_delay::Sample;
-use super::round::Round;
+use super::{Round, Sample};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Time for which the smallest RTT counts. Until a longer route is known by it, it looks like a queue of others.
@@ -17,7 +16,7 @@ const RATE_WINDOW_NS: u64 = 15 * SECOND_NS;
 const QUEUE_WINDOW_NS: u64 = 8 * SECOND_NS;
 /// A loss counts half after this time.
 const LOSS_HALF_LIFE_NS: u64 = 2 * SECOND_NS;
-/// Rounds of which the least noisy one counts.
+/// The least noisy one of so many rounds counts.
 const ROUNDS: usize = 8;
 /// The queue that is aimed at has room for this many packets: a peer acknowledges every second one.
 const PACKETS: f64 = 2.0;
@@ -47,7 +46,7 @@ impl Fate {
 
 /// Queueing delay of the path, its noise, and the fate of packets by the queue that they found.
 #[derive(Clone, Debug, Default)]
-pub(in crate::standalone::video) struct Queue {
+pub(crate) struct Queue {
     /// Queueing delay that is aimed at on a fast path without noise, ns.
     least_target_ns: u64,
     rtt: Smallest,
@@ -72,7 +71,7 @@ pub(in crate::standalone::video) struct Queue {
 }
 
 impl Queue {
-    pub(in crate::standalone::video) fn new(least_target_ns: u64) -> Self {
+    pub(crate) fn new(least_target_ns: u64) -> Self {
         Self {
             least_target_ns,
             ..Self::default()
@@ -80,32 +79,32 @@ impl Queue {
     }
 
     /// Smallest RTT of the last 40 s, ns.
-    pub(in crate::standalone::video) fn min_rtt(&self) -> Option<u64> {
+    pub(crate) fn min_rtt(&self) -> Option<u64> {
         self.rtt.get()
     }
 
     /// Largest delivery rate of a round in the last 15 s, bytes per second.
-    pub(in crate::standalone::video) fn largest_rate(&self) -> f64 {
+    pub(crate) fn largest_rate(&self) -> f64 {
         float(self.rate.get().unwrap_or(0))
     }
 
     /// Bytes that the path has carried in `ns` nanoseconds, at the largest delivery rate.
-    pub(in crate::standalone::video) fn carried_in(&self, ns: u64) -> u64 {
+    pub(crate) fn carried_in(&self, ns: u64) -> u64 {
         floor_bytes(self.largest_rate() * seconds(ns))
     }
 
     /// Queueing delay in an RTT, ns.
-    pub(in crate::standalone::video) fn within(&self, rtt: u64) -> u64 {
+    pub(crate) fn within(&self, rtt: u64) -> u64 {
         rtt.saturating_sub(self.min_rtt().unwrap_or(rtt))
     }
 
     /// Queueing delay in the latest RTT, ns.
-    pub(in crate::standalone::video) fn latest(&self) -> u64 {
+    pub(crate) fn latest(&self) -> u64 {
         self.within(self.latest_rtt)
     }
 
     /// Queueing delay that is aimed at, ns: what a few packets take, and what cannot be told from noise.
-    pub(in crate::standalone::video) fn target(&self, mtu: u64) -> u64 {
+    pub(crate) fn target(&self, mtu: u64) -> u64 {
         let rate = self.largest_rate();
         let packets = if rate > 0.0 {
             floor_bytes(PACKETS * float(mtu) / rate * 1e9).min(LONGEST_TRANSMISSION_NS)
@@ -117,14 +116,14 @@ impl Queue {
     }
 
     /// The path may be another one.
-    pub(in crate::standalone::video) fn forget_min_rtt(&mut self) {
+    pub(crate) fn forget_min_rtt(&mut self) {
         self.rtt = Smallest::default();
         self.longest = Largest::default();
         self.samples = [0; LASTING];
     }
 
     /// The route has become longer: without a queue the RTT is `rtt` from now on, ns.
-    pub(in crate::standalone::video) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
+    pub(crate) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
         self.rtt = Smallest::default();
         self.rtt.insert(now, rtt, RTT_WINDOW_NS);
         self.longest = Largest::default();
@@ -132,27 +131,27 @@ impl Queue {
     }
 
     /// Noise of the RTT, ns: in the least noisy of the last rounds, or from one sample to the next.
-    pub(in crate::standalone::video) fn noise(&self) -> u64 {
+    pub(crate) fn noise(&self) -> u64 {
         let least = self.noise.iter().copied().min().unwrap_or(0);
         least.max(self.jitter())
     }
 
     /// Noise of the RTT from one sample to the next, ns.
-    pub(in crate::standalone::video) const fn jitter(&self) -> u64 {
+    pub(crate) const fn jitter(&self) -> u64 {
         self.jitter.saturating_mul(3) / 2
     }
 
     /// Time since the queue was last seen empty, ns.
-    pub(in crate::standalone::video) const fn since_empty(&self, now: Timestamp) -> u64 {
+    pub(crate) const fn since_empty(&self, now: Timestamp) -> u64 {
         now.nanos_since(self.empty_at)
     }
 
     /// Takes note that everything was done to empty the queue.
-    pub(in crate::standalone::video) const fn drained(&mut self, now: Timestamp) {
+    pub(crate) const fn drained(&mut self, now: Timestamp) {
         self.empty_at = now;
     }
 
-    pub(in crate::standalone::video) fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
+    pub(crate) fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
         let Some(Sample {
             rtt_ns: rtt, packets, ..
         }) = sample
@@ -192,24 +191,24 @@ impl Queue {
         }
     }
 
-    pub(in crate::standalone::video) fn on_round(&mut self, round: &Round, now: Timestamp) {
+    pub(crate) fn on_round(&mut self, round: &Round, now: Timestamp) {
         self.rate.insert(now, floor_bytes(round.rate), RATE_WINDOW_NS);
         self.noise[self.next] = round.rtt_mean.saturating_sub(round.rtt_min);
         self.next = self.next.wrapping_add(1) % ROUNDS;
     }
 
     /// Losses show that the path does not carry what it seemed to: `rate` is what it carries, bytes per second.
-    pub(in crate::standalone::video) fn forget_rate(&mut self, rate: f64, now: Timestamp) {
+    pub(crate) fn forget_rate(&mut self, rate: f64, now: Timestamp) {
         self.rate = Largest::default();
         self.rate.insert(now, floor_bytes(rate), RATE_WINDOW_NS);
     }
 
-    pub(in crate::standalone::video) fn on_lost(&mut self, bytes: u64) {
+    pub(crate) fn on_lost(&mut self, bytes: u64) {
         self.fate().lost += float(bytes);
     }
 
     /// Returns true if packets now find at least half of the longest queue of the last seconds.
-    pub(in crate::standalone::video) fn is_long(&self) -> bool {
+    pub(crate) fn is_long(&self) -> bool {
         let longest = self.longest.get().unwrap_or(0);
         self.latest() >= longest / 2
     }
@@ -223,7 +222,7 @@ impl Queue {
     }
 
     /// Returns true if packets that find a long queue are lost much more often than others: the queue overflows.
-    pub(in crate::standalone::video) fn overflows(&self, mtu: u64) -> bool {
+    pub(crate) fn overflows(&self, mtu: u64) -> bool {
         /// Packets that have to be lost, and acknowledged from a short queue, for the shares to mean something.
         const LOST: f64 = 6.0;
         const ACKED: f64 = 100.0;
@@ -237,7 +236,7 @@ impl Queue {
     }
 
     /// Forgets the fate of packets so far: their losses are explained.
-    pub(in crate::standalone::video) fn forget_losses(&mut self) {
+    pub(crate) fn forget_losses(&mut self) {
         self.in_long = Fate::default();
         self.in_short = Fate::default();
     }

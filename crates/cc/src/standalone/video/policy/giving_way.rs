@@ -27,7 +27,7 @@ const CLEAR_RTTS: u64 = 4;
 
 /// Conclusion about the queue after a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::standalone::video) enum Finding {
+pub(crate) enum Finding {
     /// Nothing yet, or that the queue is this sender's own.
     Own,
     /// The route has become longer: the RTT without a queue is what looked like one.
@@ -49,7 +49,7 @@ struct BackOff {
 
 /// Judges back-offs; knows when a crowd is tested again. Times are nanoseconds, sizes bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::standalone::video) struct GivingWay {
+pub(crate) struct GivingWay {
     /// Window before the first of consecutive back-offs.
     before: u64,
     /// The last back-off, until it is judged.
@@ -66,12 +66,12 @@ pub(in crate::standalone::video) struct GivingWay {
 
 impl GivingWay {
     /// Window before the first back-off, bytes.
-    pub(in crate::standalone::video) const fn window_before(&self) -> u64 {
+    pub(crate) const fn window_before(&self) -> u64 {
         self.before
     }
 
     /// The window of `window` bytes is about to be reduced.
-    pub(in crate::standalone::video) const fn note(&mut self, window: u64) {
+    pub(crate) const fn note(&mut self, window: u64) {
         if self.in_vain == 0 {
             self.before = window;
         }
@@ -80,12 +80,7 @@ impl GivingWay {
     /// The window of `window` bytes is about to be reduced by all that kept a queue of `queue` longer than its target
     /// throughout `round`. Returns true if the window must be halved for a round trip instead, as smaller back-offs had
     /// no visible effect.
-    pub(in crate::standalone::video) const fn backs_off(
-        &mut self,
-        window: u64,
-        round: &Round,
-        queue: u64,
-    ) -> bool {
+    pub(crate) const fn backs_off(&mut self, window: u64, round: &Round, queue: u64) -> bool {
         self.note(window);
         self.smaller = None;
         self.last = Some(BackOff {
@@ -99,7 +94,7 @@ impl GivingWay {
 
     /// Judges the last back-off, if there was one, by a `round` after it with the window `window`, throughout which
     /// `queue` stood. Alone, the sender would have emptied the queue; half of it may be left.
-    pub(in crate::standalone::video) fn judge(
+    pub(crate) fn judge(
         &mut self,
         window: u64,
         round: &Round,
@@ -137,7 +132,7 @@ impl GivingWay {
 
     /// The sender has not backed off from the window `window`, which made `round`. Returns true if a window a quarter
     /// larger brought as much more at the same RTT: what looks like a queue is none.
-    pub(in crate::standalone::video) fn has_room(&mut self, window: u64, round: &Round, noise: u64) -> bool {
+    pub(crate) fn has_room(&mut self, window: u64, round: &Round, noise: u64) -> bool {
         let (before, smaller) = *self.smaller.get_or_insert((window, *round));
         let more = float(window) / float(before.max(1));
         if more < GROWN {
@@ -150,13 +145,13 @@ impl GivingWay {
     }
 
     /// There is no queue to give way to.
-    pub(in crate::standalone::video) const fn note_no_queue(&mut self) {
+    pub(crate) const fn note_no_queue(&mut self) {
         self.in_vain = 0;
         self.is_inconclusive = false;
     }
 
     /// A crowd was found. Returns the window before the sender gave way.
-    pub(in crate::standalone::video) fn begin_crowd(&mut self, now: Timestamp, rtt: u64) -> u64 {
+    pub(crate) fn begin_crowd(&mut self, now: Timestamp, rtt: u64) -> u64 {
         let wait = TEST_AFTER_NS.max(TEST_AFTER_RTTS.saturating_mul(rtt));
         let doublings = self.tests_in_vain.min(MOST_DOUBLINGS);
         self.next_test = now.plus_nanos(wait.saturating_mul(1 << doublings));
@@ -167,12 +162,7 @@ impl GivingWay {
 
     /// A round of the crowd is over; `stood` is true if a queue stood throughout it. Returns true if it is time to
     /// give way again: there has been no queue for some time, or a test is due.
-    pub(in crate::standalone::video) fn is_over(
-        &mut self,
-        stood: bool,
-        now: Timestamp,
-        min_rtt: u64,
-    ) -> bool {
+    pub(crate) fn is_over(&mut self, stood: bool, now: Timestamp, min_rtt: u64) -> bool {
         if stood {
             self.clear_since = None;
             return now >= self.next_test;
@@ -186,7 +176,7 @@ impl GivingWay {
     }
 
     /// The sender begins without a back-off that has not been judged.
-    pub(in crate::standalone::video) const fn reset(&mut self) {
+    pub(crate) const fn reset(&mut self) {
         self.in_vain = 0;
         self.is_inconclusive = false;
         self.last = None;

@@ -29,7 +29,7 @@ const TRUST_NS: u64 = 20 * SECOND_NS;
 
 /// Judges the share of packets lost. Sizes are bytes.
 #[derive(Clone, Debug)]
-pub(in crate::standalone::video) struct Losses {
+pub(crate) struct Losses {
     /// Share of packets whose loss costs nothing, as configured and as learnt.
     configured: f64,
     tolerated: f64,
@@ -47,7 +47,7 @@ pub(in crate::standalone::video) struct Losses {
 }
 
 impl Losses {
-    pub(in crate::standalone::video) const fn new(tolerated: f64) -> Self {
+    pub(crate) const fn new(tolerated: f64) -> Self {
         Self {
             configured: tolerated,
             tolerated,
@@ -64,12 +64,7 @@ impl Losses {
     /// Takes a round that is over at `now`; returns the share of packets lost if it asks for a smaller window: if more
     /// than is tolerated was lost in two samples in a row, or in one beyond a remembered bound, or ten times that. If a
     /// cut did not help, the losses are the path's own, and are tolerated.
-    pub(in crate::standalone::video) fn ask_for_less(
-        &mut self,
-        round: &Round,
-        core: &Core,
-        now: Timestamp,
-    ) -> Option<f64> {
+    pub(crate) fn ask_for_less(&mut self, round: &Round, core: &Core, now: Timestamp) -> Option<f64> {
         let (window, mtu) = (core.window(), core.mtu());
         if self
             .bound
@@ -106,7 +101,7 @@ impl Losses {
     }
 
     /// Returns true if the sample that is being taken has lost enough already to exceed the tolerated share.
-    pub(in crate::standalone::video) fn exceed_so_far(&self, mtu: u64) -> bool {
+    pub(crate) fn exceed_so_far(&self, mtu: u64) -> bool {
         self.exceed(self.lost, SAMPLE.saturating_mul(mtu), mtu)
     }
 
@@ -118,7 +113,7 @@ impl Losses {
     }
 
     /// The window was cut to `window`: it does not grow beyond for some seconds, and then slowly.
-    pub(in crate::standalone::video) const fn note_cut(&mut self, window: u64, now: Timestamp) {
+    pub(crate) const fn note_cut(&mut self, window: u64, now: Timestamp) {
         if self.bound.is_some() && self.doublings < MOST_DOUBLINGS {
             self.doublings = self.doublings.saturating_add(1);
         }
@@ -127,7 +122,7 @@ impl Losses {
     }
 
     /// Window at which packets were lost lately, and true if the window must not exceed it yet.
-    pub(in crate::standalone::video) fn bound(&self, now: Timestamp) -> Option<(u64, bool)> {
+    pub(crate) fn bound(&self, now: Timestamp) -> Option<(u64, bool)> {
         self.bound.map(|(bound, until)| (bound, now < until))
     }
 
@@ -137,12 +132,12 @@ impl Losses {
     }
 
     /// Returns true if `lost` bytes are more than the tolerated share of the window.
-    pub(in crate::standalone::video) fn are_heavy(&self, lost: u64, core: &Core) -> bool {
+    pub(crate) fn are_heavy(&self, lost: u64, core: &Core) -> bool {
         lost > LEAST_LOST.saturating_mul(core.mtu()) && float(lost) > self.configured * float(core.window())
     }
 
     /// Forgets the sample that is being taken and the bound.
-    pub(in crate::standalone::video) const fn begin_anew(&mut self) {
+    pub(crate) const fn begin_anew(&mut self) {
         (self.acked, self.lost) = (0, 0);
         self.exceeded = false;
         self.forget_bound();

@@ -1,7 +1,9 @@
 //! [`Policy`]: the window that follows from what the [`Model`] shows.
 
+mod crowd;
 mod giving_way;
 mod losses;
+mod route;
 mod start;
 
 use crate::algorithm::{Algorithm, Cubic};
@@ -12,6 +14,7 @@ use crate::{Phase, Reason, Timestamp};
 use super::model::{Frame, Model, Round, bytes_in};
 use giving_way::{Finding, GivingWay};
 use losses::Losses;
+use route::RouteCheck;
 use start::Start;
 
 /// Smallest window outside a crowd, packets. A peer that acknowledges every second packet still sends two ACK frames
@@ -30,11 +33,6 @@ const LEAST_STEP: f64 = 1.0 / 64.0;
 const MOST_STEP_BEYOND: u64 = 8;
 /// Time without an empty queue after which it is emptied, so that the smallest RTT is seen.
 const DRAIN_AFTER_NS: u64 = 5_000_000_000;
-
-/// Time after which a longer route is checked by half a window for a round trip; each check doubles it.
-/// The queue that another sender held constant looked alike, and stays this sender's own when that has left.
-const CHECK_ROUTE_NS: u64 = 5_000_000_000;
-const LONGEST_CHECK_NS: u64 = 16 * CHECK_ROUTE_NS;
 
 /// Time for which others are believed to share the path after the last sign of them.
 const CONTENDED_NS: u64 = 30_000_000_000;
@@ -73,12 +71,7 @@ pub(super) struct Policy {
     pub(super) settling: u8,
     /// Queue of the last round, if the window has not been reduced since.
     queue_before: Option<u64>,
-    /// Time of the next check of the smallest RTT, and the wait before it, ns. The wait is zero unless a rise of the
-    /// RTT ended slow start or the route has become longer.
-    check_route_at: Timestamp,
-    check_route_after: u64,
-    /// The smallest RTT is that of a route that has become longer.
-    route_is_longer: bool,
+    route: RouteCheck,
     /// Time until which others are assumed to share the path.
     contended_until: Timestamp,
     /// Window to return to after the queue has been emptied.
@@ -99,9 +92,7 @@ impl Policy {
             step: 0,
             settling: 0,
             queue_before: None,
-            check_route_at: Timestamp::ZERO,
-            check_route_after: 0,
-            route_is_longer: false,
+            route: RouteCheck::default(),
             contended_until: Timestamp::ZERO,
             drained_from: None,
         }
@@ -286,11 +277,9 @@ impl Policy {
         self.giving_way.note_no_queue();
         self.may_double = false;
         let since_empty = path.queue.since_empty(now(core));
-        if round.window_limited && self.has_to_check(core, since_empty) {
-            self.check_route(
-                core,
-                self.check_route_after.saturating_mul(2).min(LONGEST_CHECK_NS),
-            );
+        let may_check = round.window_limited && window > Self::least(core);
+        if may_check && self.route.is_due(now(core), since_empty) {
+            self.route.check(now(core));
             let queue = path.queue.within(round.rtt_mean);
             self.giving_way.backs_off(window, round, queue);
             self.drain_to(core, window / 2);
@@ -331,22 +320,7 @@ impl Policy {
     /// Takes the smallest RTT of a round trip for that of an empty queue.
     fn accept_min_rtt(&mut self, core: &Core, path: &mut Model, round: &Round) {
         path.queue.set_min_rtt(round.rtt_min, now(core));
-        self.route_is_longer = true;
-        self.check_route(core, self.check_route_after.max(CHECK_ROUTE_NS));
-    }
-
-    /// Returns true if the smallest RTT has to be checked. After slow start that is only so if the queue has not been
-    /// seen empty; a longer route is checked in any case.
-    fn has_to_check(&self, core: &Core, since_empty: u64) -> bool {
-        let is_due = self.check_route_after > 0 && now(core) >= self.check_route_at;
-        let is_doubtful = self.route_is_longer || since_empty > self.check_route_after;
-        is_due && is_doubtful && core.window() > Self::least(core)
-    }
-
-    /// Has the smallest RTT checked after `after_ns`.
-    fn check_route(&mut self, core: &Core, after_ns: u64) {
-        self.check_route_after = after_ns;
-        self.check_route_at = now(core).plus_nanos(after_ns);
+        self.route.note_longer(now(core));
     }
 
     /// Grows by a step, which doubles while the queue stays short. Up to what the path has carried lately that is half
@@ -381,29 +355,6 @@ impl Policy {
         self.step = self.step.max(Self::least_step(core));
     }
 
-    /// Others fill the queue: from here on the window is CUBIC's, and begins where it was before it gave way.
-    fn be_crowded(&mut self, core: &mut Core) {
-        let now = now(core);
-        let before = self
-            .giving_way
-            .begin_crowd(now, core.rtt.smoothed_ns().unwrap_or(0));
-        self.mode = Mode::Crowded;
-        self.start_left_at = None;
-        core.set_window(before.max(core.window()));
-        self.cubic.begin(core, Reason::Idle, now);
-        self.giving_way.reset();
-    }
-
-    fn judge_crowd(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
-        self.note_contention(core);
-        let stood = path.queue.within(round.rtt_min) > path.queue.target(core.mtu());
-        let min_rtt = path.queue.min_rtt().unwrap_or(0);
-        if self.giving_way.is_over(stood, now(core), min_rtt) {
-            self.be_alone(core, Reason::RecoveryEnded);
-            path.queue.forget_losses();
-        }
-    }
-
     /// Takes the first congestion event of a round trip.
     pub(super) fn on_congestion(&mut self, core: &mut Core, path: &mut Model, event: &Congestion) {
         let is_mark = event.signal == Signal::EcnCe;
@@ -424,16 +375,6 @@ impl Policy {
         }
     }
 
-    /// Losses that count while others fill the queue.
-    fn reduce(&mut self, core: &mut Core, event: &Congestion, reason: Reason) {
-        self.may_double = false;
-        if let Some(reduction) = self.cubic.on_congestion(core, event) {
-            core.set_window(reduction.window);
-            core.recovery_start = Some(event.now);
-            core.enter(Phase::Recovery, reason);
-        }
-    }
-
     /// Persistent congestion (RFC 9002 §7.6): slow start from the smallest window.
     pub(super) fn collapse(&mut self, core: &mut Core, path: &mut Model) {
         self.reset(core);
@@ -441,8 +382,7 @@ impl Policy {
         self.mode = Mode::Start;
         self.start = Start::default();
         self.start_left_at = None;
-        self.check_route_after = 0;
-        self.route_is_longer = false;
+        self.route = RouteCheck::default();
         self.may_double = true;
         core.set_window(core.minimum());
         core.recovery_start = None;

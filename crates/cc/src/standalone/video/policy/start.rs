@@ -25,7 +25,7 @@ const HEAVY: f64 = 0.1;
 
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::standalone::video) struct Start {
+pub(crate) struct Start {
     /// Largest delivery rate of a round, bytes per second, and rounds since without more.
     rate: f64,
     rounds: u8,
@@ -37,11 +37,7 @@ pub(in crate::standalone::video) struct Start {
 
 impl Start {
     /// Takes an RTT sample of so many `packets` that `has_risen` or not; returns true if enough in a row have.
-    pub(in crate::standalone::video) const fn has_stayed_risen(
-        &mut self,
-        has_risen: bool,
-        packets: u32,
-    ) -> bool {
+    pub(crate) const fn has_stayed_risen(&mut self, has_risen: bool, packets: u32) -> bool {
         self.risen = if has_risen {
             self.risen.saturating_add(packets)
         } else {
@@ -51,7 +47,7 @@ impl Start {
     }
 
     /// Takes a window-limited round. Returns true if three such rounds in a row have delivered no more than before.
-    pub(in crate::standalone::video) fn brings_no_more(&mut self, round: &Round) -> bool {
+    pub(crate) fn brings_no_more(&mut self, round: &Round) -> bool {
         if round.rate > MORE * self.rate {
             self.rate = round.rate;
             self.rounds = 0;
@@ -62,18 +58,18 @@ impl Start {
     }
 
     /// Returns true if the last round brought more than the ones before.
-    pub(in crate::standalone::video) const fn brought_more(self) -> bool {
+    pub(crate) const fn brought_more(self) -> bool {
         self.rounds == 0
     }
 
     /// RTT from which a rise counts, ns: the smallest of the last round, as in RFC 9406, but not less than `rtt_min`. A
     /// queue grows from one round to the next; jitter, whose smallest draw is soon the smallest RTT ever, does not.
-    pub(in crate::standalone::video) fn base_rtt(self, rtt_min: u64) -> u64 {
+    pub(crate) fn base_rtt(self, rtt_min: u64) -> u64 {
         self.last_rtt_min.map_or(rtt_min, |last| last.max(rtt_min))
     }
 
     /// Records the smallest RTT of a completed round, ns.
-    pub(in crate::standalone::video) const fn note_rtt_min(&mut self, rtt_min: u64) {
+    pub(crate) const fn note_rtt_min(&mut self, rtt_min: u64) {
         self.last_rtt_min = Some(rtt_min);
     }
 }
@@ -124,9 +120,8 @@ impl Policy {
         self.be_alone(core, reason);
         if reason == Reason::RttRose {
             self.start_left_at = Some(before);
-            if !self.route_is_longer {
-                self.check_route(core, CHECK_NS.max(CHECK_RTTS.saturating_mul(rtt)));
-            }
+            let after_ns = CHECK_NS.max(CHECK_RTTS.saturating_mul(rtt));
+            self.route.note_rise(now(core), after_ns);
             let round = path.latest_round(now(core));
             self.giving_way.backs_off(before, &round, path.queue.latest());
         }
@@ -141,9 +136,7 @@ impl Policy {
         self.mode = Mode::Start;
         self.start = Start::default();
         self.start_left_at = None;
-        if !self.route_is_longer {
-            self.check_route_after = 0;
-        }
+        self.route.forget_rise();
     }
 }
 

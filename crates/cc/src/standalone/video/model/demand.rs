@@ -14,7 +14,7 @@ const BELIEVED: f64 = 1.25;
 
 /// Pauses of the player, and what it received between them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demand {
+pub(crate) struct Demand {
     /// Multiple of the video's rate after a pause.
     pace: f64,
     /// Time without a pause after which the player asks for more than that, ns.
@@ -31,7 +31,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    pub(super) fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             pace: arguments.number("pace"),
             patience_ns: nanos(arguments.time("patience")),
@@ -45,7 +45,7 @@ impl Demand {
     }
 
     /// Takes a burst that leaves at `now` after `quiet_ns` with nothing in flight.
-    pub(super) fn on_sent(&mut self, now: Timestamp, quiet_ns: u64, smoothed_rtt: u64) {
+    pub(crate) fn on_sent(&mut self, now: Timestamp, quiet_ns: u64, smoothed_rtt: u64) {
         if quiet_ns <= PAUSE_NS.max(PAUSE_RTTS.saturating_mul(smoothed_rtt)) {
             return;
         }
@@ -57,7 +57,7 @@ impl Demand {
     }
 
     /// `acked` more bytes have arrived.
-    pub(super) const fn on_acked(&mut self, acked: u64) {
+    pub(crate) const fn on_acked(&mut self, acked: u64) {
         self.received = self.received.saturating_add(acked);
     }
 
@@ -76,7 +76,7 @@ impl Demand {
     /// Window that is enough over an RTT of `rtt` ns, bytes. `None` unless the player's demand agrees with what is
     /// known: it has paused within the time that it may ask without a pause, it consumes what the library says, and it
     /// has not run empty.
-    pub(super) fn ceiling(&self, core: &Core, now: Timestamp, rtt: u64) -> Option<u64> {
+    pub(crate) fn ceiling(&self, core: &Core, now: Timestamp, rtt: u64) -> Option<u64> {
         let asked = self.asked?;
         let rate = float(self.rate(&core.known)?.as_bytes_per_second());
         let playback = core.known.playback().filter(|_| self.believes_player);
@@ -90,9 +90,9 @@ impl Demand {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parameters::PARAMETERS;
     use super::*;
     use crate::parameter::Value;
+    use crate::standalone::video::PARAMETERS;
     use crate::tests::at;
 
     const RTT: u64 = 100_000_000;

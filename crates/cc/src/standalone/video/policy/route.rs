@@ -1,0 +1,57 @@
+//! [`RouteCheck`]: when the smallest RTT is doubted, and checked by half a window for a round trip.
+
+use crate::Timestamp;
+
+/// Time after which a longer route is checked; each check doubles it. A queue that another sender holds constant looks
+/// alike, and becomes this sender's own once that has left.
+const CHECK_ROUTE_NS: u64 = 5_000_000_000;
+const LONGEST_CHECK_NS: u64 = 16 * CHECK_ROUTE_NS;
+
+/// Checks of the smallest RTT. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RouteCheck {
+    /// The next check, and the wait before it. The wait is zero unless a rise of the RTT ended slow start or the route
+    /// has become longer.
+    at: Timestamp,
+    after: u64,
+    /// The smallest RTT is that of a route that has become longer.
+    is_longer: bool,
+}
+
+impl RouteCheck {
+    /// The route has become longer.
+    pub(crate) fn note_longer(&mut self, now: Timestamp) {
+        self.is_longer = true;
+        self.schedule(now, self.after.max(CHECK_ROUTE_NS));
+    }
+
+    /// A rise of the RTT ended slow start. A longer route is checked in any case.
+    pub(crate) const fn note_rise(&mut self, now: Timestamp, after_ns: u64) {
+        if !self.is_longer {
+            self.schedule(now, after_ns);
+        }
+    }
+
+    /// Slow start goes on.
+    pub(crate) const fn forget_rise(&mut self) {
+        if !self.is_longer {
+            self.after = 0;
+        }
+    }
+
+    /// Returns true if it is time for a check. After slow start there is none if the queue has been seen empty.
+    pub(crate) fn is_due(&self, now: Timestamp, since_empty: u64) -> bool {
+        let is_doubtful = self.is_longer || since_empty > self.after;
+        self.after > 0 && now >= self.at && is_doubtful
+    }
+
+    /// The smallest RTT is being checked.
+    pub(crate) fn check(&mut self, now: Timestamp) {
+        self.schedule(now, self.after.saturating_mul(2).min(LONGEST_CHECK_NS));
+    }
+
+    const fn schedule(&mut self, now: Timestamp, after_ns: u64) {
+        self.after = after_ns;
+        self.at = now.plus_nanos(after_ns);
+    }
+}

@@ -1,0 +1,59 @@
+//! [`Batch`]: one ACK frame as components receive it.
+
+use crate::Timestamp;
+
+/// Sums over the runs of the ACK frame that is being read.
+///
+/// They are few and in another order than in [`Batch`] on purpose: were they alike, two that were just
+/// written one by one would be read as one vector, which a processor can do only once both writes have left
+/// its store buffer.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Runs {
+    pub(super) acked: u64,
+    pub(super) newest_sent: Timestamp,
+    pub(super) allowance: u64,
+    pub(super) packets: u32,
+    pub(super) after_recovery: bool,
+}
+
+/// One ACK frame, added up. Sizes are bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Default))]
+pub(crate) struct Batch {
+    /// Time at which the frame arrived.
+    pub(crate) now: Timestamp,
+    /// Send time of the newest packet that the frame newly acknowledged.
+    pub(crate) newest_sent: Timestamp,
+    /// Bytes that the frame newly acknowledged.
+    pub(crate) acked: u64,
+    /// Packets newly acknowledged, at least 1.
+    pub(crate) packets: u32,
+    /// Allowance: acknowledged bytes that may grow a window, because they were sent after the current
+    /// recovery began and while the window was what limited the sender. In slow start no more than
+    /// [`MAX_SSTHRESH`](super::opening::MAX_SSTHRESH) allows.
+    pub(crate) allowance: u64,
+    /// Bytes in flight after the frame, lost packets still included.
+    pub(crate) in_flight: u64,
+    /// The application, a ceiling or the sender's own speed, not the window, limited the sender.
+    pub(crate) limited: bool,
+    /// RTT sample `now − newest_sent`, ns; `None` if it is out of date.
+    pub(crate) rtt_ns: Option<u64>,
+    /// The frame is the first of a new round trip.
+    pub(crate) new_round: bool,
+    /// The frame acknowledges a packet that was sent after the current recovery began.
+    pub(crate) after_recovery: bool,
+}
+
+impl Batch {
+    /// Bytes that were in flight before the frame arrived (Linux's `prior_in_flight`).
+    pub(crate) const fn prior_in_flight(&self) -> u64 {
+        self.in_flight.saturating_add(self.acked)
+    }
+
+    /// The same frame with another allowance.
+    pub(crate) const fn with_allowance(mut self, allowance: u64) -> Self {
+        self.allowance = allowance;
+        self
+    }
+}
