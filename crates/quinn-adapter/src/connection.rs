@@ -1,4 +1,4 @@
-//! [`ConnectionController`]: one connection's congestion control, in the form in which quinn takes it.
+//! [`ConnectionController`]: one connection's congestion control, as quinn takes it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -34,7 +34,11 @@
 //!
 //! `playrate-transport` builds HTTP/3 on top of this crate.
 
-#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+#![warn(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    clippy::self_named_module_files
+)]
 
 mod baseline;
 mod connection;

@@ -11,18 +11,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Unsent bytes at most, beside one chunk for every body: some milliseconds of a fast path. More would occupy memory
-/// without any use, and be evicted from the processor's caches by the time it is sent.
+/// Unsent bytes at most, in addition to one chunk for every body: some milliseconds of a fast path. More would occupy
+/// memory without any use, and be evicted from the processor's caches by the time it is sent.
 const LIMIT: u64 = 256 << 10;
-/// Least bytes of a packet beside a body's: flags, packet number, AEAD tag, STREAM frame header.
+/// Least bytes of a packet that are no body's: flags, packet number, AEAD tag, STREAM frame header.
 const PACKET_OVERHEAD: u64 = 22;
 /// The value of [`UnsentBytes::awaited`] while no writer waits.
 const NONE_AWAITED: u64 = u64::MAX;
 
 /// Estimate of one connection's unsent bytes: what was written, less what was acknowledged or is in flight.
 ///
-/// It is too low by what packets carry beside bodies, about a hundredth of what was written since everything was
-/// acknowledged last; then it is exact again. For a body without end quinn's send window bounds the error.
+/// It is too low by what packets carry in addition to bodies, about a hundredth of what was written since everything
+/// was acknowledged last; then it is exact again. For a body without end quinn's send window bounds the error.
 #[derive(Debug)]
 pub struct UnsentBytes {
     /// Bytes that have been sent and not lost. Only written while quinn holds the connection's lock.

@@ -7,7 +7,7 @@ use super::{Sample, Sink};
 
 /// Keeps a connection's samples in bounded memory. When it is full every other sample is dropped and from then on
 /// samples are kept at twice the spacing, so that it always spans the whole connection. Totals in a sample count
-/// from the connection's beginning and its delivery rate is computed anew from the sample kept before it, so
+/// from the connection's beginning and its delivery rate is computed again from the sample kept before it, so
 /// nothing is miscounted by dropping.
 #[derive(Debug)]
 pub struct TimeSeries {
