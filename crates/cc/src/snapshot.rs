@@ -75,15 +75,7 @@ impl Phase {
             Self::AfterIdle => "after-idle",
         }
     }
-}
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl Phase {
     /// Returns true in the phases that the startup component governs.
     #[inline]
     pub(crate) const fn is_slow_start(self) -> bool {
@@ -109,6 +101,12 @@ impl Phase {
                 Self::Startup | Self::AfterPersistentCongestion | Self::AfterIdle => reason.ends_slow_start(),
             },
         }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -170,27 +168,20 @@ impl Reason {
             Self::MtuChanged => "mtu-changed",
         }
     }
-}
 
-impl Reason {
     /// Returns true for the reasons that end slow start and begin congestion avoidance.
     pub(crate) const fn ends_slow_start(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::ReachedSsthresh
-            | Self::VideoRateReached
-            | Self::CapacityKnown
-            | Self::RttRose
-            | Self::AckTrain
-            | Self::RateFlattened
-            | Self::Loss
-            | Self::EcnCe => true,
-            Self::Began
-            | Self::PersistentCongestion
-            | Self::LostAgain
-            | Self::RecoveryEnded
-            | Self::Idle
-            | Self::MtuChanged => false,
-        }
+                | Self::VideoRateReached
+                | Self::CapacityKnown
+                | Self::RttRose
+                | Self::AckTrain
+                | Self::RateFlattened
+                | Self::Loss
+                | Self::EcnCe
+        )
     }
 }
 

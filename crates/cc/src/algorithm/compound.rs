@@ -34,7 +34,7 @@ const LAMBDA: f64 = 0.8;
 /// NOTE: the papers print `dwnd + α·dwnd^k − 1`, which can never leave zero, `dwnd·(1−β) − cwnd/2` on a loss,
 /// which is negative whenever dwnd < cwnd, and an increase of cwnd on loss. These are the whole window `win`
 /// of the draft, misprinted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Compound {
     tuning: bool,
     windows: TwoWindows,
@@ -50,10 +50,8 @@ impl Compound {
     pub(crate) fn new(tuning: bool) -> Self {
         Self {
             tuning,
-            windows: TwoWindows::default(),
             gamma: GAMMA_HIGH,
-            reno_backlog: None,
-            round_window: 0.0,
+            ..Self::default()
         }
     }
 

@@ -28,7 +28,7 @@ const SECONDS_PER_NANO: f64 = 1e-9;
 /// NOTE: where the curve and the Reno-friendly estimate differ, the window takes the faster growth of the
 /// two, as Linux does; RFC 9438 §4.3 read literally would hold the window to `W_est` for the first ACKs of
 /// each epoch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cubic {
     fast_convergence: bool,
     /// Plateau of the curve (`W_max`).
@@ -55,16 +55,10 @@ struct EpochPoint {
 }
 
 impl Cubic {
-    pub(crate) const fn new(fast_convergence: bool) -> Self {
+    pub(crate) fn new(fast_convergence: bool) -> Self {
         Self {
             fast_convergence,
-            plateau: 0.0,
-            prior: 0.0,
-            k: 0.0,
-            epoch_start: Timestamp::ZERO,
-            epoch_limited_ns: 0,
-            reno: 0.0,
-            fraction: 0.0,
+            ..Self::default()
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Sample {
 ///
 /// A sample carries a tag as long as its second is the current one or the one before, so that it can be taken
 /// back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct BestSamples {
     /// Each second's samples in ascending order of their keys.
     seconds: [[Sample; BEST as usize]; SECONDS as usize],
@@ -34,34 +34,23 @@ pub(super) struct BestSamples {
     tags: [[u32; BEST as usize]; 2],
     /// The current second's index.
     head: u8,
-    /// End of the current second.
-    head_ends: Timestamp,
+    /// Beginning of the current second.
+    head_began: Timestamp,
 }
 
 impl BestSamples {
-    pub(super) const fn new() -> Self {
-        Self {
-            seconds: [[Sample { key: 0, rate: 0 }; BEST as usize]; SECONDS as usize],
-            counts: [0; SECONDS as usize],
-            tags: [[0; BEST as usize]; 2],
-            head: 0,
-            head_ends: Timestamp::from_nanos(NANOS_PER_SECOND),
-        }
-    }
-
     /// Forgets what has become too old. Returns whether a second ended.
     pub(super) fn advance(&mut self, now: Timestamp) -> bool {
-        if now < self.head_ends {
+        let ended = now.nanos_since(self.head_began) / NANOS_PER_SECOND;
+        if ended == 0 {
             return false;
         }
-        let ended = (now.nanos_since(self.head_ends) / NANOS_PER_SECOND).saturating_add(1);
         for _ in 0..ended.min(u64::from(SECONDS)) {
             self.head = Self::following(self.head);
             self.counts[usize::from(self.head)] = 0;
             self.tags[1] = self.tags[0];
         }
-        let lasts = ended.saturating_mul(NANOS_PER_SECOND);
-        self.head_ends = Timestamp::from_nanos(self.head_ends.as_nanos().saturating_add(lasts));
+        self.head_began = self.head_began.plus_nanos(ended.saturating_mul(NANOS_PER_SECOND));
         true
     }
 
@@ -186,7 +175,7 @@ mod tests {
 
     #[test]
     fn keeps_the_eight_smallest_of_a_second_in_order() {
-        let mut samples = BestSamples::new();
+        let mut samples = BestSamples::default();
         for key in [9, 3, 12, 7, 1, 11, 5, 10, 2, 8, 4, 6] {
             samples.insert(sample(key), 0);
         }
@@ -196,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_bad_second_does_not_push_out_a_good_one() {
-        let mut samples = BestSamples::new();
+        let mut samples = BestSamples::default();
         for key in 1..=8 {
             samples.insert(sample(key), 0);
         }
@@ -209,7 +198,7 @@ mod tests {
 
     #[test]
     fn forgets_after_ten_seconds() {
-        let mut samples = BestSamples::new();
+        let mut samples = BestSamples::default();
         samples.insert(sample(1), 0);
         samples.advance(Timestamp::from_millis(9_999));
         assert_eq!(keys(&samples), [1]);
@@ -222,7 +211,7 @@ mod tests {
 
     #[test]
     fn takes_back_by_tag_across_two_seconds() {
-        let mut samples = BestSamples::new();
+        let mut samples = BestSamples::default();
         samples.insert(sample(1), 7);
         samples.insert(sample(2), 8);
         samples.advance(Timestamp::from_millis(1_000));
@@ -235,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_is_the_mean_of_the_middle_two() {
-        let mut samples = BestSamples::new();
+        let mut samples = BestSamples::default();
         for (key, rate) in [(1, 100), (2, 900), (3, 300), (4, 200)] {
             samples.insert(Sample { key, rate }, 0);
         }

@@ -231,7 +231,7 @@ impl TrainCapacity {
 impl Default for TrainCapacity {
     fn default() -> Self {
         Self {
-            samples: BestSamples::new(),
+            samples: BestSamples::default(),
             fresh: 0,
             worst_key: u32::MAX,
             estimate: None,

@@ -29,7 +29,7 @@ const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
 pub(crate) const MINIMUM_RTO_NS: u64 = 200_000_000;
 
 /// Shared state. Sizes are bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Core {
     /// The algorithm's window, before shaping and ceilings.
     window: u64,
@@ -81,31 +81,21 @@ impl Core {
         let opening = Opening::default();
         Self {
             window: opening.window(mtu).max(minimum),
-            ssthresh: None,
             mtu,
             strict: path.strict,
             minimum_packets,
             minimum,
             needs,
-            recovery_start: None,
-            phase: Phase::Startup,
-            reason: Reason::Began,
             rtt: Rtt::remembering(needs.rtt_window_ns),
             capacity: (needs.bursts >= Bursts::Capacity).then(Box::default),
-            rounds: Rounds::default(),
-            limited: LimitedTime::default(),
-            in_flight: 0,
-            last_sent: None,
-            last_acked: None,
-            capped: false,
+            growth_bound: u64::MAX,
             rules: Rules {
                 growth: Growth::default().starting_at(opening.window(mtu)),
                 opening,
                 resends: None,
             },
-            growth_bound: u64::MAX,
-            runs: Runs::default(),
             known,
+            ..Self::default()
         }
     }
 

@@ -23,7 +23,7 @@ const RANGES: usize = 32;
 /// A transport sends lost data before any other, so that the bytes that leave after a loss are those that were lost.
 /// If a packet is lost that left among them, TCP with SACK (RFC 6675) has no second fast retransmission and is silent
 /// until its timer fires; `recovery=tcp` keeps the window at its minimum for that time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Resends {
     /// Lost bytes that were not sent again yet.
     owed: u64,
@@ -31,22 +31,10 @@ pub(crate) struct Resends {
     ranges: [Option<(Timestamp, Timestamp)>; RANGES],
     /// Place of the newest range.
     newest: usize,
-    /// True if the next burst with lost data follows one without.
-    opens_range: bool,
+    /// True if the last burst carried lost data.
+    in_range: bool,
     /// Time at which the timer would have fired.
     silent_until: Option<Timestamp>,
-}
-
-impl Default for Resends {
-    fn default() -> Self {
-        Self {
-            owed: 0,
-            ranges: [None; RANGES],
-            newest: 0,
-            opens_range: true,
-            silent_until: None,
-        }
-    }
 }
 
 impl Resends {
@@ -59,11 +47,11 @@ impl Resends {
     /// A burst of `bytes` left; lost data goes first.
     pub(super) fn on_sent(&mut self, now: Timestamp, bytes: u64) {
         if self.owed == 0 {
-            self.opens_range = true;
+            self.in_range = false;
             return;
         }
         self.owed = self.owed.saturating_sub(bytes);
-        if core::mem::take(&mut self.opens_range) {
+        if !core::mem::replace(&mut self.in_range, true) {
             self.newest = self.newest.wrapping_add(1) % RANGES;
             self.ranges[self.newest] = None;
         }

@@ -62,7 +62,7 @@ const STARTUP_GAIN: u64 = State::Startup.pacing_gain();
 const PACING_MARGIN: u64 = 99;
 
 /// BBR, version 3, on one path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Bbr {
     /// Shared state of all controllers; its window is `C.cwnd`.
     core: Core,
@@ -102,25 +102,11 @@ impl Bbr {
     fn new(path: &Path, known: Arc<VideoKnowledge>) -> Self {
         let core = Core::new(path, MINIMUM_PACKETS, Needs::default(), known);
         Self {
-            sampler: Sampler::default(),
-            sample: Sample::default(),
-            model: Model::default(),
-            machine: Machine::default(),
-            round: Rounds::default(),
-            round_count: 0,
-            round_start: false,
-            loss_round: Rounds::default(),
-            pacing_rate: None,
-            cwnd_limited: (false, false),
-            in_recovery: false,
-            prior_cwnd: 0,
-            idle_restart: false,
             frame_bytes: core.mtu().saturating_mul(8),
-            delivered: 0,
             congestion: Reason::Loss,
-            random: 0,
             window: core.window(),
             core,
+            ..Self::default()
         }
     }
 

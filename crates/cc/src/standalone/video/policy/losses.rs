@@ -28,7 +28,7 @@ const HELPED: f64 = 0.75;
 const TRUST_NS: u64 = 20 * SECOND_NS;
 
 /// Judges the share of packets lost. Sizes are bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
     /// Share of packets whose loss costs nothing, as configured and as learnt.
     configured: f64,
@@ -47,17 +47,11 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    pub(crate) const fn new(tolerated: f64) -> Self {
+    pub(crate) fn new(tolerated: f64) -> Self {
         Self {
             configured: tolerated,
             tolerated,
-            learnt_until: Timestamp::ZERO,
-            acked: 0,
-            lost: 0,
-            exceeded: false,
-            cut_at: 0.0,
-            bound: None,
-            doublings: 0,
+            ..Self::default()
         }
     }
 

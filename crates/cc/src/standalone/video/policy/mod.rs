@@ -38,8 +38,9 @@ const DRAIN_AFTER_NS: u64 = 5_000_000_000;
 const CONTENDED_NS: u64 = 30_000_000_000;
 
 /// The rule that the window follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
+    #[default]
     Start,
     Alone,
     Crowded,
@@ -54,7 +55,7 @@ struct Stood<'a> {
 }
 
 /// State of the rules. Sizes are bytes, times nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Policy {
     pub(super) mode: Mode,
     start: Start,
@@ -82,19 +83,10 @@ impl Policy {
     /// The policy of a new connection; `tolerated` is the share of packets whose loss costs nothing.
     pub(super) fn new(tolerated: f64) -> Self {
         Self {
-            mode: Mode::Start,
-            start: Start::default(),
             losses: Losses::new(tolerated),
-            giving_way: GivingWay::default(),
             cubic: Cubic::new(true),
             may_double: true,
-            start_left_at: None,
-            step: 0,
-            settling: 0,
-            queue_before: None,
-            route: RouteCheck::default(),
-            contended_until: Timestamp::ZERO,
-            drained_from: None,
+            ..Self::default()
         }
     }
 
