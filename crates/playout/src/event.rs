@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use playrate_units::Bytes;
+use playrate_units::{Bytes, seconds};
+use serde::{Serialize, Serializer};
 
 /// A change in the player that the viewer, or a measurer of the buffer, notices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "an event is its time and its kind; kinds are what will grow"
 )]
 pub struct PlayoutEvent {
     /// Time since the session began.
+    #[serde(rename = "at_s", with = "seconds")]
     pub at: Duration,
-    /// The change, with what belongs to it.
+    /// The change, with what belongs to it. In JSON only its name.
+    #[serde(rename = "what")]
     pub kind: PlayoutEventKind,
 }
 
@@ -73,6 +76,12 @@ impl PlayoutEventKind {
     /// Returns true for the fate of a single frame, which makes up nearly all events.
     pub fn is_of_frame(&self) -> bool {
         matches!(self, Self::Shown { .. } | Self::Discarded { .. })
+    }
+}
+
+impl Serialize for PlayoutEventKind {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.name().serialize(to)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use playrate_units::Bitrate;
+use playrate_units::{Bitrate, seconds};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The viewer's numbers of one session, up to the time of the report.
@@ -105,42 +105,4 @@ impl PlaybackReport {
 /// An `Option` that must be written, if only as `null`. Plain serde takes a missing field for `None`.
 fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
-}
-
-/// Times as decimal seconds to the nanosecond.
-mod seconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    /// One division, so that the result is the double nearest to the decimal and prints without trailing digits.
-    fn as_seconds(time: &Duration) -> f64 {
-        time.as_nanos() as f64 / 1e9
-    }
-
-    fn from_seconds<E: serde::de::Error>(seconds: f64) -> Result<Duration, E> {
-        Duration::try_from_secs_f64(seconds)
-            .map_err(|_| E::custom(format!("{seconds} is not a time in seconds")))
-    }
-
-    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        as_seconds(time).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        from_seconds(f64::deserialize(from)?)
-    }
-
-    pub(super) mod optional {
-        use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, as_seconds, from_seconds};
-
-        #[expect(clippy::ref_option, reason = "serde passes the field by reference")]
-        pub(crate) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-            time.as_ref().map(as_seconds).serialize(to)
-        }
-
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-            Option::deserialize(from)?.map(from_seconds).transpose()
-        }
-    }
 }

@@ -23,6 +23,8 @@ mod bytes;
 mod decimal;
 pub mod duration;
 mod probability;
+#[cfg(feature = "serde")]
+pub mod seconds;
 
 pub use bitrate::Bitrate;
 pub use bytes::Bytes;

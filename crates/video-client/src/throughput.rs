@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
+use crate::report::nearest_rank;
+
 /// Counts delivered bytes by whole seconds since the request was sent.
 #[derive(Clone, Debug)]
 pub struct Throughput {
@@ -58,9 +60,7 @@ impl Throughput {
         let (_, whole) = self.seconds.split_last()?;
         let mut sorted = whole.to_vec();
         sorted.sort_unstable();
-        let rank = (sorted.len() * usize::from(percent.min(100))).div_ceil(100);
-        let bytes = sorted.get(rank.saturating_sub(1))?;
-        Some(Bitrate::from_bytes_per_second(*bytes))
+        nearest_rank(&sorted, percent.min(100)).map(Bitrate::from_bytes_per_second)
     }
 }
 

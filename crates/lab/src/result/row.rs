@@ -189,15 +189,18 @@ fn sizes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<i64, u64>, D::Er
 impl Adaptive {
     /// The numbers of a player's report; `None` if no segment arrived.
     fn of(report: &DashReport) -> Option<Self> {
-        let (instant, smoothed) = (report.instantaneous()?, report.smoothed()?);
-        let names = report.representations.iter().map(|(name, _)| name.clone());
+        let (instant, smoothed) = (report.instantaneous?, report.smoothed?);
+        let segments = report
+            .representations
+            .iter()
+            .map(|it| (it.name.clone(), it.segments));
         Some(Self {
             segments: report.segments.len() as u64,
-            segments_by_representation: names.zip(report.segments_by_representation()).collect(),
-            switches: report.switch_count(),
-            switch_share: ratio(report.switch_share()?),
-            switch_sizes: report.switches(),
-            mean_representation_bps: report.mean_rate().map(Bitrate::as_bits_per_second)?,
+            segments_by_representation: segments.collect(),
+            switches: report.switches,
+            switch_share: ratio(report.switch_share?),
+            switch_sizes: report.switch_sizes.clone(),
+            mean_representation_bps: report.mean_rate.map(Bitrate::as_bits_per_second)?,
             instant_mean_bps: whole(instant.mean_bps),
             instant_sd_bps: whole(instant.sd_bps),
             instant_p05_bps: instant.p5_bps,

@@ -397,7 +397,7 @@ fn adaptive_viewers_get_the_quality_that_the_path_has_room_for() {
             assert_eq!(viewer.report.playback.frames_shown, 900);
             assert_eq!(viewer.report.playback.underflow_events, 0);
             assert!(dash.segments[0].representation == 0);
-            dash.mean_rate().unwrap().as_mbps()
+            dash.mean_rate.unwrap().as_mbps()
         };
         run.viewers.iter().map(mean).collect::<Vec<_>>()
     };

@@ -34,4 +34,4 @@ pub use presentation::{MediaSegment, Presentation, Representation, Resource};
 pub use session::DashSession;
 
 pub use crate::error::{PresentationError, SetupError, TitleError};
-pub use crate::report::{DashReport, Estimates, SegmentRecord};
+pub use crate::report::{DashReport, Estimates, RepresentationRecord, SegmentRecord};

@@ -404,16 +404,12 @@ impl DashPlayer {
 
     /// The report on the segments fetched so far.
     pub fn report(&self) -> DashReport {
-        DashReport {
-            representations: self
-                .presentation
-                .representations()
-                .iter()
-                .map(|it| (it.name.clone(), it.rate))
-                .collect(),
-            segment_count: self.presentation.segment_count(),
-            first_segment: self.order.first(),
-            segments: self.records.clone(),
-        }
+        let representations = self.presentation.representations().iter();
+        DashReport::new(
+            representations.map(|it| (it.name.clone(), it.rate)),
+            self.presentation.segment_count(),
+            self.order.first(),
+            self.records.clone(),
+        )
     }
 }

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
-use serde::Serialize;
+use playrate_units::seconds::from_duration;
+use serde::{Serialize, Serializer};
 
+use super::columns::{self, Column};
+use super::estimates::Estimates;
 use crate::transfer::Transfer;
 
 /// Measurements of one fetched segment.
@@ -28,126 +31,113 @@ pub struct SegmentRecord {
     pub smoothed: Bitrate,
 }
 
-/// The segments of a session, in the order in which they were fetched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A representation of an adaptive title, and its use by a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RepresentationRecord {
+    /// Name in the manifest or the presentation.
+    pub name: String,
+    /// Declared rate, by which the player chooses.
+    #[serde(rename = "rate_bps")]
+    pub rate: Bitrate,
+    /// Number of its segments that were fetched.
+    pub segments: u64,
+}
+
+/// The segments of an adaptive session, and figures of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DashReport {
-    /// Names and rates of the representations, the lowest rate first.
-    pub representations: Vec<(String, Bitrate)>,
+    /// The representations, the lowest rate first.
+    pub representations: Vec<RepresentationRecord>,
     /// Number of segments of the title.
+    #[serde(rename = "segments")]
     pub segment_count: usize,
+    /// Number of segments fetched.
+    pub segments_fetched: usize,
     /// Index of the first segment fetched, from 0.
     pub first_segment: usize,
+    /// Number of changes of the representation.
+    pub switches: u64,
+    /// Changes of the representation over segments fetched; `None` without any.
+    pub switch_share: Option<f64>,
+    /// Number of changes of the representation index by their size (0 is no change) from one segment to the next.
+    pub switch_sizes: BTreeMap<i64, u64>,
+    /// Mean rate of the representations of the fetched segments; `None` without any.
+    #[serde(rename = "mean_representation_bps")]
+    pub mean_rate: Option<Bitrate>,
+    /// Distribution of the segments' instantaneous throughput.
+    pub instantaneous: Option<Estimates>,
+    /// Distribution of the player's estimates.
+    pub smoothed: Option<Estimates>,
     /// The segments fetched, in this order; one that was replaced in a better representation is there twice.
+    #[serde(rename = "series", serialize_with = "series")]
     pub segments: Vec<SegmentRecord>,
 }
 
 impl DashReport {
-    /// Number of changes of the representation index by their size (0 is no change) from one segment to the next.
-    pub fn switches(&self) -> BTreeMap<i64, u64> {
-        let mut sizes = BTreeMap::new();
-        for pair in self.segments.windows(2) {
-            if let [before, after] = pair {
-                let [before, after] =
-                    [before, after].map(|it| i64::try_from(it.representation).unwrap_or(i64::MAX));
-                *sizes.entry(after.saturating_sub(before)).or_insert(0) += 1;
-            }
+    /// The report on `segments`, in the order in which they were fetched, of a title whose representations have these
+    /// names and rates.
+    pub(crate) fn new(
+        representations: impl Iterator<Item = (String, Bitrate)>,
+        segment_count: usize,
+        first_segment: usize,
+        segments: Vec<SegmentRecord>,
+    ) -> Self {
+        let of_representation =
+            |index| segments.iter().filter(|it| it.representation == index).count() as u64;
+        let representations: Vec<_> = (0..)
+            .zip(representations)
+            .map(|(index, (name, rate))| RepresentationRecord {
+                name,
+                rate,
+                segments: of_representation(index),
+            })
+            .collect();
+        let mut switch_sizes = BTreeMap::new();
+        for (before, after) in segments.iter().zip(segments.iter().skip(1)) {
+            let [before, after] =
+                [before, after].map(|it| i64::try_from(it.representation).unwrap_or(i64::MAX));
+            *switch_sizes.entry(after.saturating_sub(before)).or_insert(0) += 1;
         }
-        sizes
-    }
-
-    /// Number of changes of the representation.
-    pub fn switch_count(&self) -> u64 {
-        let sizes = self.switches();
-        sizes
+        let changes = switch_sizes.iter().filter(|(size, _)| **size != 0);
+        let switches: u64 = changes.map(|(_, count)| count).sum();
+        let rates = representations
             .iter()
-            .filter(|(size, _)| **size != 0)
-            .map(|(_, count)| count)
-            .sum()
-    }
-
-    /// Changes of the representation over segments fetched; `None` without any.
-    pub fn switch_share(&self) -> Option<f64> {
-        let segments = self.segments.len();
-        (segments > 0).then(|| self.switch_count() as f64 / segments as f64)
-    }
-
-    /// Mean rate of the representations of the fetched segments; `None` without any.
-    pub fn mean_rate(&self) -> Option<Bitrate> {
-        let rates = self
-            .segments
-            .iter()
-            .filter_map(|it| self.representations.get(it.representation));
-        let sum: u128 = rates.map(|(_, rate)| u128::from(rate.as_bits_per_second())).sum();
-        let mean = sum.checked_div(self.segments.len() as u128)?;
-        u64::try_from(mean).ok().map(Bitrate::from_bits_per_second)
-    }
-
-    /// Number of segments of each representation, in the order of [`representations`](Self::representations).
-    pub fn segments_by_representation(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.representations.len()];
-        for segment in &self.segments {
-            if let Some(count) = counts.get_mut(segment.representation) {
-                *count += 1;
-            }
+            .map(|it| u128::from(it.rate.as_bits_per_second()) * u128::from(it.segments));
+        let mean_rate = rates.sum::<u128>().checked_div(segments.len() as u128);
+        Self {
+            segment_count,
+            segments_fetched: segments.len(),
+            first_segment,
+            switches,
+            switch_share: (!segments.is_empty()).then(|| switches as f64 / segments.len() as f64),
+            switch_sizes,
+            mean_rate: mean_rate
+                .and_then(|mean| u64::try_from(mean).ok())
+                .map(Bitrate::from_bits_per_second),
+            instantaneous: Estimates::of(segments.iter().map(|it| it.instantaneous)),
+            smoothed: Estimates::of(segments.iter().map(|it| it.smoothed)),
+            representations,
+            segments,
         }
-        counts
-    }
-
-    /// Distribution of the segments' instantaneous throughput.
-    pub fn instantaneous(&self) -> Option<Estimates> {
-        Estimates::of(self.segments.iter().map(|it| it.instantaneous))
-    }
-
-    /// Distribution of the player's estimates.
-    pub fn smoothed(&self) -> Option<Estimates> {
-        Estimates::of(self.segments.iter().map(|it| it.smoothed))
     }
 }
 
-/// Distribution of throughput estimates in bit/s.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Estimates {
-    /// Mean of the estimates.
-    pub mean_bps: f64,
-    /// Standard deviation of the sample (n − 1); zero for a single one.
-    pub sd_bps: f64,
-    /// 5th percentile (nearest rank).
-    pub p5_bps: u64,
-    /// 50th percentile, the median (nearest rank).
-    pub p50_bps: u64,
-    /// 95th percentile (nearest rank).
-    pub p95_bps: u64,
-    /// Coefficient of variation: standard deviation over mean; zero if the mean is.
-    pub variation: f64,
-}
-
-impl Estimates {
-    /// The distribution of `rates`; `None` if there are none.
-    pub fn of(rates: impl IntoIterator<Item = Bitrate>) -> Option<Self> {
-        let mut rates: Vec<u64> = rates.into_iter().map(Bitrate::as_bits_per_second).collect();
-        rates.sort_unstable();
-        let count = rates.len();
-        let rank = |percent: usize| {
-            let rank = (count * percent).div_ceil(100).max(1);
-            rates.get(rank - 1).copied()
-        };
-        let (p5, p50, p95) = (rank(5)?, rank(50)?, rank(95)?);
-        let mean = rates.iter().map(|&rate| rate as f64).sum::<f64>() / count as f64;
-        let squares: f64 = rates.iter().map(|&rate| (rate as f64 - mean).powi(2)).sum();
-        let sd = if count > 1 {
-            (squares / (count - 1) as f64).sqrt()
-        } else {
-            0.0
-        };
-        Some(Self {
-            mean_bps: mean,
-            sd_bps: sd,
-            p5_bps: p5,
-            p50_bps: p50,
-            p95_bps: p95,
-            variation: if mean > 0.0 { sd / mean } else { 0.0 },
-        })
-    }
+fn series<S: Serializer>(segments: &[SegmentRecord], to: S) -> Result<S::Ok, S::Error> {
+    const COLUMNS: [Column<SegmentRecord>; 10] = [
+        ("segment", |it| it.segment.into()),
+        ("representation", |it| it.representation.into()),
+        ("requested_s", |it| from_duration(it.transfer.requested).into()),
+        ("first_byte_s", |it| from_duration(it.transfer.first_byte).into()),
+        ("finished_s", |it| from_duration(it.transfer.finished).into()),
+        ("bytes", |it| it.transfer.bytes.as_u64().into()),
+        ("held_s", |it| from_duration(it.held).into()),
+        ("instantaneous_bps", |it| {
+            it.instantaneous.as_bits_per_second().into()
+        }),
+        ("counted", |it| it.counted.into()),
+        ("smoothed_bps", |it| it.smoothed.as_bits_per_second().into()),
+    ];
+    columns::write(segments, &COLUMNS, to)
 }

@@ -2,32 +2,41 @@
 
 use std::time::Duration;
 
+use playrate_units::seconds;
+use serde::Serialize;
+
 /// A time without data that began when a connection was lost or a response was given up. Times are since the session
 /// began.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Interruption {
     /// Time at which the client noticed.
+    #[serde(rename = "began_s", with = "seconds")]
     pub began: Duration,
     /// End of the last handshake in it, if there was any.
+    #[serde(rename = "connected_s", with = "seconds::optional")]
     pub connected: Option<Duration>,
     /// Arrival of the first data after it; `None` if the session ended before.
+    #[serde(rename = "resumed_s", with = "seconds::optional")]
     pub resumed: Option<Duration>,
     /// The error with which it began.
     pub reason: String,
 }
 
 /// The interruptions of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Interruptions {
     /// Connections made after the first.
     pub reconnects: u64,
     /// Sum of the times without a connection, from the loss of one to the end of the handshake of the next.
+    #[serde(rename = "disconnected_s", with = "seconds")]
     pub disconnected: Duration,
     /// Number of interruptions, including those that are not recorded.
+    #[serde(rename = "interruption_count")]
     pub count: u64,
     /// The interruptions in order, the first [`MAX_RECORDED`](Self::MAX_RECORDED) of them.
+    #[serde(rename = "interruptions")]
     pub recorded: Vec<Interruption>,
 }
 
@@ -96,12 +105,12 @@ impl InterruptionLog {
     }
 
     /// All interruptions of a session that ended at `ended`.
-    pub(crate) fn finish(&mut self, ended: Duration) -> Interruptions {
+    pub(crate) fn finish(mut self, ended: Duration) -> Interruptions {
         self.count_disconnected(ended);
         if let Some(interruption) = self.present.take() {
             self.keep(interruption);
         }
-        std::mem::take(&mut self.total)
+        self.total
     }
 
     fn count_disconnected(&mut self, until: Duration) {

@@ -3,23 +3,26 @@
 use std::time::Duration;
 
 use playrate_media::TitleInfo;
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::{Bitrate, Bytes, seconds};
+use serde::Serialize;
 
 use crate::cmsd::CmsdReport;
 use crate::error::PlayError;
 use crate::playout::{ClockKind, PlaybackReport, PlayoutEvent, SeriesPoint};
 use crate::throughput::Throughput;
 
-mod cmsd;
+pub(crate) mod columns;
 mod dash;
+mod estimates;
 mod interruption;
 mod json;
-mod segments_form;
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub use dash::{DashReport, Estimates, SegmentRecord};
+pub use dash::{DashReport, RepresentationRecord, SegmentRecord};
+pub use estimates::Estimates;
+pub(crate) use estimates::nearest_rank;
 pub(crate) use interruption::InterruptionLog;
 pub use interruption::{Interruption, Interruptions};
 
@@ -35,12 +38,8 @@ pub struct QualityReport {
     pub title: Option<TitleInfo>,
     /// Average rate of the title, λ: video and audio bytes over the playing time, as far as known.
     pub average_rate: Option<Bitrate>,
-    /// Size of the playout buffer.
-    pub playout_buffer: Bytes,
-    /// Bytes held at which reading pauses.
-    pub receive_buffer: Bytes,
-    /// The clock of the player.
-    pub clock: ClockKind,
+    /// Settings of the player.
+    pub player: PlayerSettings,
     /// The viewer's numbers up to the end of the report.
     pub playback: PlaybackReport,
     /// Playing time of the frames shown.
@@ -64,6 +63,20 @@ pub struct QualityReport {
 impl QualityReport {
     /// Largest number of events kept.
     pub const MAX_EVENTS: usize = 10_000;
+}
+
+/// Settings of the modelled player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PlayerSettings {
+    /// The clock of the player.
+    pub clock: ClockKind,
+    /// Size of the playout buffer.
+    #[serde(rename = "playout_buffer_bytes")]
+    pub playout_buffer: Bytes,
+    /// Bytes held at which reading pauses.
+    #[serde(rename = "receive_buffer_bytes")]
+    pub receive_buffer: Bytes,
 }
 
 /// Outcome of a session.
@@ -90,36 +103,49 @@ impl Outcome {
 }
 
 /// Times and rates of the download. Times are since the session began.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NetworkReport {
     /// End of the handshake.
+    #[serde(rename = "connected_s", with = "seconds::optional")]
     pub connected: Option<Duration>,
     /// Arrival of the title's first byte.
+    #[serde(rename = "first_byte_s", with = "seconds::optional")]
     pub first_byte: Option<Duration>,
     /// Arrival of the last byte, or the time at which the session failed.
+    #[serde(rename = "ended_s", with = "seconds")]
     pub ended: Duration,
     /// Bytes of the title received.
+    #[serde(rename = "received_bytes")]
     pub received: Bytes,
     /// Bytes that the server declared (`Content-Length`).
+    #[serde(rename = "promised_bytes")]
     pub promised: Option<Bytes>,
     /// Distribution of the receiving rate.
+    #[serde(flatten)]
     pub throughput: Rates,
+    /// Always `None`: only the sender knows the number.
+    pub retransmissions: Option<u64>,
     /// Times without a connection, or without data after it was lost.
+    #[serde(flatten)]
     pub interruptions: Interruptions,
 }
 
 /// Mean and percentiles of a rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Rates {
     /// All bytes over the time from the request to the last byte.
+    #[serde(rename = "throughput_mean_bps")]
     pub mean: Option<Bitrate>,
     /// 5th percentile of the whole seconds of the download.
+    #[serde(rename = "throughput_p5_bps")]
     pub p5: Option<Bitrate>,
     /// Median of the whole seconds.
+    #[serde(rename = "throughput_p50_bps")]
     pub p50: Option<Bitrate>,
     /// 95th percentile of the whole seconds.
+    #[serde(rename = "throughput_p95_bps")]
     pub p95: Option<Bitrate>,
 }
 

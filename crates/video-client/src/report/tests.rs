@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::cmsd::CmsdSample;
 use crate::dash::tests::representation;
 use crate::dash::{DashOptions, DashPlayer, Decision, Presentation};
 use crate::playout::{CatchUp, Clock, Playout, PlayoutConfig};
@@ -37,9 +38,11 @@ fn report(outcome: Outcome) -> QualityReport {
         outcome,
         title: None,
         average_rate: player.average_rate(),
-        playout_buffer: config.playout_buffer,
-        receive_buffer: config.receive_buffer,
-        clock: player.config().clock.kind(),
+        player: PlayerSettings {
+            clock: player.config().clock.kind(),
+            playout_buffer: config.playout_buffer,
+            receive_buffer: config.receive_buffer,
+        },
         playback: player.report(),
         shown_time: player.shown_time(),
         known_time: player.known_time(),
@@ -50,6 +53,7 @@ fn report(outcome: Outcome) -> QualityReport {
             received: Bytes::new(2_500),
             promised: Some(Bytes::new(4_000)),
             throughput: Rates::from(&throughput),
+            retransmissions: None,
             interruptions: Interruptions {
                 reconnects: 1,
                 disconnected: ms(150),
@@ -71,7 +75,7 @@ fn report(outcome: Outcome) -> QualityReport {
 }
 
 fn cmsd() -> CmsdReport {
-    let mut report = CmsdReport::default();
+    let mut samples = Vec::new();
     for (second, text) in [
         (1, "\"a\";rtt=40"),
         (4, "\"a\";etp=6000;rtt=60"),
@@ -79,9 +83,9 @@ fn cmsd() -> CmsdReport {
     ] {
         let mut headers = http::HeaderMap::new();
         headers.insert("cmsd-dynamic", text.parse().unwrap());
-        report.read(&headers, Duration::from_secs(second));
+        CmsdSample::read(&mut samples, &headers, Duration::from_secs(second));
     }
-    report
+    CmsdReport::of(samples)
 }
 
 /// Two segments of three, the second in a higher representation.

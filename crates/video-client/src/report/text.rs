@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
-use super::{Outcome, QualityReport};
+use super::{DashReport, Estimates, Outcome, QualityReport};
+use crate::cmsd::CmsdReport;
 
 const UNKNOWN: &str = "unknown";
+
+/// A line of the report: its label and its value.
+type Row = (&'static str, String);
 
 impl QualityReport {
     /// The report as a text of several lines, numbers rounded for reading.
@@ -20,7 +24,7 @@ impl QualityReport {
         lines.join("\n")
     }
 
-    fn rows(&self) -> Vec<(&'static str, String)> {
+    fn rows(&self) -> Vec<Row> {
         let (seen, network) = (&self.playback, &self.network);
         let outcome = match &self.outcome {
             Outcome::Complete => "complete".to_owned(),
@@ -53,10 +57,8 @@ impl QualityReport {
         if let Some(ratio) = seen.rebuffering_ratio {
             rows.push(("rebuffer ratio", format!("{:.2} %", ratio * 100.0)));
         }
-        if let Some(dash) = &self.dash {
-            rows.extend(super::segments_form::rows(dash));
-        }
-        rows.extend(super::cmsd::rows(&self.cmsd));
+        rows.extend(self.dash.iter().flat_map(dash_rows));
+        rows.extend(cmsd_rows(&self.cmsd));
         rows.extend([
             ("mean bitrate", seen.mean_bitrate.map_or(UNKNOWN.to_owned(), mbps)),
             ("throughput", self.throughput()),
@@ -67,7 +69,10 @@ impl QualityReport {
         }
         rows.push((
             "player",
-            format!("{} clock, playout buffer {}", self.clock, self.playout_buffer),
+            format!(
+                "{} clock, playout buffer {}",
+                self.player.clock, self.player.playout_buffer
+            ),
         ));
         if network.connected.is_some() {
             rows.push(("retransmissions", "known to the server only".to_owned()));
@@ -149,6 +154,70 @@ impl QualityReport {
     }
 }
 
+/// Lines of an adaptive session.
+fn dash_rows(report: &DashReport) -> Vec<Row> {
+    let choices: Vec<_> = report
+        .representations
+        .iter()
+        .map(|it| format!("{} at {} ({})", it.segments, it.name, mbps(it.rate)))
+        .collect();
+    let begins = match report.first_segment {
+        0 => String::new(),
+        skipped => format!(", from number {} on", skipped + 1),
+    };
+    let (fetched, all) = (report.segments_fetched, report.segment_count);
+    let mut rows = vec![(
+        "segments",
+        format!("{fetched} of {all}{begins}: {}", choices.join(", ")),
+    )];
+    if let (Some(share), Some(rate)) = (report.switch_share, report.mean_rate) {
+        let changes = report.switch_sizes.iter().filter(|(size, _)| **size != 0);
+        let sizes: Vec<_> = changes
+            .map(|(size, count)| format!("{size:+}: {count}"))
+            .collect();
+        let sizes = if sizes.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", sizes.join(", "))
+        };
+        let (count, percent) = (report.switches, share * 100.0);
+        rows.push(("switches", format!("{count}, {percent:.1} % of segments{sizes}")));
+        rows.push(("mean representation", mbps(rate)));
+    }
+    let estimates = |label, estimates: &Option<Estimates>| Some((label, spread(estimates.as_ref()?)));
+    rows.extend(estimates("instantaneous estimate", &report.instantaneous));
+    rows.extend(estimates("smoothed estimate", &report.smoothed));
+    rows
+}
+
+/// Lines of the server's CMSD.
+fn cmsd_rows(report: &CmsdReport) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(estimates) = &report.etp {
+        rows.push(("server's estimate", spread(estimates)));
+    }
+    if let (Some(min), Some(median), Some(max)) = (report.rtt_min, report.rtt_median, report.rtt_max) {
+        let [min, median, max] = [min, median, max].map(|time| time.as_millis());
+        let count = report.samples.iter().filter(|it| it.path.rtt.is_some()).count();
+        rows.push((
+            "server's RTT",
+            format!("{median} ms (median of {count}; {min} to {max} ms)"),
+        ));
+    }
+    rows
+}
+
+fn spread(estimates: &Estimates) -> String {
+    format!(
+        "{:.2} Mbit/s on average, varying by {:.0} %; 5 % {:.2}, median {:.2}, 95 % {:.2} Mbit/s",
+        estimates.mean_bps / 1e6,
+        estimates.variation * 100.0,
+        estimates.p5_bps as f64 / 1e6,
+        estimates.p50_bps as f64 / 1e6,
+        estimates.p95_bps as f64 / 1e6,
+    )
+}
+
 fn seconds(time: Duration) -> String {
     if time < Duration::from_millis(10) {
         format!("{:.1} ms", time.as_secs_f64() * 1e3)
@@ -157,7 +226,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-pub(super) fn mbps(rate: Bitrate) -> String {
+fn mbps(rate: Bitrate) -> String {
     format!("{:.2} Mbit/s", rate.as_mbps())
 }
 

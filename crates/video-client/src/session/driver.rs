@@ -6,7 +6,6 @@ use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use playrate_media::cmcd::Cmcd;
@@ -16,11 +15,11 @@ use quinn::{AsyncTimer, Runtime};
 
 use super::link::Link;
 use super::{Played, SessionOptions, SharedConnection, TitleSource};
-use crate::cmsd::CmsdReport;
+use crate::cmsd::{CmsdReport, CmsdSample};
 use crate::error::PlayError;
 use crate::observer::{Observer, Progress};
 use crate::playout::PlayoutEvent;
-use crate::report::{InterruptionLog, Interruptions, NetworkReport, Outcome, QualityReport, Rates};
+use crate::report::{InterruptionLog, NetworkReport, Outcome, PlayerSettings, QualityReport, Rates};
 use crate::sink::Sink;
 use crate::throughput::Throughput;
 use crate::url::TitleUrl;
@@ -98,7 +97,7 @@ pub(crate) struct Driver<'a, O> {
     throughput: Throughput,
     connected: Option<Duration>,
     first_byte: Option<Duration>,
-    pub(super) cmsd: CmsdReport,
+    pub(super) cmsd: Vec<CmsdSample>,
     pub(super) interruptions: InterruptionLog,
     events: Vec<PlayoutEvent>,
     pub(super) next_progress: Duration,
@@ -122,7 +121,7 @@ impl<'a, O: Observer> Driver<'a, O> {
             throughput: Throughput::new(Duration::ZERO),
             connected: None,
             first_byte: None,
-            cmsd: CmsdReport::default(),
+            cmsd: Vec::new(),
             interruptions: InterruptionLog::default(),
             events: Vec::new(),
             next_progress: Duration::ZERO,
@@ -143,7 +142,11 @@ impl<'a, O: Observer> Driver<'a, O> {
         sink: &mut S,
         stop: impl Future<Output = ()> + Send,
     ) -> Played {
-        let result = unless_stopped(pin!(self.download(&mut source, sink)), pin!(stop)).await;
+        let result = tokio::select! {
+            biased;
+            () = stop => Err(PlayError::Stopped),
+            result = self.download(&mut source, sink) => result,
+        };
         let ended = self.now();
         if let Some(player) = source.playout_mut() {
             if result.is_ok() {
@@ -154,9 +157,7 @@ impl<'a, O: Observer> Driver<'a, O> {
             }
         }
         self.pass_on_events(&mut source);
-        let interruptions = self.interruptions.finish(ended);
-        let mut report = self.report(&source, Outcome::of(&result), ended);
-        report.network.interruptions = interruptions;
+        let report = self.report(&source, Outcome::of(&result), ended);
         Played { report, result }
     }
 
@@ -284,7 +285,7 @@ impl<'a, O: Observer> Driver<'a, O> {
         progress
     }
 
-    fn report<P: TitleSource>(&self, source: &P, outcome: Outcome, ended: Duration) -> QualityReport {
+    fn report<P: TitleSource>(self, source: &P, outcome: Outcome, ended: Duration) -> QualityReport {
         let playout = source.playout();
         let config = playout.config();
         let mut report = QualityReport {
@@ -292,9 +293,11 @@ impl<'a, O: Observer> Driver<'a, O> {
             outcome,
             title: None,
             average_rate: playout.average_rate(),
-            playout_buffer: config.playout_buffer,
-            receive_buffer: config.receive_buffer,
-            clock: config.clock.kind(),
+            player: PlayerSettings {
+                clock: config.clock.kind(),
+                playout_buffer: config.playout_buffer,
+                receive_buffer: config.receive_buffer,
+            },
             playback: playout.report(),
             shown_time: playout.shown_time(),
             known_time: playout.known_time(),
@@ -305,12 +308,13 @@ impl<'a, O: Observer> Driver<'a, O> {
                 received: self.throughput.total(),
                 promised: None,
                 throughput: Rates::from(&self.throughput),
-                interruptions: Interruptions::default(),
+                retransmissions: None,
+                interruptions: self.interruptions.finish(ended),
             },
             dash: None,
-            cmsd: self.cmsd.clone(),
+            cmsd: CmsdReport::of(self.cmsd),
             notes: Vec::new(),
-            events: self.events.clone(),
+            events: self.events,
             series: playout.series().to_vec(),
         };
         source.describe_report(&mut report);
@@ -321,20 +325,6 @@ impl<'a, O: Observer> Driver<'a, O> {
 /// `time` without what is finer than a millisecond, which says nothing to the reader of an error.
 pub(super) fn in_millis(time: Duration) -> Duration {
     time.saturating_sub(Duration::from_nanos(u64::from(time.subsec_nanos() % 1_000_000)))
-}
-
-/// The result of `work`, unless `stop` resolves before.
-async fn unless_stopped(
-    mut work: Pin<&mut impl Future<Output = Result<(), PlayError>>>,
-    mut stop: Pin<&mut impl Future<Output = ()>>,
-) -> Result<(), PlayError> {
-    poll_fn(|cx| {
-        if stop.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(PlayError::Stopped));
-        }
-        work.as_mut().poll(cx)
-    })
-    .await
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::driver::{Driver, Request, WakeUp, in_millis};
 use super::reconnect::{Backoff, Remedy, retry_after};
 use super::resume::Rest;
 use super::{NextStep, TitleSource};
+use crate::cmsd::CmsdSample;
 use crate::error::{PlayError, status_error};
 use crate::observer::Observer;
 use crate::report::Interruption;
@@ -150,8 +151,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                 break response;
             }
         };
-        let now = self.now();
-        self.driver.interruptions.resumed(now);
+        self.resumed();
         if response.status() != StatusCode::OK {
             return Err(status_error(&response, path));
         }
@@ -233,7 +233,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             if let Some((response, body)) = self.attempt(exchange, path, source).await? {
                 if response.status().is_success() {
                     let now = self.now();
-                    self.driver.cmsd.read(response.headers(), now);
+                    CmsdSample::read(&mut self.driver.cmsd, response.headers(), now);
                 }
                 return Ok((response, body));
             }
@@ -338,6 +338,12 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(())
     }
 
+    /// Ends the present interruption, if there is one: the server has sent something.
+    fn resumed(&mut self) {
+        let now = self.now();
+        self.driver.interruptions.resumed(now);
+    }
+
     /// End of the time for the present interruption; without one there is none.
     fn deadline(&self) -> Duration {
         match (&self.backoff, self.driver.interruptions.present()) {
@@ -380,8 +386,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         loop {
             let error = match self.piece_of(reader, source).await {
                 Ok(piece) => {
-                    let now = self.now();
-                    self.driver.interruptions.resumed(now);
+                    self.resumed();
                     return Ok(piece);
                 }
                 Err(error) => error,
@@ -392,8 +397,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             }
             Box::pin(self.recover(error, None, source)).await?;
             if !Box::pin(self.resume(reader, source)).await? {
-                let now = self.now();
-                self.driver.interruptions.resumed(now);
+                self.resumed();
                 return Ok(None);
             }
         }

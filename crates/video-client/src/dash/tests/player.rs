@@ -60,8 +60,8 @@ fn playback_starts_with_the_second_segment_and_a_fast_link_never_stalls() {
     let chosen: Vec<_> = report.segments.iter().map(|it| it.representation).collect();
     assert_eq!(chosen[0], 0, "nothing is known of the network yet");
     assert!(chosen[1..].iter().all(|&it| it == 2), "{chosen:?}");
-    assert_eq!(report.switches(), [(0, 18), (2, 1)].into());
-    assert_eq!(report.switch_share(), Some(0.05));
+    assert_eq!(report.switch_sizes, [(0, 18), (2, 1)].into());
+    assert_eq!(report.switch_share, Some(0.05));
 }
 
 #[rstest]
@@ -132,10 +132,11 @@ fn a_fixed_representation_is_fetched_throughout() {
         ..DashOptions::default()
     };
     let report = play(30, &options, at(2)).report();
-    assert_eq!(report.segments_by_representation(), [0, 30, 0]);
-    assert_eq!(report.switch_count(), 0);
-    assert_eq!(report.mean_rate(), Some(Bitrate::from_kbps(2_640)));
-    let measured = report.instantaneous().unwrap();
+    let fetched: Vec<_> = report.representations.iter().map(|it| it.segments).collect();
+    assert_eq!(fetched, [0, 30, 0]);
+    assert_eq!(report.switches, 0);
+    assert_eq!(report.mean_rate, Some(Bitrate::from_kbps(2_640)));
+    let measured = report.instantaneous.unwrap();
     assert_eq!(measured.p50_bps, 2_000_000);
     assert!(measured.variation < 1e-3);
 }
@@ -155,7 +156,7 @@ fn the_history_of_switches_keeps_a_player_from_going_up_and_down() {
             abr,
             ..DashOptions::default()
         };
-        play(200, &options, rate).report().switch_count()
+        play(200, &options, rate).report().switches
     };
     let (plain, held) = (switches(Abr::Throughput), switches(Abr::ThroughputSwitchHistory));
     assert!(plain > 0 && held < plain, "{plain} and {held}");
