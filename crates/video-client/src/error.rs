@@ -16,9 +16,6 @@ use crate::playout::ConfigError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlayError {
-    /// The settings of the player contradict each other.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// No connection could be made.
     #[error(transparent)]
     Connect(#[from] ConnectError),

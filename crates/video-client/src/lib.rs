@@ -4,7 +4,7 @@
 //! over it.
 //!
 //! - [`playout`] is the modelled player, a crate of its own: sans-IO, two clocks, one definition of every number.
-//! - [`Session`] plays a title of one file, on any [`quinn::Runtime`].
+//! - [`Session`] plays a title of one file or of segments, on any [`quinn::Runtime`].
 //! - [`dash`] is a player that chooses among representations, segment by segment, of a ladder or a manifest.
 //! - [`cmcd`] and [`cmsd`] are the client's side of the data that players and servers exchange.
 //! - [`QualityReport`] is the result, as values, text and JSON.
@@ -15,6 +15,8 @@ pub mod dash;
 mod error;
 mod frames;
 pub mod observer;
+mod play;
+mod progressive;
 pub mod report;
 mod session;
 mod sink;
@@ -25,9 +27,10 @@ mod url;
 pub use error::{PlayError, ResumeError};
 pub use frames::FrameSource;
 pub use observer::{Observer, Progress};
+pub use play::{PlayOptions, Player, Session};
 pub use playrate_playout as playout;
 pub use report::QualityReport;
-pub use session::{PlayOptions, Played, ReconnectOptions, Seek, Session, SessionOptions, SharedConnection};
+pub use session::{Played, ReconnectOptions, Seek, SessionOptions, SharedConnection};
 pub use sink::{Discard, Sink};
 pub use throughput::Throughput;
 pub use transfer::Transfer;

@@ -10,7 +10,7 @@ use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
-use video_client::dash::{BufferTargets, DashOptions, DashSession};
+use video_client::dash::{BufferTargets, DashOptions};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 use video_client::{PlayError, PlayOptions, Played, ReconnectOptions, Session};
 
@@ -316,7 +316,7 @@ impl Scene<'_> {
         )
         .context("cannot set up the client")?;
         let target = Target::at(SERVER_NAME, (self.servers.host.ip(), crate::server::PORT).into());
-        let player = Player::new(self.plan, title, client.clone(), target);
+        let session = session(self.plan, title, client.clone(), target);
         let (leaves, log) = (self.plan.viewer_leaves(), self.log.clone());
         let clock = Arc::clone(&runtime);
         runtime.spawn(Box::pin(async move {
@@ -326,7 +326,7 @@ impl Scene<'_> {
                     None => std::future::pending().await,
                 }
             };
-            let outcome = Box::pin(player.play(&mut viewer, leaving)).await;
+            let outcome = Box::pin(session.play(&mut viewer, &mut (), leaving)).await;
             log.add(match &outcome {
                 Ok(Played { result: Ok(()), .. }) => "the client has all of the title".to_owned(),
                 Ok(Played {
@@ -341,7 +341,7 @@ impl Scene<'_> {
             let ended = clock.time().elapsed();
             client.wait_idle().await;
             // The run waits for it; if it is gone, nothing reads the result.
-            let _ = sender.send((ended, outcome));
+            let _ = sender.send((ended, outcome.map_err(Into::into)));
         }));
         Ok(())
     }
@@ -417,53 +417,35 @@ impl Scene<'_> {
     }
 }
 
-/// The player of a plan's title.
-enum Player {
-    Progressive(Session),
-    Dash(DashSession),
-}
-
-impl Player {
-    fn new(plan: &FaultPlan, title: &ServedTitle, client: Client, target: Target) -> Self {
-        let path = format!("/{}", title.name());
-        let reconnect = plan.reconnects.then(|| {
-            let mut reconnect = ReconnectOptions::default();
-            reconnect.seed = plan.seed_of("reconnect").number();
-            reconnect
-        });
-        if let Some(presentation) = title.representations() {
-            let mut options = DashOptions::default();
-            options.series_interval = Duration::ZERO;
-            options.session.reconnect = reconnect;
-            if plan.holds_little {
-                options.buffer = BufferTargets {
-                    stable: Duration::from_secs(4),
-                    top: Duration::from_secs(4),
-                    ..options.buffer
-                };
-            }
-            let session = DashSession::new(client, target, &path, options);
-            return Self::Dash(session.with_presentation(Arc::clone(presentation)));
-        }
-        let mut options = PlayOptions::default();
-        options.playout = PlayoutConfig::new(LITTLE, Clock::CatchUp(CatchUp::default()));
-        options.playout.series_interval = Duration::ZERO;
-        if plan.holds_little {
-            options.playout.receive_buffer = LITTLE;
-        }
-        options.frames = title.frames();
+/// The session that plays a plan's title.
+fn session(plan: &FaultPlan, title: &ServedTitle, client: Client, target: Target) -> Session {
+    let path = format!("/{}", title.name());
+    let reconnect = plan.reconnects.then(|| {
+        let mut reconnect = ReconnectOptions::default();
+        reconnect.seed = plan.seed_of("reconnect").number();
+        reconnect
+    });
+    if let Some(presentation) = title.representations() {
+        let mut options = DashOptions::default();
+        options.presentation = Some(Arc::clone(presentation));
+        options.series_interval = Duration::ZERO;
         options.session.reconnect = reconnect;
-        Self::Progressive(Session::new(client, target, &path, options))
-    }
-
-    async fn play(
-        &self,
-        viewer: &mut Viewer,
-        stop: impl Future<Output = ()> + Send,
-    ) -> anyhow::Result<Played> {
-        match self {
-            Self::Progressive(session) => Ok(session.play(viewer, &mut (), stop).await?),
-            Self::Dash(session) => Ok(session.play(viewer, &mut (), stop).await?),
+        if plan.holds_little {
+            options.buffer = BufferTargets {
+                stable: Duration::from_secs(4),
+                top: Duration::from_secs(4),
+                ..options.buffer
+            };
         }
+        return Session::new(client, target, &path, options);
     }
+    let mut options = PlayOptions::default();
+    options.playout = PlayoutConfig::new(LITTLE, Clock::CatchUp(CatchUp::default()));
+    options.playout.series_interval = Duration::ZERO;
+    if plan.holds_little {
+        options.playout.receive_buffer = LITTLE;
+    }
+    options.frames = title.frames();
+    options.session.reconnect = reconnect;
+    Session::new(client, target, &path, options)
 }

@@ -1,6 +1,6 @@
 //! The same of players that fetch a title in segments.
 
-use video_client::dash::{Abr, DashOptions, DashSession, MediaSegment, Presentation, Representation};
+use video_client::dash::{Abr, DashOptions, MediaSegment, Presentation, Representation};
 
 use super::*;
 
@@ -26,9 +26,10 @@ fn segments(title: &TraceSource) -> Arc<Presentation> {
 fn play_segments(rig: &Rig, title: &TraceSource, happen: impl Future<Output = ()>) -> QualityReport {
     let (client, target) = rig.client(|_| {});
     let mut options = DashOptions::default();
+    options.presentation = Some(segments(title));
     options.session = reconnecting(secs(60));
     options.abr = Abr::Throughput;
-    let session = DashSession::new(client, target, "/title.mpd", options).with_presentation(segments(title));
+    let session = Session::new(client, target, "/title.mpd", options);
     let (mut bytes, mut observer) = (Vec::new(), ());
     let playing = session.play(&mut bytes, &mut observer, std::future::pending());
     let (played, ()) = rig.run(async { tokio::join!(playing, happen) });

@@ -19,9 +19,8 @@ use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use quinn::{AsyncUdpSocket, Runtime};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use video_client::cmcd::CmcdMode;
-use video_client::dash::DashSession;
 use video_client::report::QualityReport;
-use video_client::{Discard, FrameSource, PlayOptions, Played, SharedConnection};
+use video_client::{Discard, FrameSource, PlayOptions, SharedConnection};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
@@ -171,14 +170,6 @@ pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
     Ok((identity, pin))
 }
 
-#[derive(Debug)]
-enum Player {
-    /// For a title in one piece.
-    Progressive(video_client::Session),
-    /// For a title in several representations.
-    Dash(DashSession),
-}
-
 /// Name at the server of title `number` of a viewer's connection.
 fn title_name(viewer: &Viewer, number: u32) -> String {
     match number {
@@ -187,62 +178,37 @@ fn title_name(viewer: &Viewer, number: u32) -> String {
     }
 }
 
-impl Player {
-    /// The player of title `number` of `viewer`, which keeps its time series if the setup of `ends` keeps any.
-    fn new(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> Self {
-        let path = format!("/{}", title_name(viewer, number));
-        let keeps_series = ends.setup.taps;
-        if let Some(presentation) = viewer.title.representations() {
-            let mut options = viewer.dash.clone();
-            if !keeps_series {
-                options.series_interval = Duration::ZERO;
-            }
-            options.speed_percent = viewer.playout.speed_percent;
-            options.session.cmcd.mode = cmcd_mode(viewer);
-            options.session.seeks.clone_from(&viewer.seeks);
-            let presentation = Arc::clone(presentation);
-            let session = DashSession::new(client, ends.target(), &path, options);
-            return Self::Dash(session.with_presentation(presentation));
-        }
-        let mut options = PlayOptions::default();
-        options.playout = viewer.playout.clone();
-        if viewer.receive_autotuning {
-            options.playout.receive_buffer = options.playout.playout_buffer;
-        }
-        options.frames = viewer.title.frames();
-        if !viewer.seeks.is_empty() {
-            // A jump needs the index of a title in boxes, too.
-            options.frames = FrameSource::Index(Arc::clone(viewer.title.source()));
-            options.session.seeks.clone_from(&viewer.seeks);
-        }
-        options.session.cmcd.mode = cmcd_mode(viewer);
+/// The player of title `number` of `viewer`, which keeps its time series if the setup of `ends` keeps any.
+fn player(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> video_client::Session {
+    let path = format!("/{}", title_name(viewer, number));
+    let keeps_series = ends.setup.taps;
+    if let Some(presentation) = viewer.title.representations() {
+        let mut options = viewer.dash.clone();
+        options.presentation = Some(Arc::clone(presentation));
         if !keeps_series {
-            options.playout.series_interval = Duration::ZERO;
+            options.series_interval = Duration::ZERO;
         }
-        Self::Progressive(video_client::Session::new(client, ends.target(), &path, options))
+        options.speed_percent = viewer.playout.speed_percent;
+        options.session.cmcd.mode = cmcd_mode(viewer);
+        options.session.seeks.clone_from(&viewer.seeks);
+        return video_client::Session::new(client, ends.target(), &path, options);
     }
-
-    /// Plays the title until it has arrived or `stop` resolves.
-    ///
-    /// # Errors
-    /// If the player cannot be set up.
-    async fn play(
-        &self,
-        viewing: &mut Viewing,
-        stop: impl Future<Output = ()> + Send,
-    ) -> Result<Played, SimError> {
-        let failed = |error: &dyn ToString| SimError::setup("the player", &error.to_string());
-        match self {
-            Self::Progressive(session) => {
-                let played = session.play(&mut Discard, viewing, stop).await;
-                played.map_err(|error| failed(&error))
-            }
-            Self::Dash(session) => {
-                let played = session.play(&mut Discard, viewing, stop).await;
-                played.map_err(|error| failed(&error))
-            }
-        }
+    let mut options = PlayOptions::default();
+    options.playout = viewer.playout.clone();
+    if viewer.receive_autotuning {
+        options.playout.receive_buffer = options.playout.playout_buffer;
     }
+    options.frames = viewer.title.frames();
+    if !viewer.seeks.is_empty() {
+        // A jump needs the index of a title in boxes, too.
+        options.frames = FrameSource::Index(Arc::clone(viewer.title.source()));
+        options.session.seeks.clone_from(&viewer.seeks);
+    }
+    options.session.cmcd.mode = cmcd_mode(viewer);
+    if !keeps_series {
+        options.playout.series_interval = Duration::ZERO;
+    }
+    video_client::Session::new(client, ends.target(), &path, options)
 }
 
 /// One viewer's server and client, about to begin.
@@ -251,7 +217,7 @@ pub(super) struct Session {
     runtime: Arc<dyn Runtime>,
     server: VideoServer,
     client: Client,
-    player: Player,
+    player: video_client::Session,
     /// Players of the other titles on the connection.
     others: Vec<video_client::Session>,
     connection: SharedConnection,
@@ -301,21 +267,20 @@ impl Session {
         let frame_time = viewer.playout.viewing_time(title.duration() / frames);
         let connection = SharedConnection::default();
         let is_shared = viewer.titles_per_connection > 1;
-        let players = (0..viewer.titles_per_connection.max(1)).map(|number| {
-            match Player::new(&ends, client.clone(), viewer, number) {
-                Player::Progressive(session) if is_shared => Player::Progressive(session.over(&connection)),
-                player => player,
+        let mut players = (0..viewer.titles_per_connection.max(1)).map(|number| {
+            let player = player(&ends, client.clone(), viewer, number);
+            if is_shared {
+                player.over(&connection)
+            } else {
+                player
             }
         });
-        let mut players: Vec<Player> = players.collect();
-        let player = players.remove(0);
-        let others = players.into_iter().filter_map(|player| match player {
-            Player::Progressive(session) => Some(session),
-            Player::Dash(_) => None,
-        });
+        let first = players.next();
+        let player = first.ok_or_else(|| SimError::setup("the player", &"the viewer has no title"))?;
+        let others = players.collect();
         Ok(Self {
             player,
-            others: others.collect(),
+            others,
             viewing: Viewing::new(frame_time, Arc::clone(&recording)).with_delivery(delivery),
             runtime,
             server,
@@ -348,8 +313,9 @@ impl Session {
             }));
         }
         let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(handle));
-        let report = Box::pin(self.player.play(&mut self.viewing, leaving))
-            .await?
+        let played = Box::pin(self.player.play(&mut Discard, &mut self.viewing, leaving)).await;
+        let report = played
+            .map_err(|error| SimError::setup("the player", &error))?
             .report;
         let network = &report.network;
         self.viewing.download_ended(network.ended, network.received);

@@ -14,10 +14,10 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use video_client::cmcd::CmcdOptions;
-use video_client::dash::{Abr, DashOptions, DashSession};
+use video_client::dash::{Abr, DashOptions};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig, Rebuffer};
 use video_client::{
-    PlayError, PlayOptions, Played, QualityReport, ReconnectOptions, Session, SessionOptions,
+    PlayError, PlayOptions, Played, Player, QualityReport, ReconnectOptions, Session, SessionOptions,
 };
 
 mod args;
@@ -90,17 +90,9 @@ fn complain(error: &anyhow::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The player for the kind of title.
-enum PlayerSetup {
-    /// For a title of one MP4 file.
-    File(PlayOptions),
-    /// For a title with a manifest.
-    Manifest(DashOptions),
-}
-
 /// Everything that can be checked before anything is sent.
 struct Prepared {
-    player: PlayerSetup,
+    player: Player,
     client: ClientOptions,
     output: Output,
 }
@@ -124,9 +116,9 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
         options.abr = play.adaptive.abr.clone();
         options.start_at = play.adaptive.start_at;
         options.session = session_options(&play.network)?;
-        PlayerSetup::Manifest(options)
+        options.into()
     } else {
-        PlayerSetup::File(file_options(play)?)
+        file_options(play)?.into()
     };
     let mut client = ClientOptions::new(play.trust.trust()?);
     client.connect_timeout = client.connect_timeout.min(play.network.timeout);
@@ -214,17 +206,8 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
                 std::future::pending::<()>().await;
             }
         };
-        let path = &play.url.path;
-        let played = match player {
-            PlayerSetup::File(options) => {
-                let session = Session::new(client.clone(), target, path, options);
-                session.play(&mut output, &mut bar, interrupted).await?
-            }
-            PlayerSetup::Manifest(options) => {
-                let session = DashSession::new(client.clone(), target, path, options);
-                session.play(&mut output, &mut bar, interrupted).await?
-            }
-        };
+        let session = Session::new(client.clone(), target, &play.url.path, player);
+        let played = session.play(&mut output, &mut bar, interrupted).await?;
         bar.clear();
         // Lets the close reach the server; the wait for an unreachable server is short.
         let _ = time::timeout(&*runtime, Duration::from_millis(500), client.wait_idle()).await;

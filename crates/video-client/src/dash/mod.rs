@@ -12,8 +12,8 @@
 //!   stall with one;
 //! - where [`DashOptions::fast_switch`] has it so, a switch up replaces what is buffered.
 //!
-//! [`DashPlayer`] is the player, sans-IO; [`DashSession`] fetches the segments of a known [`Presentation`] or of a
-//! manifest. Left out of dash.js: audio, and the rules for dropped frames.
+//! [`DashPlayer`] is the player, sans-IO; a [`Session`](crate::Session) fetches the segments of a known
+//! [`Presentation`] or of a manifest. Left out of dash.js: audio, and the rules for dropped frames.
 
 mod abr;
 mod history;
@@ -22,7 +22,6 @@ mod order;
 mod packaged;
 mod player;
 mod presentation;
-mod session;
 mod source;
 mod switch_history;
 #[cfg(test)]
@@ -31,7 +30,7 @@ pub(crate) mod tests;
 pub use abr::{Abr, AbrError};
 pub use player::{BufferTargets, DashOptions, DashPlayer, Decision};
 pub use presentation::{MediaSegment, Presentation, Representation, Resource};
-pub use session::DashSession;
+pub(crate) use source::DashSource;
 
 pub use crate::error::{PresentationError, SetupError, TitleError};
 pub use crate::report::{DashReport, Estimates, RepresentationRecord, SegmentRecord};

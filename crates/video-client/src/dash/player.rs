@@ -55,6 +55,9 @@ impl BufferTargets {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DashOptions {
+    /// The title's segments. `None`: a session reads them from the manifest (DASH `.mpd`, HLS `.m3u8`). Then it fetches
+    /// the video of one set of representations, H.264 in fMP4, and the report's notes list what is left out.
+    pub presentation: Option<Arc<Presentation>>,
     /// Rule that chooses the representation.
     pub abr: Abr,
     /// Position in the title at which playback begins. Segments that end before it are not fetched.
@@ -84,6 +87,7 @@ pub struct DashOptions {
 impl Default for DashOptions {
     fn default() -> Self {
         Self {
+            presentation: None,
             abr: Abr::default(),
             start_at: Duration::ZERO,
             buffer: BufferTargets::default(),

@@ -10,7 +10,7 @@ use playrate_units::{Bitrate, Bytes};
 
 use super::manifest;
 use super::player::{DashOptions, DashPlayer, Decision};
-use super::presentation::{Presentation, Resource};
+use super::presentation::Resource;
 use crate::cmcd::playback_rate;
 use crate::error::{PlayError, SetupError};
 use crate::observer::{Observer, Progress};
@@ -25,7 +25,7 @@ const RTP_FACTOR: u64 = 5;
 /// Smallest buffer length in the computation of `rtp`.
 const RTP_MIN_BUFFER: Duration = Duration::from_millis(500);
 
-pub(super) struct DashSource<'a> {
+pub(crate) struct DashSource<'a> {
     options: &'a DashOptions,
     /// Path of the manifest; identifier of the title in CMCD.
     path: &'a str,
@@ -55,11 +55,8 @@ struct SegmentBoxes {
 }
 
 impl<'a> DashSource<'a> {
-    pub(super) fn new(
-        options: &'a DashOptions,
-        path: &'a str,
-        presentation: Option<&Arc<Presentation>>,
-    ) -> Result<Self, SetupError> {
+    pub(crate) fn new(options: &'a DashOptions, path: &'a str) -> Result<Self, SetupError> {
+        let presentation = options.presentation.as_ref();
         let player = presentation.map(|presentation| DashPlayer::new(Arc::clone(presentation), options));
         let clock = Clock::Rebuffer(Rebuffer {
             resume: Fill::Segments(options.resume_segments),
@@ -312,6 +309,13 @@ mod tests {
     use super::*;
     use crate::dash::tests::{ms, presentation, size, transfer};
 
+    fn options() -> DashOptions {
+        DashOptions {
+            presentation: Some(presentation(20)),
+            ..DashOptions::default()
+        }
+    }
+
     /// Fetches the next segment, in half a second from `at` on.
     fn fetch(source: &mut DashSource<'_>, at: u64) {
         let player = source.player.as_mut().unwrap();
@@ -330,8 +334,8 @@ mod tests {
 
     #[test]
     fn a_repeated_request_describes_the_present_and_reports_each_underflow_once() {
-        let options = DashOptions::default();
-        let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();
+        let options = options();
+        let mut source = DashSource::new(&options, "/film.mpd").unwrap();
         let resource = Resource {
             path: "/720p/2.m4s".to_owned(),
             bytes: None,
@@ -366,9 +370,9 @@ mod tests {
     fn a_faster_player_reports_its_speed_and_its_buffer_in_media_time() {
         let options = DashOptions {
             speed_percent: 200,
-            ..DashOptions::default()
+            ..options()
         };
-        let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();
+        let mut source = DashSource::new(&options, "/film.mpd").unwrap();
         let resource = Resource {
             path: "/720p/2.m4s".to_owned(),
             bytes: None,
@@ -388,8 +392,8 @@ mod tests {
 
     #[test]
     fn a_repeated_request_for_what_precedes_segments_says_no_more_than_before() {
-        let options = DashOptions::default();
-        let mut source = DashSource::new(&options, "/film.mpd", Some(&presentation(20))).unwrap();
+        let options = options();
+        let mut source = DashSource::new(&options, "/film.mpd").unwrap();
         let resource = Resource {
             path: "/film.mpd".to_owned(),
             bytes: None,

@@ -45,6 +45,11 @@ impl Route {
         }
     }
 
+    /// Uses `connection` in place of one of its own.
+    pub(crate) fn share(&mut self, connection: &SharedConnection) {
+        self.shared = Some(connection.clone());
+    }
+
     fn runtime(&self) -> &Arc<dyn Runtime> {
         self.client.runtime()
     }

@@ -6,7 +6,7 @@ use playrate_transport::Target;
 use playrate_units::Bytes;
 use rstest::rstest;
 use tokio::sync::watch;
-use video_client::dash::{DashOptions, DashSession};
+use video_client::dash::DashOptions;
 use video_client::report::Interruptions;
 use video_client::{Observer, PlayError, PlayOptions, Played, Progress, ReconnectOptions, Session, Sink};
 
@@ -209,7 +209,7 @@ async fn the_length_of_a_file_is_asked_for_again_after_a_refusal_in_mid_session(
     let mut reconnect = ReconnectOptions::default();
     reconnect.limit = Duration::from_millis(2_500);
     options.session.reconnect = Some(reconnect);
-    let session = DashSession::new(client, target, "/film.m3u8", options);
+    let session = Session::new(client, target, "/film.m3u8", options);
     let never = std::future::pending();
     let played = session.play(&mut Vec::new(), &mut (), never).await.unwrap();
     let error = played.result.unwrap_err();

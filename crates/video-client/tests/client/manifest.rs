@@ -17,9 +17,9 @@ use quinn::{Runtime, TokioRuntime};
 use rstest::rstest;
 use tempfile::TempDir;
 use video_client::cmcd::{CmcdMode, CmcdOptions};
-use video_client::dash::{Abr, DashOptions, DashSession};
+use video_client::dash::{Abr, DashOptions};
 use video_client::report::Outcome;
-use video_client::{Observer, Played, Progress};
+use video_client::{Observer, Played, Progress, Session};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
@@ -222,7 +222,7 @@ impl Running {
         let trust = ClientOptions::new(Trust::Pin(self.identity.pin()));
         let client = Client::bind(Arc::new(TokioRuntime), trust).unwrap();
         let target = Target::at("localhost", self.server.local_addr().unwrap());
-        let session = DashSession::new(client, target, path, options);
+        let session = Session::new(client, target, path, options);
         let mut bytes = Vec::new();
         let never = std::future::pending();
         let played = session.play(&mut bytes, observer, never).await.unwrap();

@@ -8,7 +8,7 @@ use playrate_media::{Limits, StreamParser};
 use playrate_transport::Target;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
-use video_client::dash::{DashOptions, DashSession, MediaSegment, Presentation, Representation};
+use video_client::dash::{DashOptions, MediaSegment, Presentation, Representation};
 use video_client::playout::{PLAYOUT_BUFFER_448, PlayoutEventKind, Start};
 use video_client::report::Outcome;
 use video_client::{Observer, PlayError, PlayOptions, Played, Progress, Session};
@@ -269,8 +269,9 @@ fn ladder(segments: usize) -> Arc<Presentation> {
 async fn play_ladder(manner: Manner) -> (Played, Vec<u8>) {
     let (client, target) = client_of(&media("fixtures/fragmented.mp4"), manner);
     let mut options = DashOptions::default();
+    options.presentation = Some(ladder(3));
     options.session.timeout = Duration::from_millis(300);
-    let session = DashSession::new(client, target, "/film.mpd", options).with_presentation(ladder(3));
+    let session = Session::new(client, target, "/film.mpd", options);
     let mut bytes = Vec::new();
     let never = std::future::pending();
     let played = session.play(&mut bytes, &mut (), never).await.unwrap();

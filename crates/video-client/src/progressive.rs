@@ -8,17 +8,18 @@ use playrate_media::MediaSource;
 use playrate_media::cmcd::Cmcd;
 use playrate_units::Bytes;
 
-use super::{Link, NextStep, PlayOptions, Request, Seek, TitleSource};
 use crate::cmcd::playback_rate;
 use crate::error::PlayError;
 use crate::frames::{FrameParser, FrameSource};
 use crate::observer::{Observer, Progress};
+use crate::play::PlayOptions;
 use crate::playout::{ConfigError, Playout};
 use crate::report::QualityReport;
+use crate::session::{Link, NextStep, Request, Seek, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
-pub(super) struct ProgressiveSource {
+pub(crate) struct ProgressiveSource {
     player: Playout,
     parser: FrameParser,
     /// Taken when it is sent.
@@ -33,7 +34,7 @@ pub(super) struct ProgressiveSource {
 }
 
 impl ProgressiveSource {
-    pub(super) fn new(options: &PlayOptions, path: &str) -> Result<Self, ConfigError> {
+    pub(crate) fn new(options: &PlayOptions, path: &str) -> Result<Self, ConfigError> {
         let mut cmcd = Cmcd::default();
         cmcd.content = Some(path.to_owned());
         cmcd.streaming_format = Some('o');

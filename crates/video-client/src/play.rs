@@ -1,0 +1,113 @@
+//! [`Session`]: one title over HTTP/3, in one file or in segments, played by the model.
+//!
+//! The session loop is in `session`. A `TitleSource` decides what it requests: `progressive` for one file,
+//! [`crate::dash`] for segments.
+
+use playrate_media::Limits;
+use playrate_transport::{Client, Target};
+
+use crate::dash::{DashOptions, DashSource};
+use crate::error::SetupError;
+use crate::frames::FrameSource;
+use crate::observer::Observer;
+use crate::playout::PlayoutConfig;
+use crate::progressive::ProgressiveSource;
+use crate::session::{Driver, Played, Route, SessionOptions, SharedConnection};
+use crate::sink::Sink;
+
+/// Options of a [`Session`] with a title of one file.
+///
+/// ```
+/// let mut options = video_client::PlayOptions::default();
+/// options.session.timeout = std::time::Duration::from_secs(5);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PlayOptions {
+    /// Settings of the modelled player.
+    pub playout: PlayoutConfig,
+    /// Origin of the title's frame index.
+    pub frames: FrameSource,
+    /// Bounds on an untrusted MP4 file.
+    pub limits: Limits,
+    /// Timeout, CMCD and progress. One response carries the whole title, so CMCD's buffer length, which would be true
+    /// only at the beginning, is left out.
+    pub session: SessionOptions,
+}
+
+/// The player of a [`Session`], by the kind of title.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a title is one file or several segments")]
+pub enum Player {
+    /// For a title of one file, from its first byte to its last.
+    Progressive(PlayOptions),
+    /// For a title in segments: one connection, one request at a time. The bytes of the segments go to the sink in
+    /// playing order, after the initialisation segment whenever another is needed.
+    Adaptive(DashOptions),
+}
+
+impl From<PlayOptions> for Player {
+    fn from(options: PlayOptions) -> Self {
+        Self::Progressive(options)
+    }
+}
+
+impl From<DashOptions> for Player {
+    fn from(options: DashOptions) -> Self {
+        Self::Adaptive(options)
+    }
+}
+
+/// A title, to be played once.
+#[derive(Clone, Debug)]
+pub struct Session {
+    route: Route,
+    player: Player,
+}
+
+impl Session {
+    /// A session for the title at `path` (with its query) on the server at `target`. `player` is [`PlayOptions`] for a
+    /// title of one file, or [`DashOptions`] for one in segments, whose manifest is at `path`.
+    pub fn new(client: Client, target: Target, path: &str, player: impl Into<Player>) -> Self {
+        Self {
+            route: Route::new(client, target, path),
+            player: player.into(),
+        }
+    }
+
+    /// Plays over `connection`, which other sessions may use at the same time.
+    #[must_use]
+    pub fn over(mut self, connection: &SharedConnection) -> Self {
+        self.route.share(connection);
+        self
+    }
+
+    /// Plays the title until it has arrived, something fails or `stop` resolves. The session's time begins now.
+    ///
+    /// Once the title has arrived nothing can change what the viewer sees, so the report covers the title to its end
+    /// without waiting for it. The connection is closed; [`Client::wait_idle`] waits until the server can know.
+    ///
+    /// # Errors
+    /// Only if the player cannot be set up. Later errors are in [`Played::result`], with the report so far.
+    pub async fn play<S: Sink, O: Observer>(
+        &self,
+        sink: &mut S,
+        observer: &mut O,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<Played, SetupError> {
+        let (route, path) = (&self.route, &self.route.path);
+        // Boxed, so that a session has no room for the other kind of player.
+        Ok(match &self.player {
+            Player::Progressive(options) => {
+                let driver = Driver::new(route, &options.session, observer);
+                let source = ProgressiveSource::new(options, path)?;
+                Box::pin(driver.play(source, sink, stop)).await
+            }
+            Player::Adaptive(options) => {
+                let driver = Driver::new(route, &options.session, observer).with_timer();
+                let source = DashSource::new(options, path)?;
+                Box::pin(driver.play(source, sink, stop)).await
+            }
+        })
+    }
+}
