@@ -18,6 +18,7 @@ use video_client::dash::{Abr, DashOptions};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig, Rebuffer};
 use video_client::{
     PlayError, PlayOptions, Played, Player, QualityReport, ReconnectOptions, Session, SessionOptions,
+    Sink as _,
 };
 
 mod args;
@@ -209,8 +210,14 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         let session = Session::new(client.clone(), target, &play.url.path, player);
         let played = session.play(&mut output, &mut bar, interrupted).await?;
         bar.clear();
-        // Lets the close reach the server; the wait for an unreachable server is short.
-        let _ = time::timeout(&*runtime, Duration::from_millis(500), client.wait_idle()).await;
+        // Lets the close reach the server and the last bytes reach the output. The wait for an unreachable server or
+        // for a full pipe is short.
+        let rest = async {
+            let written = output.finish().await;
+            client.wait_idle().await;
+            written
+        };
+        let _ = time::timeout(&*runtime, Duration::from_millis(500), rest).await;
         anyhow::Ok(played)
     })?;
     // A writer that hangs on a full pipe must not hold the report back.

@@ -1,36 +1,27 @@
-//! Destination of `--output`: a file, stdout or nowhere. A thread of its own writes, so that a slow disk or pipe
-//! holds back reading and nothing else.
+//! Destination of `--output`: a file, stdout or nowhere. Tokio's threads write, so that a slow disk or pipe holds back
+//! reading and nothing else.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::fs::File;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use video_client::Sink;
 
-/// Most pieces queued for the writer; the session makes them at most 16 KiB.
-const QUEUE: usize = 16;
-
 /// The sink of the command line.
-#[derive(Debug)]
 pub(crate) struct Output {
     place: Destination,
-    writer: Option<WriterThread>,
+    /// Opened when the first byte has arrived.
+    writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Destination {
     Nowhere,
     Stdout,
     File(PathBuf),
-}
-
-#[derive(Debug)]
-struct WriterThread {
-    queue: mpsc::Sender<Bytes>,
-    result: oneshot::Receiver<io::Result<()>>,
 }
 
 impl Output {
@@ -66,66 +57,27 @@ impl Output {
     pub(crate) fn is_stdout(&self) -> bool {
         matches!(self.place, Destination::Stdout)
     }
-
-    /// Opens the place and starts the writer.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "writing to a file or a pipe blocks, and the binary runs in real time only"
-    )]
-    fn open(&self) -> io::Result<Option<WriterThread>> {
-        let mut target: Box<dyn Write + Send> = match &self.place {
-            Destination::Nowhere => return Ok(None),
-            Destination::Stdout => Box::new(io::stdout()),
-            Destination::File(path) => Box::new(
-                File::create(path)
-                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?,
-            ),
-        };
-        let (queue, mut chunks) = mpsc::channel::<Bytes>(QUEUE);
-        let (done, result) = oneshot::channel();
-        std::thread::spawn(move || {
-            let mut write = || -> io::Result<()> {
-                while let Some(chunk) = chunks.blocking_recv() {
-                    target.write_all(&chunk)?;
-                }
-                target.flush()
-            };
-            let result = write();
-            // With the queue dropped first, the next write fails and then reads the result.
-            drop(chunks);
-            // After ctrl-C the receiver may be gone.
-            let _ = done.send(result);
-        });
-        Ok(Some(WriterThread { queue, result }))
-    }
-}
-
-/// The writer's error, or an error that it ended without one.
-async fn result_of(writer: WriterThread) -> io::Result<()> {
-    drop(writer.queue);
-    match writer.result.await {
-        Ok(result) => result,
-        Err(_) => Err(io::Error::other("the writer died")),
-    }
 }
 
 impl Sink for Output {
     async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
-        if self.writer.is_none() {
-            self.writer = self.open()?;
-        }
-        if let Some(writer) = &self.writer
-            && writer.queue.send(bytes).await.is_err()
-            && let Some(writer) = self.writer.take()
-        {
-            result_of(writer).await?;
-        }
-        Ok(())
+        let writer = match (&mut self.writer, &self.place) {
+            (_, Destination::Nowhere) => return Ok(()),
+            (Some(writer), _) => writer,
+            (empty, Destination::Stdout) => empty.insert(Box::new(tokio::io::stdout())),
+            (empty, Destination::File(path)) => {
+                let file = File::create(path).await;
+                let named =
+                    |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+                empty.insert(Box::new(file.map_err(named)?))
+            }
+        };
+        writer.write_all(&bytes).await
     }
 
     async fn finish(&mut self) -> io::Result<()> {
-        match self.writer.take() {
-            Some(writer) => result_of(writer).await,
+        match &mut self.writer {
+            Some(writer) => writer.flush().await,
             None => Ok(()),
         }
     }
@@ -160,9 +112,9 @@ mod tests {
     #[test]
     fn impossible_places_are_refused_before_anything_is_fetched() {
         let directory = tempfile::tempdir().unwrap();
-        let error = Output::new(Some(directory.path())).unwrap_err();
+        let error = Output::new(Some(directory.path())).err().unwrap();
         assert!(error.to_string().contains("is a directory"), "{error}");
-        let error = Output::new(Some(&directory.path().join("no/title.mp4"))).unwrap_err();
+        let error = Output::new(Some(&directory.path().join("no/title.mp4"))).err().unwrap();
         assert!(error.to_string().contains("there is no directory"), "{error}");
     }
 
@@ -171,7 +123,7 @@ mod tests {
     fn a_full_disk_is_an_error_of_the_run() {
         let mut output = Output::new(Some(Path::new("/dev/full"))).unwrap();
         let result = block_on(async {
-            for _ in 0..10 * QUEUE {
+            for _ in 0..160 {
                 output.write(Bytes::from_static(&[0; 1_000])).await?;
             }
             output.finish().await

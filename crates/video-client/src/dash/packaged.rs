@@ -1,6 +1,6 @@
 //! From the representations of a manifest to a [`Presentation`]: selection, segments and rates. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -30,16 +30,14 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
         ));
     };
     let others = all.extract_if(.., |it| it.set != set || !is_readable(it));
-    // Of each name, its place among the names and how often it is left out.
-    let mut left_out: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    for other in others {
-        let place = left_out.len();
-        let (_, count) = left_out.entry(media_name(&other)).or_insert((place, 0));
-        *count += 1;
+    let mut left_out: Vec<(String, usize)> = Vec::new();
+    for name in others.map(|it| media_name(&it)) {
+        match left_out.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => left_out.push((name, 1)),
+        }
     }
-    let mut left_out: Vec<_> = left_out.into_iter().collect();
-    left_out.sort_by_key(|(_, (place, _))| *place);
-    let notes = left_out.into_iter().map(|(name, (_, count))| {
+    let notes = left_out.into_iter().map(|(name, count)| {
         let plural = if count == 1 { "" } else { "s" };
         format!("not fetched: {count} representation{plural} of {name}")
     });

@@ -16,6 +16,9 @@ use crate::report::{DashReport, SegmentRecord};
 use crate::session::SessionOptions;
 use crate::transfer::Transfer;
 
+/// Shortest [`DashOptions::poll`] that has an effect.
+const SHORTEST_POLL: Duration = Duration::from_millis(1);
+
 /// Playing time that a player aims to hold in its buffer (dash.js 4.0.0, `Settings.js`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferTargets {
@@ -182,10 +185,7 @@ pub enum Decision {
 #[derive(Debug)]
 pub struct DashPlayer {
     presentation: Arc<Presentation>,
-    buffer: BufferTargets,
-    poll: Duration,
-    fast_switch: bool,
-    refetches_last: bool,
+    options: DashOptions,
     /// Position in the title at which playback begins.
     begins: Duration,
     /// Playing time at the beginning of the first segment that is not shown.
@@ -219,15 +219,12 @@ impl DashPlayer {
                 duration: presentation.duration(),
             })?;
         Ok(Self {
-            fast_switch: options.fast_switch,
-            refetches_last: options.refetches_last,
             begins: requested,
             order: FetchOrder::from(first),
             skipped: requested.saturating_sub(begins),
             playout: Playout::new(options.playout(&presentation))?,
             chooser: Chooser::new(&options.abr, &presentation)?,
-            buffer: options.buffer,
-            poll: options.poll.max(Duration::from_millis(1)),
+            options: options.clone(),
             history: ThroughputHistory::default(),
             records: Vec::new(),
             look_at: Duration::ZERO,
@@ -271,7 +268,7 @@ impl DashPlayer {
                 };
             }
         }
-        self.look_at = now.saturating_add(self.poll);
+        self.look_at = now.saturating_add(self.options.poll.max(SHORTEST_POLL));
         Decision::WaitUntil(self.look_at)
     }
 
@@ -294,17 +291,18 @@ impl DashPlayer {
 
     /// Decides with which segment a new representation begins.
     fn switch_to(&mut self, representation: usize, held: Duration) {
-        self.order.append(self.refetches_last);
+        self.order.append(self.options.refetches_last);
         let shown = self.playout.config().media_time(self.playout.shown_time());
         let shown = self.begins.saturating_add(shown);
-        let replaced = FetchOrder::replaced_from(shown, held).filter(|_| self.fast_switch);
+        let replaced = FetchOrder::replaced_from(shown, held).filter(|_| self.options.fast_switch);
         if let Some((there, _)) = replaced.and_then(|from| self.presentation.segment_at(from)) {
             self.order.replace(there, representation);
         }
     }
 
     fn target(&self) -> Duration {
-        self.buffer
+        self.options
+            .buffer
             .of(self.presentation.duration(), self.chooser.is_at_top())
     }
 
