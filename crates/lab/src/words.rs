@@ -1,55 +1,7 @@
-//! Quantities as texts, rounded for reading.
-
-use std::time::Duration;
+//! Numbers, lines and tables for people, at most [`WIDTH`] columns wide.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableStyle, Width, presets};
-use playrate_units::{Bitrate, Bytes};
-
-/// A duration with three digits: `1.52 s`, `38 ms`.
-pub(crate) fn time(value: Duration) -> String {
-    let seconds = value.as_secs_f64();
-    match seconds {
-        _ if value.is_zero() => "0 s".to_owned(),
-        _ if seconds < 0.001 => format!("{:.2} ms", seconds * 1e3),
-        _ if seconds < 0.01 => format!("{:.1} ms", seconds * 1e3),
-        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
-        _ if seconds < 10.0 => format!("{seconds:.2} s"),
-        _ => format!("{seconds:.1} s"),
-    }
-}
-
-/// A rate with three digits: `2.63 Mbit/s`.
-pub(crate) fn rate(value: Bitrate) -> String {
-    let mbps = value.as_mbps();
-    match mbps {
-        _ if mbps < 0.1 => format!("{:.0} kbit/s", mbps * 1e3),
-        _ if mbps < 10.0 => format!("{mbps:.2} Mbit/s"),
-        _ => format!("{mbps:.1} Mbit/s"),
-    }
-}
-
-/// A size with two or three digits: `66 kB`, `1.3 MB`.
-pub(crate) fn size(value: Bytes) -> String {
-    let kilo = value.as_u64() as f64 / 1e3;
-    match kilo {
-        _ if kilo < 1.0 => format!("{} B", value.as_u64()),
-        _ if kilo < 9.95 => format!("{kilo:.1} kB"),
-        _ if kilo < 999.5 => format!("{kilo:.0} kB"),
-        _ => format!("{:.1} MB", kilo / 1e3),
-    }
-}
-
-/// A share as percentage: `12 %`, `0.4 %`.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        0.0 => "0 %".to_owned(),
-        _ if percent < 0.01 => "below 0.01 %".to_owned(),
-        _ if percent < 0.995 => format!("{percent:.2} %"),
-        _ if percent < 9.95 => format!("{percent:.1} %"),
-        _ => format!("{percent:.0} %"),
-    }
-}
+use playrate_units::rounded::grouped;
 
 /// A number with its noun: `1 stall`, `3 stalls`; `many` is the plural.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
@@ -58,19 +10,6 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
         1 => format!("1 {one}"),
         _ => format!("{} {many}", grouped(number)),
     }
-}
-
-/// A number with separators: `12,345`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `words` after `mark`, broken into lines of at most `width` columns; the lines below the first are indented by the
@@ -180,19 +119,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_rounded_for_reading() {
-        assert_eq!(time(Duration::from_micros(1_234)), "1.2 ms");
-        assert_eq!(time(Duration::from_millis(38)), "38 ms");
-        assert_eq!(time(Duration::from_millis(1_520)), "1.52 s");
-        assert_eq!(rate(Bitrate::from_kbps(2_634)), "2.63 Mbit/s");
-        assert_eq!(rate(Bitrate::from_kbps(64)), "64 kbit/s");
-        assert_eq!(size(Bytes::new(65_872)), "66 kB");
-        assert_eq!(size(Bytes::new(999_900)), "1.0 MB");
-        assert_eq!(percent(0.004), "0.40 %");
-        assert_eq!(percent(0.5), "50 %");
-    }
-
-    #[test]
     fn words_are_broken_below_their_mark() {
         assert_eq!(wrapped("- ", "one two three", 9), "- one two\n  three\n");
         assert_eq!(wrapped("", "", 9), "\n");
@@ -220,7 +146,6 @@ mod tests {
         assert_eq!(count(0, "stall", "stalls"), "no stalls");
         assert_eq!(count(1, "stall", "stalls"), "1 stall");
         assert_eq!(count(1_234_567, "packet", "packets"), "1,234,567 packets");
-        assert_eq!(grouped(999), "999");
     }
 
     #[test]

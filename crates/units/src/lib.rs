@@ -23,6 +23,7 @@ mod bytes;
 mod decimal;
 pub mod duration;
 mod probability;
+pub mod rounded;
 #[cfg(feature = "serde")]
 pub mod seconds;
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use playrate_transport::ConnectionLost;
+use playrate_units::rounded::{grouped, time};
 use video_server::serve::SessionEnd;
 
 use crate::ending::Ending;
@@ -11,7 +12,6 @@ use crate::gap::{Gap, RECONNECTS, RECOVERY};
 use crate::kind::{Fault, FaultKind};
 use crate::plan::FaultPlan;
 use crate::run::{SHUTDOWN, ServerEnd, SessionRecord};
-use crate::words::{grouped, time};
 
 /// Time in which the first connection is made or the session ends: `ClientOptions::connect_timeout`, and some.
 const CONNECTS: Duration = Duration::from_secs(6);

@@ -4,9 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use playrate_netsim::{LinkFault, LinkFaultKind, Reordering};
+use playrate_units::rounded::{percent, time};
 use playrate_units::{Bytes, Probability};
-
-use crate::words::{percent, time};
 
 /// Bytes of UDP payload that every path of QUIC must carry (RFC 9000 §14.1).
 const LEAST_PAYLOAD: u64 = 1_200;

@@ -28,6 +28,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
+use playrate_units::rounded::grouped;
 use serde_json::json;
 use thiserror::Error;
 
@@ -35,7 +36,7 @@ use campaign::Verdict;
 use invariants::KnownDefect;
 use plan::FaultPlan;
 use table::Counts;
-use words::{grouped, wrapped};
+use words::wrapped;
 
 /// Most seeds that are named one by one.
 const NAMED: usize = 20;

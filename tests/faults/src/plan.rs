@@ -9,11 +9,12 @@ use playrate_cc::Registry;
 use playrate_media::{FrameTrace, Ladder, MediaError, SegmentSizes, TraceSource};
 use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
 use playrate_transport::{Baseline, ControllerChoice};
+use playrate_units::rounded::{percent, rate, size, time};
 use playrate_units::{Bitrate, Bytes, Probability};
 
 use crate::draw::Draws;
 use crate::kind::{Fault, FaultKind, Impairment, Ways};
-use crate::words::{percent, rate, size, time, wrapped};
+use crate::words::wrapped;
 
 const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use playrate_units::rounded::grouped;
 use serde_json::{Value, json};
 
 use crate::campaign::Verdict;
 use crate::plan::FaultPlan;
 use crate::run::{Event, SessionRecord};
-use crate::words::{grouped, wrapped};
+use crate::words::wrapped;
 
 /// Shortest time without a byte that the time line mentions.
 const GAP: Duration = Duration::from_secs(1);

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use playrate_units::rounded::grouped;
 use serde_json::{Value, json};
 
 use crate::campaign::Verdict;
 use crate::ending::Ending;
 use crate::kind::FaultKind;
-use crate::words::{WIDTH, grouped};
+use crate::words::WIDTH;
 
 /// Label of sessions without any fault.
 const NONE: &str = "no fault";

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use playrate_units::Bytes;
+use playrate_units::rounded::{percent, rate, size, time};
 
 use super::reference::SEEDS;
 use super::{DemoReport, DemoRun};
@@ -12,7 +13,7 @@ use crate::controllers::short_name;
 use crate::live::{ControllerComparison, ReferenceVerdict};
 use crate::metric::Metric;
 use crate::result::{Row, SessionOutcome};
-use crate::words::{count, percent, rate, size, time};
+use crate::words::count;
 
 /// Summary of a demo in sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
+use playrate_units::rounded::{percent, rate, size, time};
 use serde_json::{Value, json};
 
 use super::explain::{Explanation, text};
@@ -15,7 +16,7 @@ use crate::metric::{Better, Metric};
 use crate::result::SessionOutcome;
 use crate::scenario::Scenario;
 use crate::sim::Span;
-use crate::words::{self, WIDTH, percent, rate, size, time, wrapped};
+use crate::words::{self, WIDTH, wrapped};
 
 /// The sections of the table with their metrics.
 const TABLE: [(&str, &[&str]); 2] = [

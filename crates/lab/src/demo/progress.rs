@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use playrate_units::Bitrate;
+use playrate_units::rounded::{rate, size};
 
 use crate::sim::{LiveStatus, StatusCell, ViewerState};
-use crate::words::{count, rate, size};
+use crate::words::count;
 
 /// Interval of plain lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);

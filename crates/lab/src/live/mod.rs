@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use playrate_transport::ControllerChoice;
+use playrate_units::rounded::time;
 
 pub use args::LiveArgs;
 pub(crate) use compare::ReferenceVerdict;
@@ -29,7 +30,7 @@ use crate::result::Row;
 use crate::run::{Job, ProgressDisplay, plan, rehearsed, work};
 use crate::scenario::Scenario;
 use crate::sim::{self, LiveOptions, LiveRun, RunHandle, Setup, SimError};
-use crate::words::{count, time};
+use crate::words::count;
 
 /// Largest number of attempts at a valid live run.
 const ATTEMPTS: usize = 4;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use playrate_units::{Bitrate, Bytes};
-
-use crate::words;
+use playrate_units::{Bitrate, Bytes, rounded};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -47,13 +45,13 @@ impl Unit {
         let size = value.abs();
         let whole = crate::rounding::whole(size);
         let text = match self {
-            Self::Count if (size - size.round()).abs() < 0.005 || size >= 100.0 => words::grouped(whole),
+            Self::Count if (size - size.round()).abs() < 0.005 || size >= 100.0 => rounded::grouped(whole),
             Self::Count if size < 10.0 => format!("{size:.2}"),
             Self::Count => format!("{size:.1}"),
-            Self::Share => words::percent(size),
-            Self::Seconds => words::time(Duration::try_from_secs_f64(size).unwrap_or(Duration::MAX)),
-            Self::BitsPerSecond => words::rate(Bitrate::from_bits_per_second(whole)),
-            Self::Bytes => words::size(Bytes::new(whole)),
+            Self::Share => rounded::percent(size),
+            Self::Seconds => rounded::time(Duration::try_from_secs_f64(size).unwrap_or(Duration::MAX)),
+            Self::BitsPerSecond => rounded::rate(Bitrate::from_bits_per_second(whole)),
+            Self::Bytes => rounded::size(Bytes::new(whole)),
         };
         let nothing = text.chars().all(|c| !c.is_ascii_digit() || c == '0');
         if value < 0.0 && !nothing {

@@ -4,8 +4,7 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::words::time;
+use playrate_units::rounded::time;
 
 /// Interval of plain lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);

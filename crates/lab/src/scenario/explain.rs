@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use playrate_netsim::{Loss, QueueLimit, Rate};
+use playrate_units::rounded::{grouped, rate, size, time};
 use video_client::playout::{Clock, Fill, Start};
 
 use super::file::TimeRange;
 use super::{Flows, Scenario, Vary, titles};
-use crate::words::{count, grouped, rate, size, time};
+use crate::words::count;
 
 /// Describes a scenario for people: first the lines that all cases share, then those of each case.
 pub(crate) fn explain(cases: &[Scenario]) -> String {

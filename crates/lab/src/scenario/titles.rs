@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use playrate_media::{FileSource, FrameTrace, Ladder, MediaError, SegmentSizes, TraceSource, assets};
-use playrate_units::Bitrate;
+use playrate_units::{Bitrate, rounded};
 use toml::Spanned;
 use video_client::dash::{Abr, DashOptions, DashPlayer};
 
@@ -290,8 +290,8 @@ pub(super) fn player_words(options: &DashOptions, title: &ServedTitle) -> String
     format!(
         "{choice}; buffer target {}, {} at the top representation; starts with {}, resumes after a stall with \
          {}{again}",
-        crate::words::time(options.buffer.stable),
-        crate::words::time(top),
+        rounded::time(options.buffer.stable),
+        rounded::time(top),
         count(options.start_segments.into(), "segment", "segments"),
         options.resume_segments
     )

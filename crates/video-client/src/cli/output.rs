@@ -114,7 +114,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let error = Output::new(Some(directory.path())).err().unwrap();
         assert!(error.to_string().contains("is a directory"), "{error}");
-        let error = Output::new(Some(&directory.path().join("no/title.mp4"))).err().unwrap();
+        let error = Output::new(Some(&directory.path().join("no/title.mp4")))
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("there is no directory"), "{error}");
     }
 
