@@ -104,7 +104,7 @@ async fn two_controllers_play_the_title_side_by_side_into_an_ordinary_directory_
 #[tokio::test]
 async fn results_of_other_runs_are_not_overwritten() {
     let home = tempfile::tempdir().unwrap();
-    let row = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rows/1-first.jsonl")).unwrap();
+    let row = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rows/groups.jsonl")).unwrap();
     fs::write(home.path().join("runs.jsonl"), &row).unwrap();
     let error = demo::run(&args(home.path()), &mut Vec::new()).await.unwrap_err();
     assert!(error.is_bad_input(), "{error}");

@@ -30,10 +30,6 @@ pub(crate) const VIEWER: &str = "viewer";
 /// Role of a bulk flow.
 pub(crate) const BULK: &str = "bulk";
 
-fn viewer() -> String {
-    VIEWER.to_owned()
-}
-
 /// The result of one flow. Times are seconds since its request, unless said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -45,18 +41,12 @@ pub struct Row {
     pub(crate) key: ResultKey,
     /// Number of the flow in its run, from 0: viewers first, then bulk flows.
     pub(crate) viewer: u32,
-    #[serde(default = "viewer")]
     pub(crate) role: String,
-    /// Spec of this flow's controller; in a bulk flow's row it may differ from the run's. Empty in rows of programs
-    /// that had one controller for all flows.
-    #[serde(default)]
+    /// Spec of this flow's controller; in a bulk flow's row it may differ from the run's.
     pub(crate) flow_controller: String,
     /// Time of the request, since the run began.
-    #[serde(default)]
     pub(crate) joined_s: f64,
-    /// True if the trial drew the title's beginning, RTT, queue and start times from its seed; false in rows of older
-    /// programs.
-    #[serde(default)]
+    /// True if the trial drew the title's beginning, RTT, queue and start times from its seed.
     pub(crate) varied: bool,
     pub(crate) outcome: SessionOutcome,
     /// Reason of the outcome `failed`.
@@ -64,7 +54,7 @@ pub struct Row {
     /// The viewer's numbers; zero or absent in a bulk flow's row.
     #[serde(flatten)]
     pub(crate) playback: PlaybackReport,
-    /// Absent in a bulk flow's row, for titles in several representations and in rows of older programs.
+    /// Absent in a bulk flow's row and for titles in several representations.
     #[serde(flatten, deserialize_with = "group")]
     pub(crate) delivery: Option<DeliveryScore>,
     pub(crate) received_bytes: u64,
@@ -73,26 +63,25 @@ pub struct Row {
     pub(crate) throughput_bps: Option<u64>,
     /// Average rate λ of the title.
     pub(crate) title_rate_bps: u64,
-    /// Playing time of the title at the viewer's speed; absent in a bulk flow's row and in rows of older programs.
-    #[serde(default)]
+    /// Playing time of the title at the viewer's speed; absent in a bulk flow's row.
     pub(crate) title_duration_s: Option<f64>,
     /// True if an ideal sender's throughput is enough for the title; absent where the title's duration is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fits: Option<bool>,
     /// Propagation RTT of the trial; absent where the title's duration is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path_rtt_s: Option<f64>,
     /// Bytes and time that compare a bulk flow with others; absent in a viewer's row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compared_bytes: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compared_s: Option<f64>,
     /// Mean rate of the bottleneck, headers included.
     pub(crate) link_rate_bps: Option<u64>,
     /// Absent in ideal rows.
     #[serde(flatten, deserialize_with = "group")]
     pub(crate) sender: Option<SenderCounts>,
-    /// Absent in ideal rows and in those of older programs.
+    /// Absent in ideal rows.
     #[serde(flatten, deserialize_with = "group")]
     pub(crate) control: Option<ControlStatistics>,
     /// Absent if the sender never paused.
@@ -102,7 +91,6 @@ pub struct Row {
     #[serde(flatten, deserialize_with = "group")]
     pub(crate) adaptive: Option<Adaptive>,
     /// Counts in each of the scenario's measurement windows.
-    #[serde(default)]
     pub(crate) windows: Vec<WindowCounts>,
     /// Absent in ideal rows.
     #[serde(flatten, deserialize_with = "group")]
@@ -224,14 +212,11 @@ pub(crate) struct LinkTotals {
     pub(crate) link_bytes: u64,
     pub(crate) queue_drops: u64,
     pub(crate) random_losses: u64,
-    /// Drops of queue management. Absent in rows of older programs, as is the next.
-    #[serde(default)]
+    /// Drops of queue management.
     pub(crate) aqm_drops: u64,
-    /// Packets of which a Wi-Fi hop gave up all attempts.
-    #[serde(default)]
+    /// Packets that a Wi-Fi hop failed to send in all its attempts.
     pub(crate) retry_losses: u64,
-    /// Packets that a policer dropped; absent in rows of older programs.
-    #[serde(default)]
+    /// Packets that a policer dropped.
     pub(crate) policer_drops: u64,
     pub(crate) max_queue_bytes: u64,
     pub(crate) mean_queue_delay_s: f64,
@@ -261,7 +246,6 @@ pub(crate) struct ResultKey {
     /// Name of the scenario.
     pub(crate) scenario: String,
     /// Name of the scenario's case; empty if it has none.
-    #[serde(default)]
     pub(crate) case: String,
     /// Hash of everything in the scenario that a run depends on.
     pub(crate) scenario_hash: String,
@@ -408,7 +392,7 @@ impl Row {
             version: VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
             key: key.clone(),
-            role: viewer(),
+            role: VIEWER.to_owned(),
             flow_controller: key.controller.clone(),
             varied: scenario.vary == Vary::Trials,
             link_rate_bps: bps(scenario.path.forward.rate.mean()),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::row::{BULK, FORMAT, ResultKey, Row, VERSION};
+use super::row::{FORMAT, ResultKey, Row, VERSION};
 use super::series::{SERIES, series_file};
 use crate::error::CommandError;
 use crate::scenario::{Scenario, full_name};
@@ -96,11 +96,7 @@ impl Store {
     pub(crate) fn rows(&self, key: &ResultKey, number: u32) -> Option<&[Row]> {
         let rows = self.kept.get(key)?;
         let whole = rows.len() == number as usize;
-        // Rows of earlier builds of this version lack the title's duration, which rankings need.
-        let complete = |row: &Row| row.role == BULK || row.title_duration_s.is_some();
-        let ours = rows
-            .iter()
-            .all(|row| row.program == env!("CARGO_PKG_VERSION") && complete(row));
+        let ours = rows.iter().all(|row| row.program == env!("CARGO_PKG_VERSION"));
         (whole && ours).then_some(rows)
     }
 
@@ -275,7 +271,6 @@ struct Stamp {
     format: String,
     version: u32,
     scenario: String,
-    #[serde(default)]
     case: String,
     controller: String,
     seed: u64,
@@ -366,10 +361,13 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    /// The rows of a shape that a program of this version has written, from `tests/rows/`.
-    fn golden(shape: &str) -> Vec<Row> {
-        let file = format!("{}/tests/rows/{shape}.jsonl", env!("CARGO_MANIFEST_DIR"));
-        read(Path::new(&file)).unwrap()
+    /// Rows with all combinations of groups, from `tests/rows/`.
+    fn golden() -> Vec<Row> {
+        read(Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/rows/groups.jsonl"
+        )))
+        .unwrap()
     }
 
     fn groups(row: &Row) -> [bool; 5] {
@@ -382,22 +380,11 @@ mod tests {
         ]
     }
 
-    const NONE: [bool; 5] = [false; 5];
-    const FIRST: [bool; 5] = [true, false, false, false, true];
-    const CONTROL: [bool; 5] = [true, true, false, false, true];
-
-    #[rstest]
-    #[case("1-first", &[NONE, FIRST])]
-    #[case("2-cases", &[NONE, FIRST])]
-    #[case("3-control", &[NONE, CONTROL, CONTROL])]
-    #[case("4-adaptive", &[[true, true, false, true, true]])]
-    #[case("5-flows", &[CONTROL, CONTROL])]
-    #[case("6-restarts", &[NONE, CONTROL, CONTROL, CONTROL, [true; 5]])]
-    fn every_released_shape_of_a_row_is_read_with_all_its_groups(
-        #[case] shape: &str,
-        #[case] expected: &[[bool; 5]],
-    ) {
-        let rows = golden(shape);
+    #[test]
+    fn rows_are_read_as_they_were_written_with_all_their_groups() {
+        let control = [true, true, false, false, true];
+        let rows = golden();
+        let expected = [[false; 5], control, control, control, [true; 5]];
         assert_eq!(rows.iter().map(groups).collect::<Vec<_>>(), expected);
         for row in rows {
             assert_eq!(parse(&line(&row).unwrap()), Ok(Some(row)));
@@ -407,7 +394,7 @@ mod tests {
     #[test]
     fn a_flow_that_was_run_again_has_its_last_row_only() {
         let directory = tempfile::tempdir().unwrap();
-        let rows = golden("5-flows");
+        let rows = golden().split_off(2);
         let again = Row {
             received_bytes: rows[0].received_bytes + 1,
             ..rows[0].clone()
@@ -417,20 +404,13 @@ mod tests {
         fs::write(directory.path().join(PART), text(std::slice::from_ref(&again))).unwrap();
         assert_eq!(
             read_directory(directory.path()).unwrap(),
-            [again, rows[1].clone()]
+            [again, rows[1].clone(), rows[2].clone()]
         );
     }
 
-    #[test]
-    fn rows_of_the_first_program_are_those_of_viewers_without_a_case() {
-        let row = golden("1-first").remove(1);
-        assert_eq!((row.key.case.as_str(), row.role.as_str()), ("", "viewer"));
-        assert_eq!(row.sender.as_ref().unwrap().lost_packets, 4);
-    }
-
-    /// The last row of the newest shape, with all groups, as JSON.
+    /// A row with all groups, as JSON.
     fn whole() -> serde_json::Map<String, serde_json::Value> {
-        let row = serde_json::to_value(golden("6-restarts").pop().unwrap()).unwrap();
+        let row = serde_json::to_value(golden().pop().unwrap()).unwrap();
         row.as_object().unwrap().clone()
     }
 
@@ -469,7 +449,7 @@ mod tests {
     fn only_results_of_the_same_scenario_are_replaced() {
         let home = tempfile::tempdir().unwrap();
         let mut store = Store::replace(home.path(), "few").unwrap();
-        let rows = golden("6-restarts");
+        let rows = golden();
         let key = rows[0].key.clone();
         store.add(vec![rows[0].clone()]).unwrap();
         store.finish(std::iter::once(&key)).unwrap();
@@ -482,7 +462,7 @@ mod tests {
 
     #[test]
     fn torn_lines_and_those_of_other_formats_are_passed_over() {
-        let text = line(&golden("1-first").remove(0)).unwrap();
+        let text = line(&golden().remove(0)).unwrap();
         let newer = text.replace("\"version\":1", "\"version\":2");
         for other in [&text[..text.len() / 2], &newer, "{\"format\":\"lab-live\"}"] {
             assert_eq!(parse(other), Ok(None), "{other}");

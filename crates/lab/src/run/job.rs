@@ -13,7 +13,7 @@ use playrate_transport::ControllerChoice;
 
 use super::progress::ProgressDisplay;
 use super::rehearsal::rehearsed;
-use crate::result::{IDEAL, ResultKey, Row, Store, VIEWER, series_files};
+use crate::result::{IDEAL, ResultKey, Row, Store, series_files};
 use crate::scenario::{Scenario, TrialValues, Vary};
 use crate::sim::{self, RunHandle, SimError, Watching};
 
@@ -76,13 +76,9 @@ impl Job {
         }
     }
 
-    /// The run's rows in `store`, if all are there, complete and made by this version of the program. Every viewer of a
-    /// title in one piece has the score of its delivery, which rows of earlier builds of this version lack.
+    /// The run's rows in `store`, if all are there and made by this version of the program.
     pub(crate) fn stored<'a>(&self, store: &'a Store) -> Option<&'a [Row]> {
-        let rows = store.rows(&self.key, self.rows())?;
-        let in_one_piece = self.scenario.title.representations().is_none();
-        let scored = |row: &Row| row.role != VIEWER || !in_one_piece || row.delivery.is_some();
-        rows.iter().all(scored).then_some(rows)
+        store.rows(&self.key, self.rows())
     }
 }
 
@@ -261,42 +257,4 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
             Vec::new()
         },
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::samples;
-    use crate::scenario::{Changes, open};
-    use crate::sim::DeliveryScore;
-
-    /// Returns true if the viewer's row of the scenario's first job, without the score of its delivery or with it, need
-    /// not be made again.
-    fn is_stored(scenario: &str, scored: bool) -> bool {
-        let scenario = open(scenario, &Changes::default()).unwrap().remove(0);
-        let jobs = plan(&[Arc::new(scenario)]);
-        let job = jobs.iter().find(|job| job.controller.is_some()).unwrap();
-        let whole = samples::row("reno", 1);
-        let delivery = DeliveryScore {
-            waiting_share: 0.1,
-            skipping_share: 0.2,
-        };
-        let row = Row {
-            key: job.key.clone(),
-            program: env!("CARGO_PKG_VERSION").to_owned(),
-            delivery: scored.then_some(delivery),
-            ..whole
-        };
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(directory.path(), true).unwrap();
-        store.add(vec![row]).unwrap();
-        job.stored(&store).is_some()
-    }
-
-    #[test]
-    fn a_viewer_of_a_title_in_one_piece_without_a_score_is_run_again_and_a_ladders_is_not() {
-        assert!(is_stored("p13-4", true));
-        assert!(!is_stored("p13-4", false));
-        assert!(is_stored("p21-dash", false));
-    }
 }

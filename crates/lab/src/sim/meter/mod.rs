@@ -43,9 +43,7 @@ pub struct ControlStatistics {
     pub window_recoveries: u64,
     /// Mean time until then; zero where a signal cut less than a tenth of the window.
     pub window_recovery_mean_s: Option<f64>,
-    /// Mean of window after a cut ÷ window before it, over the congestion signals that cut the window. Absent in rows
-    /// of older programs.
-    #[serde(default)]
+    /// Mean of window after a cut ÷ window before it, over the congestion signals that cut the window.
     pub window_kept_share: Option<f64>,
     /// Time at which the window first reached the bandwidth-delay product of the path.
     pub window_reached_bdp_s: Option<f64>,
