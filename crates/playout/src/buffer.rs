@@ -7,7 +7,7 @@ use std::time::Duration;
 use playrate_media::Frame;
 use playrate_units::Bytes;
 
-use super::Fill;
+use super::{Fill, from_nanos};
 
 /// The frame with the next turn.
 #[derive(Clone, Copy, Debug)]
@@ -101,11 +101,6 @@ impl Known {
             .checked_div(u128::from(self.frames))
             .map_or(Duration::ZERO, from_nanos)
     }
-}
-
-/// A time of so many nanoseconds, at most 2⁶⁴ − 1.
-pub(super) fn from_nanos(nanos: u128) -> Duration {
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 impl Buffer {

@@ -12,11 +12,11 @@
 
 use std::time::Duration;
 
-use super::buffer::{Buffer, Upcoming, from_nanos};
+use super::buffer::{Buffer, Upcoming};
 use super::clock::{PlayoutClock, Reference, Step, can_resume, start_time};
 use super::event::PlayoutEventKind;
 use super::record::Record;
-use super::{CatchUp, Fill, Start};
+use super::{CatchUp, Fill, Start, from_nanos};
 
 #[derive(Debug)]
 pub(super) struct CatchUpClock {

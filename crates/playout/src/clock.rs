@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use super::buffer::Buffer;
-use super::catch_up::CatchUpClock;
-use super::rebuffer::RebufferClock;
 use super::record::Record;
-use super::{Clock, Fill, PlayoutConfig, Start};
+use super::{Fill, Start};
 
 /// A change of state that a clock makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,18 +36,6 @@ pub(super) trait PlayoutClock: std::fmt::Debug + Send + Sync {
 
     /// Applies the step that [`next`](Self::next) returned, at its time or later.
     fn apply(&mut self, due: (Duration, Step), buffer: &mut Buffer, record: &mut Record);
-}
-
-/// The clock of a player that waits for its start.
-pub(super) fn of(config: &PlayoutConfig) -> Box<dyn PlayoutClock> {
-    let PlayoutConfig { start, .. } = *config;
-    match &config.clock {
-        Clock::CatchUp(settings) => {
-            let refill = Fill::Bytes(config.playout_buffer);
-            Box::new(CatchUpClock::new(settings.clone(), start, refill))
-        }
-        Clock::Rebuffer(settings) => Box::new(RebufferClock::new(settings.clone(), start)),
-    }
 }
 
 /// Time at which playback can start (zero means now); `None` if it needs more data first.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use playrate_units::Bytes;
 use thiserror::Error;
 
-use super::buffer::from_nanos;
+use super::from_nanos;
 
 /// Playout buffer of 448 packets of 1,464 bytes: 656 kB in the 2013–2015 papers, and the default.
 pub const PLAYOUT_BUFFER_448: Bytes = Bytes::new(655_872);

@@ -97,7 +97,9 @@ pub use event::{PlayoutEvent, PlayoutEventKind, SeriesPoint};
 pub use report::PlaybackReport;
 
 use buffer::Buffer;
+use catch_up::CatchUpClock;
 use clock::{PlayoutClock, Step};
+use rebuffer::RebufferClock;
 use record::Record;
 
 /// The modelled player of one session.
@@ -119,7 +121,7 @@ impl Playout {
         config.check()?;
         Ok(Self {
             record: Record::new(config.series_interval),
-            clock: clock::of(&config),
+            clock: clock_of(&config),
             config,
             buffer: Buffer::default(),
             now: Duration::ZERO,
@@ -157,7 +159,7 @@ impl Playout {
     /// Playback goes on as after the start; until then it is stalled.
     pub fn restart(&mut self, now: Duration, offset: Bytes, frames: &[Frame]) {
         self.run_before(now);
-        self.clock = clock::of(&self.config);
+        self.clock = clock_of(&self.config);
         let pts = |frame: &Frame| self.config.viewing_time(frame.pts);
         let first = frames.first().map_or_else(|| self.buffer.known().until(), pts);
         let frames = frames.iter().map(|frame| Frame {
@@ -328,4 +330,21 @@ impl Playout {
         self.now = due.0;
         self.clock.apply(due, &mut self.buffer, &mut self.record);
     }
+}
+
+/// The clock of a player that waits for its start.
+fn clock_of(config: &PlayoutConfig) -> Box<dyn PlayoutClock> {
+    let PlayoutConfig { start, .. } = *config;
+    match &config.clock {
+        Clock::CatchUp(settings) => {
+            let refill = Fill::Bytes(config.playout_buffer);
+            Box::new(CatchUpClock::new(settings.clone(), start, refill))
+        }
+        Clock::Rebuffer(settings) => Box::new(RebufferClock::new(settings.clone(), start)),
+    }
+}
+
+/// A time of so many nanoseconds, at most 2⁶⁴ − 1.
+fn from_nanos(nanos: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

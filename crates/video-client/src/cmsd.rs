@@ -8,8 +8,8 @@ use playrate_units::Bitrate;
 use playrate_units::seconds::{self, from_duration};
 use serde::{Serialize, Serializer};
 
-use crate::report::columns::{self, Column};
-use crate::report::{Estimates, nearest_rank};
+use crate::columns::{self, Column};
+use crate::estimates::{Estimates, nearest_rank};
 
 /// Responses kept at most.
 const MAX_RESPONSES: usize = 100_000;

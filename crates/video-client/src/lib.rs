@@ -11,8 +11,10 @@
 
 pub mod cmcd;
 pub mod cmsd;
+mod columns;
 pub mod dash;
 mod error;
+mod estimates;
 mod frames;
 pub mod observer;
 mod play;
@@ -27,8 +29,9 @@ mod url;
 pub use error::{PlayError, ResumeError};
 pub use frames::FrameSource;
 pub use observer::{Observer, Progress};
-pub use play::{PlayOptions, Player, Session};
+pub use play::{Player, Session};
 pub use playrate_playout as playout;
+pub use progressive::PlayOptions;
 pub use report::QualityReport;
 pub use session::{Played, ReconnectOptions, Seek, SessionOptions, SharedConnection};
 pub use sink::{Discard, Sink};

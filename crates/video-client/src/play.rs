@@ -3,37 +3,14 @@
 //! The session loop is in `session`. A `TitleSource` decides what it requests: `progressive` for one file,
 //! [`crate::dash`] for segments.
 
-use playrate_media::Limits;
 use playrate_transport::{Client, Target};
 
 use crate::dash::{DashOptions, DashSource};
 use crate::error::SetupError;
-use crate::frames::FrameSource;
 use crate::observer::Observer;
-use crate::playout::PlayoutConfig;
-use crate::progressive::ProgressiveSource;
-use crate::session::{Driver, Played, Route, SessionOptions, SharedConnection};
+use crate::progressive::{PlayOptions, ProgressiveSource};
+use crate::session::{Driver, Played, Route, SharedConnection};
 use crate::sink::Sink;
-
-/// Options of a [`Session`] with a title of one file.
-///
-/// ```
-/// let mut options = video_client::PlayOptions::default();
-/// options.session.timeout = std::time::Duration::from_secs(5);
-/// ```
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct PlayOptions {
-    /// Settings of the modelled player.
-    pub playout: PlayoutConfig,
-    /// Origin of the title's frame index.
-    pub frames: FrameSource,
-    /// Bounds on an untrusted MP4 file.
-    pub limits: Limits,
-    /// Timeout, CMCD and progress. One response carries the whole title, so CMCD's buffer length, which would be true
-    /// only at the beginning, is left out.
-    pub session: SessionOptions,
-}
 
 /// The player of a [`Session`], by the kind of title.
 #[derive(Clone, Debug)]

@@ -4,20 +4,39 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::MediaSource;
 use playrate_media::cmcd::Cmcd;
+use playrate_media::{Limits, MediaSource};
 use playrate_units::Bytes;
 
 use crate::cmcd::playback_rate;
 use crate::error::PlayError;
 use crate::frames::{FrameParser, FrameSource};
 use crate::observer::{Observer, Progress};
-use crate::play::PlayOptions;
-use crate::playout::{ConfigError, Playout};
+use crate::playout::{ConfigError, Playout, PlayoutConfig};
 use crate::report::QualityReport;
-use crate::session::{Link, NextStep, Request, Seek, TitleSource};
+use crate::session::{Link, NextStep, Request, Seek, SessionOptions, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
+
+/// Options of a [`Session`](crate::Session) with a title of one file.
+///
+/// ```
+/// let mut options = video_client::PlayOptions::default();
+/// options.session.timeout = std::time::Duration::from_secs(5);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PlayOptions {
+    /// Settings of the modelled player.
+    pub playout: PlayoutConfig,
+    /// Origin of the title's frame index.
+    pub frames: FrameSource,
+    /// Bounds on an untrusted MP4 file.
+    pub limits: Limits,
+    /// Timeout, CMCD and progress. One response carries the whole title, so CMCD's buffer length, which would be true
+    /// only at the beginning, is left out.
+    pub session: SessionOptions,
+}
 
 pub(crate) struct ProgressiveSource {
     player: Playout,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 
-use crate::report::nearest_rank;
+use crate::estimates::nearest_rank;
 
 /// Counts delivered bytes by whole seconds since the request was sent.
 #[derive(Clone, Debug)]

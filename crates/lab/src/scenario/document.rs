@@ -25,7 +25,7 @@ const NOT_HASHED: [&str; 7] = [
 
 /// A parsed scenario file.
 #[derive(Debug)]
-pub(crate) struct Document<'a> {
+pub(super) struct Document<'a> {
     pub(super) source: &'a ScenarioSource,
     whole: DeTable<'a>,
     /// The file without cases and `quick`.
@@ -69,16 +69,31 @@ pub(super) struct Case<'a> {
     overlays: Vec<Overlay<'a>>,
 }
 
+impl ScenarioSource {
+    /// The scenarios of the file, one for each case in the order of the file; one without a case name if it has none.
+    ///
+    /// # Errors
+    /// If something in it is wrong.
+    pub fn scenarios(&self, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
+        let document = Document::parse(self)?;
+        let cases = document.cases_with(changes)?;
+        cases
+            .iter()
+            .map(|case| Scenario::of_case(&document, case, changes))
+            .collect()
+    }
+}
+
 impl<'a> Document<'a> {
     /// Parses the text of `source`.
     ///
     /// # Errors
     /// If it is not TOML, or its cases have unknown keys or values of the wrong type.
-    pub(super) fn parse(source: &'a ScenarioSource) -> Result<Self, ScenarioError> {
+    fn parse(source: &'a ScenarioSource) -> Result<Self, ScenarioError> {
         let (parsed, errors) = DeTable::parse_recoverable(&source.text);
         let span = parsed.span();
         let whole = parsed.into_inner();
-        let map = SourceMap::new(source, &whole);
+        let map = SourceMap::new(&source.file, &source.text, &whole);
         if let Some(error) = errors.first() {
             return Err(map.toml(error));
         }
@@ -99,21 +114,21 @@ impl<'a> Document<'a> {
     }
 
     /// Maps places of the file for error messages.
-    pub(crate) fn source_map(&self) -> SourceMap<'_> {
-        SourceMap::new(self.source, &self.whole)
+    fn source_map(&self) -> SourceMap<'_> {
+        SourceMap::new(&self.source.file, &self.source.text, &self.whole)
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.source.name
     }
 
     /// Names of the cases in the order of the file.
-    pub(crate) fn case_names(&self) -> impl Iterator<Item = &str> {
+    fn case_names(&self) -> impl Iterator<Item = &str> {
         self.cases.iter().map(|case| case.head.name.get_ref().as_str())
     }
 
     /// The problem of a case that the scenario does not have.
-    pub(crate) fn unknown_case(&self, name: &Spanned<String>) -> ScenarioError {
+    fn unknown_case(&self, name: &Spanned<String>) -> ScenarioError {
         let names: Vec<&str> = self.case_names().collect();
         let problem = if names.is_empty() {
             format!("unknown case `{}`: this scenario has no cases", name.get_ref())
@@ -149,15 +164,6 @@ impl<'a> Document<'a> {
             }
         }
         Ok(())
-    }
-
-    /// The scenarios of the file ([`ScenarioSource::scenarios`]).
-    pub(crate) fn scenarios(&self, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
-        let cases = self.cases_with(changes)?;
-        cases
-            .iter()
-            .map(|case| Scenario::of_case(self, case, changes))
-            .collect()
     }
 
     fn cases_with<'c>(&'c self, changes: &'c Changes) -> Result<Vec<Case<'c>>, ScenarioError> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
-use super::{ScenarioSource, Setting};
+use super::setting::{Setting, dotted};
 
 /// A scenario that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -74,13 +74,8 @@ pub(crate) struct SourceMap<'a> {
 }
 
 impl<'a> SourceMap<'a> {
-    /// A map of the parsed text of `source`, without settings and outside of cases.
-    pub(super) fn new(source: &'a ScenarioSource, table: &'a DeTable<'a>) -> Self {
-        Self::of_text(&source.file, &source.text, table)
-    }
-
     /// A map of the text of `file` and its parsed form, without settings and outside of cases.
-    pub(crate) fn of_text(file: &'a str, text: &'a str, table: &'a DeTable<'a>) -> Self {
+    pub(super) fn new(file: &'a str, text: &'a str, table: &'a DeTable<'a>) -> Self {
         Self {
             file,
             text,
@@ -155,15 +150,6 @@ impl<'a> SourceMap<'a> {
             error.span().unwrap_or(0..self.text.len()),
             error.message().trim_end(),
         )
-    }
-}
-
-/// A key with its tables before it: `path.rate`.
-pub(super) fn dotted(tables: &str, key: &str) -> String {
-    if tables.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{tables}.{key}")
     }
 }
 

@@ -18,7 +18,6 @@ use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
 use super::link_rate::LinkRate;
-use super::variation::Vary;
 use crate::sim::{TransportProfile, Window};
 
 /// A scenario with the values of one case in place.
@@ -42,6 +41,30 @@ pub(crate) struct ScenarioFile {
     pub(super) bulk: Option<BulkTable>,
     #[serde(default)]
     pub(crate) measure: MeasureTable,
+}
+
+/// The key `vary` of a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Vary {
+    /// `trials`: each trial draws its title's beginning, RTT, queue and start times from its seed.
+    #[default]
+    Trials,
+    /// `none`: trials differ only in what is random within a run, such as losses.
+    None,
+}
+
+impl FromStr for Vary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "trials" => Ok(Self::Trials),
+            "none" => Ok(Self::None),
+            other => Err(format!(
+                "unknown variation `{other}`; expected one of: trials, none"
+            )),
+        }
+    }
 }
 
 #[derive(Debug, serde::Deserialize)]

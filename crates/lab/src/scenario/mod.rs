@@ -34,19 +34,19 @@ use video_client::playout::{
     Rebuffer, Start,
 };
 
-pub(crate) use document::Document;
 pub use error::ScenarioError;
-pub(crate) use error::SourceMap;
 pub(crate) use explain::explain;
+pub(crate) use file::Vary;
 pub(crate) use memory::{kept_ssthresh, with_ssthresh};
 pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
 pub use source::ScenarioSource;
 pub(crate) use source::{BUILT_IN, groups, named};
-pub(crate) use variation::{TrialValues, Vary};
+pub(crate) use variation::TrialValues;
 
 use crate::sim::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
-use document::Case;
+use document::{Case, Document};
+use error::SourceMap;
 use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
 
 /// Trials with `--quick`, for a scenario that has more and no `quick.trials`.

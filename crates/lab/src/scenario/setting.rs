@@ -7,8 +7,6 @@ use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::error::dotted;
-
 /// A value for a key of a scenario, given with a command in place of the one in the file: `path.queue=0.5bdp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -126,6 +124,15 @@ pub(super) fn flatten<'a>(prefix: &str, table: &DeTable<'a>, all: &mut Vec<Overl
                 value: value.clone(),
             }),
         }
+    }
+}
+
+/// A key with its tables before it: `path.rate`.
+pub(super) fn dotted(tables: &str, key: &str) -> String {
+    if tables.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{tables}.{key}")
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use super::ScenarioError;
 use super::generated::{self, PathSet};
-use super::{Changes, Document, Scenario, ScenarioError};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -100,8 +100,8 @@ impl ScenarioSource {
                 base: PathBuf::from("scenarios"),
             });
         }
-        if let Some(generated) = generated::find(name) {
-            return Ok(generated);
+        if let Some((short, text)) = generated::find(name) {
+            return Ok(Self::new(&short, name, text, Path::new("scenarios")));
         }
         let path = Path::new(name);
         let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(|end| end == "toml");
@@ -132,21 +132,5 @@ impl ScenarioSource {
             text: text.into(),
             base: base.to_owned(),
         }
-    }
-
-    /// The scenarios of the file, one for each case in the order of the file; one without a case name if it has none.
-    ///
-    /// # Errors
-    /// If something in it is wrong.
-    pub fn scenarios(&self, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
-        self.document()?.scenarios(changes)
-    }
-
-    /// Parses the text, and splits it into its cases.
-    ///
-    /// # Errors
-    /// If it is not TOML, or its cases have unknown keys or values of the wrong type.
-    pub(crate) fn document(&self) -> Result<Document<'_>, ScenarioError> {
-        Document::parse(self)
     }
 }

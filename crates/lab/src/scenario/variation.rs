@@ -1,16 +1,15 @@
-//! [`Vary`] and [`TrialValues`]: the values in which the trials of a scenario differ, drawn from their seeds.
+//! [`TrialValues`]: the values that differ between the trials of a scenario, drawn from their seeds.
 //!
 //! In a laboratory no two trials are alike: a film is not requested at the same instant of its pattern, a path is never
 //! exactly as long nor a queue as large as it is called, and flows do not begin at once. Every quantity is drawn from a
 //! seed of its own, so that one more moves no other, and all controllers have the same draws.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use playrate_netsim::{PathConfig, Seed};
 
 use super::Scenario;
-use super::file::TimeRange;
+use super::file::{TimeRange, Vary};
 use crate::sim::ServedTitle;
 
 /// Largest difference of a trial's RTT from the scenario's, either way, in millionths: 2 %.
@@ -21,30 +20,6 @@ const QUEUE_SPREAD: u64 = 50_000;
 const LATEST_START: Duration = Duration::from_millis(50);
 /// The whole of which spreads are parts.
 const MILLION: u64 = 1_000_000;
-
-/// The key `vary` of a scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Vary {
-    /// `trials`: each trial draws its title's beginning, RTT, queue and start times from its seed.
-    #[default]
-    Trials,
-    /// `none`: trials differ only in what is random within a run, such as losses.
-    None,
-}
-
-impl FromStr for Vary {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "trials" => Ok(Self::Trials),
-            "none" => Ok(Self::None),
-            other => Err(format!(
-                "unknown variation `{other}`; expected one of: trials, none"
-            )),
-        }
-    }
-}
 
 /// The values of one trial that other trials have differently.
 #[derive(Clone, Debug)]

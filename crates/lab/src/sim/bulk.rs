@@ -10,7 +10,8 @@ use playrate_transport::{Arrival, Client, ConnectionController, Server, Target, 
 use quinn::Runtime;
 
 use super::recording::Recording;
-use super::session::{Endpoints, FlowEnds, ReceiveWindow};
+use super::session::{Endpoints, FlowEnds};
+use super::setup::ReceiveWindow;
 use super::windows::{Marks, WindowCounts};
 use super::{Bulk, ControlStatistics, RunHandle, Setup, SimError};
 

@@ -65,6 +65,8 @@ pub use windows::{Window, WindowCounts};
 use bulk::Download;
 use session::{Endpoints, Session};
 
+/// The MTU without discovery: what quinn finds on Ethernet.
+const MTU: u16 = 1_452;
 /// UDP port of simulated servers.
 const PORT: u16 = 4433;
 /// Bins of the link's series; it covers a run of any length.

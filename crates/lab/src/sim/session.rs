@@ -26,27 +26,16 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::delivery::{Delivery, DeliveryScore};
 use super::recording::Recording;
+use super::setup::ReceiveWindow;
 use super::viewing::{StatusCell, ViewerSpans, Viewing};
 use super::windows::Marks;
-use super::{QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
+use super::{MTU, QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
 
 /// Name in the certificate of a run's server.
 pub const SERVER_NAME: &str = "server";
 
-/// The MTU without discovery: what quinn finds on Ethernet.
-pub(super) const MTU: u16 = 1_452;
-
 /// Receive window with which an autotuned connection begins: three quarters of Linux's 87,380 bytes (`tcp_rmem`).
 const FIRST_AUTOTUNED_WINDOW: Bytes = Bytes::new(65_535);
-
-/// Bytes that a client's connection accepts ahead of what is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReceiveWindow {
-    /// Always the same number.
-    Fixed(Bytes),
-    /// Twice what was read in a round trip, at most `largest`.
-    Autotuned { largest: Bytes },
-}
 
 /// Runtime and sockets of one flow.
 #[derive(Debug)]

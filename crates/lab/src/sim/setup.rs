@@ -12,7 +12,6 @@ use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationEr
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 use video_client::{FrameSource, Seek};
 
-use super::session::ReceiveWindow;
 use super::windows::Window;
 
 /// Smallest receive window of a client: as much as the product's server keeps ready to send.
@@ -146,6 +145,15 @@ impl Setup {
             wide
         })
     }
+}
+
+/// Bytes that a client's connection accepts ahead of what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReceiveWindow {
+    /// Always the same number.
+    Fixed(Bytes),
+    /// Twice what was read in a round trip, at most `largest`.
+    Autotuned { largest: Bytes },
 }
 
 /// Transport parameters for which the papers' TCP had other values than the product has. The default is the product.

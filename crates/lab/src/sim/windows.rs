@@ -9,7 +9,7 @@ use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::{Deserialize, Serialize};
 
-use super::session::MTU;
+use super::MTU;
 use crate::rounding::seconds;
 
 /// A measurement window, in time since the run began. Text form: `50s..150s`, or `50s..` to the end.

@@ -1,15 +1,14 @@
 //! [`LinkConfig`]: the configuration of one link.
 
-use core::fmt;
-use core::str::FromStr;
 use core::time::Duration;
 
-use playrate_units::{Bytes, Probability, duration};
+use playrate_units::{Bytes, duration};
 
 use super::fault::FaultState;
 use super::policer::PolicerState;
 use super::{
     Aqm, CrossTraffic, DelaySchedule, IP_UDP_OVERHEAD, Link, LinkFault, Loss, Policer, QueueLimit, Rate,
+    Reordering,
 };
 use crate::{ConfigError, Seed};
 
@@ -17,42 +16,6 @@ const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14.1).
 const QUIC_MIN_DATAGRAM: u64 = 1_200;
 const MAX_IP_PACKET: u64 = 65_535;
-
-/// Packets that take longer than others and are overtaken. Text form: `1%,10ms`, probability and additional delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Reordering {
-    /// Probability that a packet is delayed.
-    pub probability: Probability,
-    /// Additional delay of such a packet.
-    pub by: Duration,
-}
-
-impl Reordering {
-    /// Delays packets with this probability by this much.
-    pub const fn new(probability: Probability, by: Duration) -> Self {
-        Self { probability, by }
-    }
-}
-
-impl FromStr for Reordering {
-    type Err = ConfigError;
-
-    fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let error = || ConfigError::Reordering(text.to_owned());
-        let (probability, by) = text.split_once(',').ok_or_else(error)?;
-        Ok(Self {
-            probability: probability.trim().parse().map_err(|_| error())?,
-            by: duration::parse(by.trim()).map_err(|_| error())?,
-        })
-    }
-}
-
-impl fmt::Display for Reordering {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.probability, duration::display(self.by))
-    }
-}
 
 /// Configuration of one direction of a path. The default is unlimited, immediate and lossless.
 #[derive(Clone, Debug, PartialEq, Eq)]

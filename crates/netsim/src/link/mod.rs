@@ -11,6 +11,7 @@ mod packet;
 mod policer;
 mod queue;
 mod rate;
+mod reordering;
 mod series;
 mod stats;
 mod steps;
@@ -26,7 +27,7 @@ use rand_core::Rng;
 use rand_pcg::Pcg32;
 
 pub use aqm::{Aqm, Codel};
-pub use config::{LinkConfig, Reordering};
+pub use config::LinkConfig;
 pub use cross::{CrossPattern, CrossTraffic};
 pub use delay::DelaySchedule;
 pub use fault::{Damage, LinkFault, LinkFaultKind};
@@ -35,6 +36,7 @@ pub use packet::{Packet, Verdict};
 pub use policer::Policer;
 pub use queue::QueueLimit;
 pub use rate::*;
+pub use reordering::Reordering;
 pub use series::{LinkBin, LinkSeries};
 pub use stats::{CrossStats, DropReason, Drops, LinkStats, PacketCount};
 

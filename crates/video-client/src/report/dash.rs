@@ -7,8 +7,8 @@ use playrate_units::Bitrate;
 use playrate_units::seconds::from_duration;
 use serde::{Serialize, Serializer};
 
-use super::columns::{self, Column};
-use super::estimates::Estimates;
+use crate::columns::{self, Column};
+use crate::estimates::Estimates;
 use crate::transfer::Transfer;
 
 /// Measurements of one fetched segment.

@@ -7,9 +7,9 @@ use playrate_units::Bitrate;
 use playrate_units::seconds::{self, from_duration};
 use serde::{Serialize, Serializer};
 
-use super::columns::{self, Column};
 use super::{DashReport, NetworkReport, Outcome, PlayerSettings, QualityReport};
 use crate::cmsd::CmsdReport;
+use crate::columns::{self, Column};
 use crate::playout::{PlaybackReport, PlayoutEvent, SeriesPoint};
 
 const FORMAT: &str = "video-client-play";

@@ -8,12 +8,11 @@ use serde::Serialize;
 
 use crate::cmsd::CmsdReport;
 use crate::error::PlayError;
+pub use crate::estimates::Estimates;
 use crate::playout::{ClockKind, PlaybackReport, PlayoutEvent, SeriesPoint};
 use crate::throughput::Throughput;
 
-pub(crate) mod columns;
 mod dash;
-mod estimates;
 mod interruption;
 mod json;
 #[cfg(test)]
@@ -21,8 +20,6 @@ mod tests;
 mod text;
 
 pub use dash::{DashReport, RepresentationRecord, SegmentRecord};
-pub use estimates::Estimates;
-pub(crate) use estimates::nearest_rank;
 pub(crate) use interruption::InterruptionLog;
 pub use interruption::{Interruption, Interruptions};
 

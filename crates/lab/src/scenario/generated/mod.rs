@@ -10,11 +10,8 @@ mod draw;
 mod second;
 mod text;
 
-use std::path::Path;
-
 use playrate_netsim::Seed;
 
-use super::ScenarioSource;
 use cube::Point;
 use draw::Drawn;
 
@@ -120,8 +117,8 @@ pub(crate) fn family(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The path with this seed and number as a scenario; `None` if `name` is not `generated:SEED#NUMBER`.
-pub(super) fn find(name: &str) -> Option<ScenarioSource> {
+/// Short name and scenario file of the path called `name`; `None` if that is not `generated:SEED#NUMBER`.
+pub(super) fn find(name: &str) -> Option<(String, String)> {
     let (family, rest) = Family::of(name)?;
     let (seed, number) = rest.split_once('#')?;
     let (seed, number) = (seed.parse().ok()?, number.parse().ok()?);
@@ -130,8 +127,7 @@ pub(super) fn find(name: &str) -> Option<ScenarioSource> {
     }
     let drawn = family.draw(seed, number);
     let short = format!("{}{}", family.letter(), text::name(number, &drawn));
-    let whole = text::scenario(name, &drawn);
-    Some(ScenarioSource::new(&short, name, whole, Path::new("scenarios")))
+    Some((short, text::scenario(name, &drawn)))
 }
 
 #[cfg(test)]
