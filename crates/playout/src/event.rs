@@ -44,7 +44,7 @@ pub enum PlayoutEventKind {
     UnderflowBegan,
     /// Catch-up: a frame was shown on time again, or the clock was rebased. Rebuffer: playback continued.
     UnderflowEnded,
-    /// The clock stopped and will start anew when the playout buffer is full (catch-up clock only).
+    /// The clock stopped and restarts when the playout buffer is full (catch-up clock only).
     Rebased,
     /// Playback continued after a rebase.
     Resumed,

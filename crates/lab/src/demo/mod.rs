@@ -2,8 +2,8 @@
 //!
 //! Every controller has a `video-server`, a relay as its path and a `video-client` of its own; all run in this
 //! process at once and talk over loopback sockets. The results are an ordinary directory of results with one trial
-//! of the scenario `demo`: rows, time series, the scenario's text and the page of `lab report`, with the explanation
-//! beside them. The same sessions in virtual time tell whether this machine was too busy for a valid result.
+//! of the scenario `demo`: rows, time series, the scenario's text, the page of `lab report` and the explanation. The
+//! same sessions in virtual time show whether this machine was too busy for a valid result.
 
 mod args;
 mod explain;
@@ -45,7 +45,7 @@ pub struct DemoReport {
     path: DemoPath,
     /// One run for each controller, in the order of the arguments.
     runs: Vec<DemoRun>,
-    /// Each run beside its virtual runs; empty if these could not be made or the demo was stopped.
+    /// Each run compared with its virtual runs; empty if these could not be made or the demo was stopped.
     comparisons: Vec<ControllerComparison>,
 }
 

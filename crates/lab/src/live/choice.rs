@@ -1,4 +1,4 @@
-//! The scenario of a live run: one case, cut short, of which a relay can be the path.
+//! The scenario of a live run: one case, cut short, whose path a relay can model.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! [`ControllerComparison`]: a controller's live run beside its virtual runs.
+//! [`ControllerComparison`]: a controller's live run compared with its virtual runs.
 
 use playrate_netsim::Lateness;
 use serde::{Deserialize, Serialize};
@@ -245,7 +245,7 @@ impl ControllerComparison {
     }
 }
 
-/// Verdict about live runs beside their virtual reference runs.
+/// Verdict about live runs and their virtual reference runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReferenceVerdict {
     /// True if throughput and impaired share of all live runs are within `TOLERANCE` of the reference runs'.

@@ -52,7 +52,7 @@ pub(crate) struct Metric {
     pub(crate) name: &'static str,
     /// Heading for people, without the unit.
     pub(crate) label: &'static str,
-    /// Explanation beside the label; empty if the label says it all.
+    /// Explanation of the label; empty if the label says it all.
     pub(crate) about: &'static str,
     pub(crate) unit: Unit,
     pub(crate) better: Better,

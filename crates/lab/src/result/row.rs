@@ -99,7 +99,7 @@ pub struct Row {
     pub(crate) wire_hash: Option<String>,
 }
 
-/// The way in which a session ended.
+/// Ending of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SessionOutcome {

@@ -143,7 +143,7 @@ impl Store {
         self.add_text(&format!("{SCENARIOS}/{}.toml", scenario.name), &scenario.text)
     }
 
-    /// Adds a file beside the rows, with its directory.
+    /// Adds a file to the directory of the rows.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,5 +1,5 @@
-//! [`Job`]: one run to be made. Jobs are planned in the order in which results are written, and worked off on all
-//! cores, each as a simulation of its own; they share only the queue.
+//! [`Job`]: one run to be made. Results are written in the order of the plan. All cores work on the jobs; each job is
+//! a simulation of its own, and jobs share only the queue.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! [`Document`]: a scenario's file, parsed once and split into its cases.
 //!
-//! A case is the parsed table with [`Overlay`]s on it, in the order in which they win: the case's `set`, `quick`, the
-//! settings of the command line. Only then is it read as a [`ScenarioFile`].
+//! A case is the parsed table with [`Overlay`]s on it; later ones win: the case's `set`, `quick`, the settings of the
+//! command line. Only then is it read as a [`ScenarioFile`].
 
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};

@@ -21,7 +21,7 @@ pub enum ScenarioError {
         file: String,
         /// Line, from 1; `None` for a value that is not written in the file.
         line: Option<usize>,
-        /// The case in which the value is wrong, `quick` or the command line; `None` for the scenario itself.
+        /// Origin of the value: a case, `quick` or the command line; `None` for the scenario itself.
         origin: Option<String>,
         /// Key with its table, such as `path.rate`.
         key: Option<String>,

@@ -228,7 +228,7 @@ pub(super) struct BulkTable {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MeasureTable {
-    /// Time ranges in which every flow's traffic is counted separately.
+    /// Time ranges with separate counts of every flow's traffic.
     pub(crate) windows: Vec<Text<Window>>,
 }
 

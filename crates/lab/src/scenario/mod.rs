@@ -89,7 +89,7 @@ pub struct Scenario {
     pub(crate) bulk: Option<BulkFlows>,
     /// Propagation delay between the bottleneck and each end of every flow, one way.
     pub(crate) access_delay: TimeRange,
-    /// Time ranges of a run in which every flow's traffic is counted separately.
+    /// Time ranges of a run with separate counts of every flow's traffic.
     pub(crate) windows: Vec<Window>,
     /// True if the client sends the size of its playout buffer to the server.
     pub(crate) server_knows_buffer: bool,

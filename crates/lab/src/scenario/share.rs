@@ -11,8 +11,8 @@ use crate::sim::WIRE_PER_MEDIA;
 /// for a rate that varies.
 pub(crate) const FITS: f64 = 0.9;
 
-/// Mean over time of one flow's equal share of a link, beside `others` that are each there for a part `presence` of the
-/// time, independently of each other, and as one of `always` flows that are there all the time.
+/// Mean over time of one flow's equal share of a link. It is one of `always` permanent flows; each of the `others` is
+/// present for a part `presence` of the time, independently of each other.
 pub(super) fn equal_share(always: u32, others: u32, presence: f64) -> f64 {
     // Probability of each number of others (binomial), from none on.
     let mut probabilities = vec![1.0];
@@ -33,8 +33,8 @@ impl Scenario {
         super::variation::trial_path(self, seed)
     }
 
-    /// Rate in bit/s of an ideal sender, headers included: the viewer's equal share of the mean rate beside all other
-    /// flows, less the path's random loss. `None` if the rate is unlimited.
+    /// Rate in bit/s of an ideal sender, headers included: the viewer's equal share of the mean rate among all flows,
+    /// less the path's random loss. `None` if the rate is unlimited.
     pub(crate) fn ideal_rate(&self) -> Option<f64> {
         let link = &self.path.forward;
         let length = self.title.source().title().duration().as_secs_f64();
@@ -90,7 +90,7 @@ mod tests {
             (1, 0, 0.0, 1.0),
             (2, 0, 0.0, 0.5),
             (1, 4, 1.0, 0.2),
-            // Half of the time alone, half of it beside one more.
+            // Alone for half of the time, with one more for the rest.
             (1, 1, 0.5, 0.75),
         ] {
             assert!((equal_share(always, others, presence) - share).abs() < 1e-12);

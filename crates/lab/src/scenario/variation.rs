@@ -18,7 +18,7 @@ const RTT_SPREAD: u64 = 20_000;
 const QUEUE_SPREAD: u64 = 50_000;
 /// Longest time by which a flow begins later than the scenario says, where there are several.
 const LATEST_START: Duration = Duration::from_millis(50);
-/// The whole of which spreads are parts.
+/// Denominator of the spreads.
 const MILLION: u64 = 1_000_000;
 
 /// The values of one trial that other trials have differently.

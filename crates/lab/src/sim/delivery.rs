@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn fifteen_percent_too_little_throughput_waits_fifteen_percent() {
         let score = at_rate(0.85, 0);
-        // 60 s take 70.6 s, of which two are allowed.
+        // 60 s take 70.6 s, and 2 s of the excess are allowed.
         assert!((score.waiting_share - 8.6 / 68.6).abs() < 0.002, "{score:?}");
         assert!(score.skipping_share < 0.6, "{score:?}");
         let nearly = at_rate(0.99, 0);

@@ -1,7 +1,7 @@
 //! One run: the product's server and client, TLS and HTTP/3 included, over a modelled path, in virtual time
 //! ([`run`]) or over real UDP ([`run_live`]).
 //!
-//! A run has one or more viewers behind one bottleneck, and may have bulk flows beside them. Each flow has a server
+//! A run has one or more viewers behind one bottleneck, and may have bulk flows as well. Each flow has a server
 //! and a connection of its own, so each may use another controller. There is no global state: runs on several
 //! threads are independent, and the same [`Setup`] gives the same packets at the same times on each
 //! ([`Simulated::wire_hash`]).
@@ -249,7 +249,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
     })
 }
 
-/// Sessions in the order of their numbers, from the order in which they finished.
+/// Sorts finished sessions by their numbers.
 fn in_order<T>(mut sessions: Vec<(usize, T)>) -> Vec<T> {
     sessions.sort_by_key(|(index, _)| *index);
     sessions.into_iter().map(|(_, session)| session).collect()

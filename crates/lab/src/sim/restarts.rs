@@ -12,7 +12,7 @@ use crate::rounding::{ratio, seconds};
 /// Shortest pause: a time without an acknowledgement, longer than the smallest RTO of idle policies (200 ms) and the
 /// round trip after it.
 pub(crate) const PAUSE: Duration = Duration::from_millis(300);
-/// Propagation RTTs after a pause in which losses count as those of the restart.
+/// Losses within this many propagation RTTs after a pause count as those of the restart.
 const ROUND_TRIPS: u32 = 10;
 
 /// Statistics of the restarts after a sender's pauses, as they stand in a row.

@@ -24,11 +24,11 @@ pub struct Setup {
     pub path: PathConfig,
     /// The viewers. The run ends with the last of them, but not before `least_length`.
     pub viewers: Vec<Viewer>,
-    /// Bulk flows beside the viewers. The run does not wait for them.
+    /// Bulk flows that share the path with the viewers. The run does not wait for them.
     pub bulk: Vec<Bulk>,
     /// Time for which the run lasts at least.
     pub least_length: Duration,
-    /// Measurement windows in which each flow is counted.
+    /// Measurement windows; every flow is counted in each.
     pub windows: Vec<Window>,
     /// Seed of all random choices.
     pub seed: Seed,
@@ -323,7 +323,7 @@ struct ServedLadder {
 }
 
 impl ServedTitle {
-    /// A title that is an MP4, of which the client reads the boxes.
+    /// A title that is an MP4; the client reads its boxes.
     pub fn mp4(name: &str, source: Arc<dyn MediaSource>) -> Self {
         Self {
             name: name.to_owned(),
@@ -333,7 +333,7 @@ impl ServedTitle {
         }
     }
 
-    /// A title of generated payload, of which the client receives the list of frames beforehand.
+    /// A title of generated payload. The client knows its frames beforehand.
     pub fn trace(name: &str, source: TraceSource) -> Self {
         Self {
             name: name.to_owned(),
@@ -343,7 +343,7 @@ impl ServedTitle {
         }
     }
 
-    /// A title in several representations, each of them one resource of which a client fetches ranges.
+    /// A title in several representations. Each is one resource, and clients fetch ranges of it.
     ///
     /// # Errors
     /// If the ladder has no representation that can be played.

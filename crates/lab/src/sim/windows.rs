@@ -1,4 +1,4 @@
-//! [`Window`]: a part of a run in which flows are counted.
+//! [`Window`]: a part of a run, with counts of its own for every flow.
 
 use std::fmt;
 use std::str::FromStr;

@@ -44,12 +44,12 @@ impl TraceSource {
     }
 }
 
-/// After so many bytes the payload begins again. A prime, so that it is in step with no frame, segment or chunk, and so
-/// few that the processor's cache holds what a simulated session copies from.
+/// The payload repeats after this many bytes. The number is prime, so that it matches no frame, segment or chunk, and
+/// small enough for the processor's cache.
 const PERIOD: usize = 65_521;
 
-/// The payload of all generated titles: one period, and so much more that every read is a piece of it. Made once, since
-/// generating it anew for each read was a twentieth of the cost of a simulated session.
+/// The payload of all generated titles: one period, and enough more that every read is a slice of it. It is made once,
+/// because generating it for each read took a twentieth of a simulated session's time.
 static PAYLOAD: LazyLock<Bytes> = LazyLock::new(|| {
     let period: Vec<u8> = (0..).flat_map(block).take(PERIOD).collect();
     period.iter().copied().cycle().take(PERIOD + MAX_READ).collect()

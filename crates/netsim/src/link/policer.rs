@@ -53,7 +53,7 @@ impl fmt::Display for Policer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PolicerState {
     policer: Policer,
-    /// Content of the bucket in bits times nanoseconds per second, in which a refill is exact.
+    /// Content of the bucket in bits times nanoseconds per second; in this unit a refill is exact.
     tokens: u128,
     filled_at: Time,
 }

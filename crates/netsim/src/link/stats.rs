@@ -125,7 +125,7 @@ pub struct LinkStats {
     /// Packets delivered with an inverted bit.
     #[cfg_attr(feature = "serde", serde(default))]
     pub damaged: u64,
-    /// Packets of which a copy is delivered as well; copies are in no other counter.
+    /// Packets that are delivered twice; the copies are in no other counter.
     #[cfg_attr(feature = "serde", serde(default))]
     pub duplicated: u64,
     /// Packets of cross traffic.

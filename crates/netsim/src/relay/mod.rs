@@ -40,8 +40,8 @@ pub struct RelayConfig {
     pub listen: SocketAddr,
     /// Address of the real server.
     pub server: SocketAddr,
-    /// Servers that share the path with it. The relay listens for the clients of each at a free port beside
-    /// `listen`'s.
+    /// Servers that share the path with it. The relay listens for each one's clients at a free port of `listen`'s
+    /// address.
     pub more_servers: Vec<SocketAddr>,
     /// Path between clients and servers.
     pub path: PathConfig,

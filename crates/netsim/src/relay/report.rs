@@ -17,7 +17,7 @@ const LEAST_LIMIT: Duration = Duration::from_millis(1);
 /// Divisor of [`Lateness::limit`] that gives the largest valid mean: one hundredth of the path's own delay.
 const MEAN_PART: u32 = 10;
 
-/// Number of datagrams of which at most one may be beyond the limit.
+/// At most one datagram in this many may be beyond the limit.
 const LATE_ONE_IN: u64 = 100;
 
 /// Delay of the relay's actions after the times at which they were due.

@@ -25,7 +25,7 @@ const READS_AT_A_TIME: usize = 128;
 /// Wake-ups while there is traffic, so that a stall of the machine is seen even when no departure was due in
 /// it.
 const HEARTBEAT: Duration = Duration::from_millis(2);
-/// Time after the last datagram in which traffic counts as present, and wake-up interval without traffic.
+/// Traffic counts as present for this long after the last datagram; without traffic, the wake-up interval.
 const REST: Duration = Duration::from_millis(100);
 /// Maximum age of the published snapshot.
 const SNAPSHOT_AGE: Duration = Duration::from_millis(20);

@@ -20,7 +20,7 @@ pub(super) enum Event {
     Interrupt { socket: u32 },
 }
 
-/// An event, its place in the order of all events, and the lane in which its successor waits.
+/// An event, its place in the order of all events, and the lane of its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
@@ -31,9 +31,9 @@ struct Entry {
 
 /// Events in order of time, and in order of insertion at equal times.
 ///
-/// Hundreds of packets are on a link, and they arrive in the order in which they left unless the link reorders. So each
-/// link has a lane of its own, of which only the first event is in the heap. An event that would be out of order in its
-/// lane goes to the heap at once.
+/// Hundreds of packets are on a link, and they arrive in order unless the link reorders. So each link has a lane of its
+/// own, and only the lane's first event is in the heap. An event that would be out of order in its lane goes to the
+/// heap immediately.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     heap: BinaryHeap<Reverse<Entry>>,

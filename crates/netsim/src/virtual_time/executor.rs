@@ -1,4 +1,4 @@
-//! Runs tasks on one thread, in the order in which they were woken.
+//! Runs tasks on one thread, in the order of their wake-ups.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -121,7 +121,7 @@ impl Executor {
                 waiting.push(task);
                 continue;
             }
-            // Wake-ups from here on count anew.
+            // From here on, wake-ups count again.
             task.queued.store(false, Ordering::Relaxed);
             return Some(task);
         }

@@ -300,7 +300,7 @@ impl Simulation {
     }
 
     /// Ends everything on `host` without a word to anyone: tasks of its runtimes are dropped, and its sockets neither
-    /// send nor receive any more. Their ports are free, so that a program can be started anew. What has left the host
+    /// send nor receive any more. Their ports are free, so that a program can be restarted. What has left the host
     /// is still delivered.
     pub fn crash(&self, host: Host) {
         lock(&self.shared.network).disconnect(host.ip);

@@ -10,7 +10,7 @@ const KEPT: Duration = Duration::from_millis(1_500);
 pub(super) struct FetchOrder {
     /// Index of the first segment.
     first: usize,
-    /// Representation in which each segment from the first on was fetched first.
+    /// First representation that each segment was fetched in, from the first segment on.
     fetched: Vec<usize>,
     next: usize,
 }

@@ -20,7 +20,7 @@ pub(super) struct BodyReader {
     pending: bytes::Bytes,
     /// True if the last chunk was the whole body.
     pub(super) at_once: bool,
-    /// Bytes read before, of bodies of which this one is the rest.
+    /// Bytes read from earlier bodies of the same response.
     before: u64,
     /// Bytes of the whole response, if the server declared them.
     length: Option<u64>,

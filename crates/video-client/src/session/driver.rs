@@ -327,7 +327,7 @@ impl<'a, O: Observer> Driver<'a, O> {
     }
 }
 
-/// `time` without what is finer than a millisecond, which says nothing to the reader of an error.
+/// Truncates `time` to milliseconds, for error messages.
 pub(super) fn in_millis(time: Duration) -> Duration {
     time.saturating_sub(Duration::from_nanos(u64::from(time.subsec_nanos() % 1_000_000)))
 }

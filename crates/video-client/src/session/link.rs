@@ -1,4 +1,4 @@
-//! [`Link`]: the connection of a running session, one request at a time, made anew when it is lost.
+//! [`Link`]: the connection of a running session, with one request at a time; it reconnects after a loss.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -262,7 +262,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(None)
     }
 
-    /// The connection, made anew if it was lost.
+    /// The connection; makes another if it was lost.
     async fn connection<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
         match &self.connection {
             Some(connection) => Ok(connection.clone()),

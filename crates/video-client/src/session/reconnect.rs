@@ -129,7 +129,7 @@ impl Backoff {
         self.options.limit
     }
 
-    /// Starts the delays anew if the last interruption ended long enough before this one, `undisturbed` ago.
+    /// Resets the delays if the last interruption ended long enough before this one, `undisturbed` ago.
     pub(super) fn interrupted_after(&mut self, undisturbed: Duration) {
         if undisturbed >= self.options.longest_delay {
             self.attempts = 0;

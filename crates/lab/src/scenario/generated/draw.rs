@@ -112,7 +112,7 @@ pub(super) enum DrawnLoss {
     },
 }
 
-/// Endless downloads beside the viewers.
+/// Endless downloads that compete with the viewers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Competitors {
     pub(super) count: u32,
@@ -199,7 +199,7 @@ impl Drawn {
     }
 }
 
-/// Mean over time of a viewer's equal share beside the flows that are there.
+/// Mean over time of a viewer's equal share among all present flows.
 fn fair_share(viewers: u32, competitors: Option<Competitors>) -> f64 {
     let (count, presence) = competitors.map_or((0, 0.0), |some| (some.count, some.presence()));
     equal_share(viewers, count, presence)

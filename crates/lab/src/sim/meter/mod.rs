@@ -16,7 +16,7 @@ use crate::rounding::{ratio, seconds, whole};
 const OPENING: Duration = Duration::from_secs(30);
 /// Interval at which steps of the window are measured: the resolution of the papers' figures.
 const STEP: Duration = Duration::from_millis(100);
-/// Number of round trips after each of which the window is noted.
+/// The window is noted after each of this many round trips.
 const FIRST_ROUND_TRIPS: usize = 20;
 /// A window has recovered from a congestion signal at this many tenths of its size before the signal. Not ten, because
 /// many algorithms approach their former window slowly and are cut again shortly below it.

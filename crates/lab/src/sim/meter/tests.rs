@@ -69,7 +69,7 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
         sample(0, 80_000),
         sample(500, 100_000),
         cut(sample(1_000, 50_000), 1),
-        // A second signal meanwhile does not start it anew.
+        // A second signal meanwhile does not restart it.
         cut(sample(2_000, 40_000), 2),
         cut(sample(5_000, 91_000), 2),
         // A signal after which the controller keeps its window takes no time.
