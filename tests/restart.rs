@@ -19,6 +19,9 @@ use support::{Running, Server, films, program, title};
 #[path = "needs/support.rs"]
 mod support;
 
+/// Time after which a test has failed that waits for something, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Writes a certificate and its key into `directory`, and returns the arguments that name them.
 fn identity(directory: &Path) -> [String; 4] {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
@@ -34,17 +37,26 @@ fn length(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |file| file.len())
 }
 
-/// Waits until `file` is longer than `than`, at most 30 s.
+/// Waits until `file` is longer than `than`, at most [`PATIENCE`].
 fn wait_until_longer(file: &Path, than: u64) {
     let begun = Instant::now();
     while length(file) <= than {
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "{} bytes for 30 s",
-            length(file)
-        );
+        assert!(begun.elapsed() < PATIENCE, "{} bytes", length(file));
         sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until `file` has had the same length for a second, and returns it.
+fn settled(file: &Path) -> u64 {
+    let (mut before, mut since) = (length(file), Instant::now());
+    while since.elapsed() < Duration::from_secs(1) {
+        sleep(Duration::from_millis(5));
+        let now = length(file);
+        if now != before {
+            (before, since) = (now, Instant::now());
+        }
+    }
+    before
 }
 
 /// A server on a path of 8 Mbit/s, and what is needed to start it again.
@@ -100,16 +112,16 @@ impl Site {
         Running(client)
     }
 
-    /// Kills the server, waits a second, starts it again, and waits until more arrives. Returns the time for which.
+    /// Kills the server, starts it again once nothing has arrived for a second, and waits until more arrives. Returns
+    /// the time since the server was killed.
     fn restart(&mut self) -> Duration {
+        let killed = Instant::now();
         drop(self.server.take());
         // What was on the path and in the client is written meanwhile.
-        sleep(Duration::from_secs(1));
-        let held = length(&self.copy());
+        let held = settled(&self.copy());
         self.server = Some(start(&self.address.to_string(), &self.films, &self.arguments));
-        let restarted = Instant::now();
         wait_until_longer(&self.copy(), held);
-        restarted.elapsed()
+        killed.elapsed()
     }
 }
 
@@ -125,10 +137,10 @@ fn a_server_that_forgot_its_clients_is_missed_after_five_seconds() {
     let _client = site.play();
     wait_until_longer(&site.copy(), 500_000);
     let waited = site.restart();
-    println!("first byte {:.2} s after the restart", waited.as_secs_f64());
-    // Of the client's 5 s, one had passed when the server was back; the transport's default would be 30 s.
-    assert!(waited < Duration::from_secs(20), "{waited:?}");
-    assert!(waited > Duration::from_secs(2), "{waited:?}: was it recognized?");
+    println!("first byte {:.2} s after the end", waited.as_secs_f64());
+    // The client's limit is 5 s; the transport's default would be 30 s.
+    assert!(waited < Duration::from_secs(25), "{waited:?}");
+    assert!(waited > Duration::from_secs(4), "{waited:?}: was it recognized?");
 }
 
 #[test]
@@ -139,11 +151,12 @@ fn a_viewer_sees_nothing_of_a_server_that_is_killed_and_started_again() {
     let mut site = Site::start(directory, &["--state", &state.display().to_string()]);
     let mut client = site.play();
     let copy = site.copy();
-    wait_until_longer(&copy, 3_500_000);
+    // The player holds 10 s then.
+    wait_until_longer(&copy, 6_000_000);
     let waited = site.restart();
-    println!("first byte {:.2} s after the restart", waited.as_secs_f64());
+    println!("first byte {:.2} s after the end", waited.as_secs_f64());
 
-    let ended = client.wait(Duration::from_secs(60));
+    let ended = client.wait(PATIENCE * 2);
     let output = client.0.stdout.take().expect("piped");
     let report = std::io::read_to_string(output).expect("it is text");
     assert!(

@@ -41,7 +41,7 @@ pub(crate) struct Service {
 pub(crate) async fn fetch(victim: &Victim, over: Over, limit: Duration) -> anyhow::Result<Service> {
     let fetching = async {
         match over {
-            Over::Quic => fetch_over_quic(victim).await,
+            Over::Quic => fetch_over_quic(victim, limit).await,
             Over::Tcp => fetch_over_tcp(victim).await,
         }
     };
@@ -49,9 +49,10 @@ pub(crate) async fn fetch(victim: &Victim, over: Over, limit: Duration) -> anyho
     fetched.with_context(|| format!("no service over {over:?} within {limit:?}"))?
 }
 
-async fn fetch_over_quic(victim: &Victim) -> anyhow::Result<Service> {
+async fn fetch_over_quic(victim: &Victim, limit: Duration) -> anyhow::Result<Service> {
     let began = Instant::now();
-    let options = ClientOptions::new(Trust::Pin(victim.pin));
+    let mut options = ClientOptions::new(Trust::Pin(victim.pin));
+    options.connect_timeout = limit;
     let client = Client::bind(Arc::new(TokioRuntime), options)?;
     let connection = client.connect(&Target::at("localhost", victim.address)).await?;
     let connected = Instant::now();

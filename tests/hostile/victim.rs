@@ -4,7 +4,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use playrate::transport::{Pin, udp_socket};
 use quinn::TokioRuntime;
@@ -14,9 +13,6 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-/// Time that an attacker gives the server for a TCP connection with TLS, before it tries again.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A certificate for `localhost` that its server is started with, so that all clients can trust it.
 pub(crate) struct Certificate {
@@ -89,16 +85,16 @@ impl Victim {
         Ok(tls)
     }
 
-    /// A TCP connection from `source`.
+    /// A TCP connection from `source`. The caller limits the time for it.
     pub(crate) async fn tcp(&self, source: Ipv4Addr) -> io::Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((source, 0).into())?;
-        let stream = tokio::time::timeout(PATIENCE, socket.connect(self.address)).await??;
+        let stream = socket.connect(self.address).await?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 
-    /// A TCP connection from `source` with TLS, for one protocol.
+    /// A TCP connection from `source` with TLS, for one protocol. The caller limits the time for it.
     pub(crate) async fn tls_stream(
         &self,
         source: Ipv4Addr,
@@ -107,8 +103,7 @@ impl Victim {
         let tls = self.tls(protocol).map_err(io::Error::other)?;
         let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
         let stream = self.tcp(source).await?;
-        let connecting = TlsConnector::from(Arc::new(tls)).connect(name, stream);
-        tokio::time::timeout(PATIENCE, connecting).await?
+        TlsConnector::from(Arc::new(tls)).connect(name, stream).await
     }
 
     /// Settings of HTTP/3 clients with `transport`.

@@ -224,7 +224,7 @@ impl Server {
             .expect("a process has a number");
         // It may have ended already, as its status will tell.
         let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
-        let status = self.process.wait(Duration::from_secs(20));
+        let status = self.process.wait(Duration::from_secs(120));
         self.log.seek(SeekFrom::Start(0)).expect("a file can be read");
         let log = std::io::read_to_string(&self.log).expect("the log is text");
         (status, log)

@@ -233,8 +233,8 @@ async fn a_stop_reaches_a_viewer_who_receives_nothing() {
         .unwrap();
     let report = &live.run.viewers[0].report;
     assert_eq!(report.outcome, video_client::report::Outcome::Stopped);
-    // By itself the client gives up after five seconds.
-    assert!(report.network.ended < Duration::from_secs(4), "{report:?}");
+    // By itself the client gives up after five seconds, with another outcome.
+    assert!(report.network.ended < Duration::from_secs(5), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -74,7 +74,7 @@ async fn over_tls(
     begin: Vec<u8>,
     piece: Vec<u8>,
 ) -> io::Result<()> {
-    let stream = force.victim.tls_stream(force.source(number), protocol).await?;
+    let stream = force.tls(number, protocol).await?;
     let _open = force.tally.open();
     let (reading, writing): (_, _) = tokio::io::split(stream);
     send(force, reading, writing, (begin, piece)).await

@@ -20,7 +20,7 @@ pub(super) async fn quic(force: &Force, number: usize) -> io::Result<()> {
 
 pub(super) async fn tcp(force: &Force, number: usize) -> io::Result<()> {
     force.act().await;
-    let stream = force.victim.tcp(force.source(number)).await?;
+    let stream = force.tcp(number).await?;
     let _open = force.tally.open();
     force.drain(stream).await
 }
@@ -32,7 +32,7 @@ pub(super) async fn tls(force: &Force, number: usize) -> io::Result<()> {
     } else {
         b"h2"
     };
-    let stream = force.victim.tls_stream(force.source(number), protocol).await?;
+    let stream = force.tls(number, protocol).await?;
     let _open = force.tally.open();
     force.drain(stream).await
 }
@@ -51,7 +51,7 @@ pub(super) async fn few_requests(force: &Force, number: usize) -> io::Result<()>
     force.act().await;
     // Each address has both.
     if (number / force.scale.addresses).is_multiple_of(2) {
-        let stream = force.victim.tls_stream(force.source(number), b"http/1.1").await?;
+        let stream = force.tls(number, b"http/1.1").await?;
         let _open = force.tally.open();
         let (reading, mut writing) = tokio::io::split(stream);
         let sending = async {
@@ -86,7 +86,7 @@ mod tests {
     use tokio::time::Instant;
 
     use crate::attacks::{Attack, Scale};
-    use crate::beside::{assert_served, deadline, metric, start};
+    use crate::beside::{PATIENCE, assert_served, deadline, metric, start};
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
 
@@ -136,8 +136,8 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         // Each of the networks has more connections than the good client's.
-        let latest = Instant::now() + Duration::from_secs(15);
-        while let Err(error) = fetch(&rig.victim, over, Duration::from_secs(5)).await {
+        let latest = Instant::now() + PATIENCE;
+        while let Err(error) = fetch(&rig.victim, over, PATIENCE / 4).await {
             assert!(Instant::now() < latest, "a good client got no place: {error:#}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }

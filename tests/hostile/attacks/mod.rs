@@ -32,6 +32,8 @@ pub(crate) const SECRET: &str = "not below the media directory";
 
 /// Pause of an attacker whose connection ended before it connects again.
 const RECONNECT: Duration = Duration::from_secs(1);
+/// Time that an attacker gives the server for a TCP connection, and for TLS on it, before it tries again.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between the keep-alive packets of an attacker's QUIC connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
@@ -164,13 +166,24 @@ impl Force {
         self.victim.quic(endpoint, config).await
     }
 
+    /// A TCP connection of the attacker `number`.
+    async fn tcp(&self, number: usize) -> io::Result<TcpStream> {
+        tokio::time::timeout(PATIENCE, self.victim.tcp(self.source(number))).await?
+    }
+
+    /// A TCP connection of the attacker `number` with TLS, for one protocol.
+    async fn tls(&self, number: usize, protocol: &[u8]) -> io::Result<TlsStream<TcpStream>> {
+        let connecting = self.victim.tls_stream(self.source(number), protocol);
+        tokio::time::timeout(PATIENCE * 2, connecting).await?
+    }
+
     /// An HTTP/2 connection of the attacker `number` on which `send` sends, until either side has ended.
     async fn http2(
         &self,
         number: usize,
         send: impl AsyncFnOnce(&mut WriteHalf<TlsStream<TcpStream>>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let stream = self.victim.tls_stream(self.source(number), b"h2").await?;
+        let stream = self.tls(number, b"h2").await?;
         let _open = self.tally.open();
         let (reading, mut writing) = tokio::io::split(stream);
         let sending = async {

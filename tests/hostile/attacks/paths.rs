@@ -44,7 +44,7 @@ pub(super) async fn tricks(force: &Force, number: usize) -> io::Result<()> {
 async fn http1(force: &Force, number: usize) -> io::Result<()> {
     for trick in 0..TRICKS {
         force.act().await;
-        let mut stream = force.victim.tls_stream(force.source(number), b"http/1.1").await?;
+        let mut stream = force.tls(number, b"http/1.1").await?;
         let _open = force.tally.open();
         stream
             .write_all(&Head::get(path(trick)).with("connection", "close").http1())
@@ -58,7 +58,7 @@ async fn http1(force: &Force, number: usize) -> io::Result<()> {
 async fn http2(force: &Force, number: usize) -> io::Result<()> {
     for trick in 0..TRICKS {
         force.act().await;
-        let stream = force.victim.tls_stream(force.source(number), b"h2").await?;
+        let stream = force.tls(number, b"h2").await?;
         let _open = force.tally.open();
         let (reading, mut writing) = tokio::io::split(stream);
         writing.write_all(h2::PREFACE).await?;

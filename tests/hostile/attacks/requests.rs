@@ -26,7 +26,7 @@ pub(super) async fn ranges(force: &Force, number: usize) -> io::Result<()> {
     if number.is_multiple_of(2) {
         return over_quic(force, number, head).await;
     }
-    let stream = force.victim.tls_stream(force.source(number), b"http/1.1").await?;
+    let stream = force.tls(number, b"http/1.1").await?;
     let _open = force.tally.open();
     let (reading, mut writing) = tokio::io::split(stream);
     let sending = async {

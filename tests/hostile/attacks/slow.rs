@@ -19,7 +19,7 @@ pub(super) async fn heads(force: &Force, number: usize) -> io::Result<()> {
 }
 
 async fn http1(force: &Force, number: usize) -> io::Result<()> {
-    let stream = force.victim.tls_stream(force.source(number), b"http/1.1").await?;
+    let stream = force.tls(number, b"http/1.1").await?;
     let _open = force.tally.open();
     let (reading, mut writing) = tokio::io::split(stream);
     let sending = async {

@@ -35,7 +35,7 @@ pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
 }
 
 pub(super) async fn http2(force: &Force, number: usize) -> io::Result<()> {
-    let mut stream = force.victim.tls_stream(force.source(number), b"h2").await?;
+    let mut stream = force.tls(number, b"h2").await?;
     let _open = force.tally.open();
     stream.write_all(h2::PREFACE).await?;
     stream.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;

@@ -14,7 +14,7 @@ use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{PATIENCE, Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
 use crate::raw;
 
 /// Passes packets on to a server from a socket that reads no answer: to the server they look like packets with a forged
@@ -55,7 +55,7 @@ impl Drop for Forger {
 /// A server that lets handshakes with forged addresses be in progress for longer than a test takes.
 fn attacked_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
     ok_rig(|options| {
-        options.request_timeout = Duration::from_secs(60);
+        options.request_timeout = PATIENCE * 10;
         change(options);
     })
 }
@@ -124,7 +124,7 @@ async fn packets_with_forged_addresses_lock_no_client_out() {
 async fn a_shutdown_does_not_wait_for_handshakes() {
     let rig = attacked_rig(|_| {});
     begin_forged_handshakes(&rig).await;
-    assert!(rig.server.shutdown(Duration::from_secs(30)).await);
+    assert!(rig.server.shutdown(PATIENCE).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

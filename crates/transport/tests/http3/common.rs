@@ -17,6 +17,9 @@ use quinn::Runtime;
 
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Result<(), ExchangeError>> + Send>>;
 
+/// Time after which a test has failed that waits for something, on however busy a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A running server and the outcomes of its exchanges.
 pub(crate) struct Rig {
     pub(crate) server: Server,
@@ -150,6 +153,7 @@ impl Rig {
 
     pub(crate) fn client(&self, change: impl FnOnce(&mut ClientOptions)) -> Client {
         let mut options = ClientOptions::new(Trust::Pin(self.identity.pin()));
+        options.connect_timeout = PATIENCE;
         change(&mut options);
         Client::bind(Arc::clone(&self.runtime), options).unwrap()
     }
@@ -190,20 +194,23 @@ impl Rig {
         .await
     }
 
-    /// Waits until `look` returns a value, at most 20 s.
+    /// Waits until `look` returns a value, at most [`PATIENCE`].
     pub(crate) async fn eventually<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
         self.eventually_async(what, async || look()).await
     }
 
     /// [`eventually`](Self::eventually) with a look that takes some time.
     pub(crate) async fn eventually_async<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
-        for _ in 0..2_000 {
-            if let Some(seen) = look().await {
-                return seen;
+        let looking = async {
+            loop {
+                if let Some(seen) = look().await {
+                    return seen;
+                }
+                time::sleep(&*self.runtime, Duration::from_millis(10)).await;
             }
-            time::sleep(&*self.runtime, Duration::from_millis(10)).await;
-        }
-        panic!("never: {what}");
+        };
+        let seen = time::timeout(&*self.runtime, PATIENCE, looking).await;
+        seen.unwrap_or_else(|_| panic!("never: {what}"))
     }
 }
 

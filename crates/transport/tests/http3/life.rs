@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use playrate_transport::{Client, ClientOptions, ConnectionLost, ExchangeError, ServerOptions, Trust, time};
+use playrate_transport::{ConnectionLost, ExchangeError, ServerOptions, time};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::common::{big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{PATIENCE, big_rig, fetch, ok_rig, payload, rest, runtime};
 
 /// A runtime for a server, and one for a client that runs only while a thread waits for it.
 fn runtimes() -> (Runtime, Runtime) {
@@ -21,14 +21,10 @@ fn runtimes() -> (Runtime, Runtime) {
 #[test]
 fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
     let (server_runtime, client_runtime) = runtimes();
-    let rig = server_runtime.block_on(async {
-        let idle_timeout = Duration::from_millis(800);
-        let change = |options: &mut ServerOptions| options.transport.idle_timeout = idle_timeout;
-        big_rig(change, payload(30_000_000))
-    });
-    let (target, pin) = (rig.target(), rig.identity.pin());
-    let kept = client_runtime.block_on(async move {
-        let client = Client::bind(runtime(), ClientOptions::new(Trust::Pin(pin))).unwrap();
+    let rig = server_runtime.block_on(async { big_rig(|_| {}, payload(30_000_000)) });
+    let target = rig.target();
+    let kept = client_runtime.block_on(async {
+        let client = rig.client(|options| options.transport.idle_timeout = Duration::from_secs(5));
         let connection = client.connect(&target).await.unwrap();
         let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
         body.chunk().await.unwrap().unwrap();
@@ -50,7 +46,7 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_exchange_with_a_client_that_reads_nothing_is_reset_although_keep_alives_are_acknowledged() {
     let change = |options: &mut ServerOptions| {
-        options.stall_timeout = Duration::from_millis(300);
+        options.stall_timeout = Duration::from_secs(3);
         options.transport.keep_alive = Some(Duration::from_millis(50));
     };
     let rig = big_rig(change, payload(4_000_000));
@@ -77,7 +73,7 @@ async fn shutdown_lets_a_response_end_and_refuses_further_requests_and_clients()
     let server = rig.server.clone();
     let (finished, outcome) = tokio::sync::oneshot::channel();
     rig.runtime.spawn(Box::pin(async move {
-        let _ = finished.send(server.shutdown(Duration::from_secs(20)).await);
+        let _ = finished.send(server.shutdown(PATIENCE).await);
     }));
     // An idle connection is closed at once, which also says that the shutdown has begun.
     idle.quinn().closed().await;
@@ -117,10 +113,8 @@ async fn shutdown_does_not_wait_longer_than_its_deadline() {
 fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
     let (server_runtime, paused_runtime) = runtimes();
     let rig = server_runtime.block_on(async { big_rig(|_| {}, payload(30_000_000)) });
-    let (target, pin) = (rig.target(), rig.identity.pin());
-    let (connection, _body) = paused_runtime.block_on(async move {
-        let client = Client::bind(runtime(), ClientOptions::new(Trust::Pin(pin))).unwrap();
-        let connection = client.connect(&target).await.unwrap();
+    let (connection, _body) = paused_runtime.block_on(async {
+        let connection = rig.connect().await;
         let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
         body.chunk().await.unwrap().unwrap();
         (connection, body)

@@ -9,7 +9,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::common::{Rig, ok_rig};
+use crate::common::{PATIENCE, Rig, ok_rig};
 
 /// A HEADERS frame (RFC 9114 §7.2.2) with `GET https://localhost/`, in QPACK's static table (RFC 9204 appendix A).
 pub(crate) const REQUEST: &[u8] = b"\x01\x10\x00\x00\xd1\xd7\xc1\x50\x09localhost";
@@ -96,7 +96,7 @@ async fn a_client_without_room_for_a_goaway_does_not_keep_its_connection() {
         connections.push((window, connecting.await.unwrap()));
     }
     for (window, connection) in connections {
-        let closed = time::timeout(&quinn::TokioRuntime, Duration::from_secs(20), connection.closed());
+        let closed = time::timeout(&quinn::TokioRuntime, PATIENCE, connection.closed());
         assert!(closed.await.is_ok(), "{window} B of control stream");
     }
 }

@@ -1,12 +1,10 @@
 //! Whom a client trusts, and what it says when it does not.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_transport::{
-    BindError, Client, ClientOptions, ConnectError, EndpointError, Identity, Server, ServerOptions, Target,
-    Trust,
+    BindError, ConnectError, EndpointError, Identity, Server, ServerOptions, Target, Trust,
 };
 use rstest::rstest;
 
@@ -110,9 +108,7 @@ async fn an_address_without_a_server_times_out_and_the_next_one_is_tried() {
     // Bound, so that no other program has it, and silent.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let nowhere: SocketAddr = silent.local_addr().unwrap();
-    let mut options = ClientOptions::new(Trust::Pin(rig.identity.pin()));
-    options.connect_timeout = Duration::from_millis(400);
-    let client = Client::bind(Arc::clone(&rig.runtime), options).unwrap();
+    let client = rig.client(|options| options.connect_timeout = Duration::from_millis(400));
     let mut target = Target::at("localhost", nowhere);
     let error = client.connect(&target).await.unwrap_err();
     assert_eq!(
@@ -120,5 +116,5 @@ async fn an_address_without_a_server_times_out_and_the_next_one_is_tried() {
         format!("no answer from {nowhere} within 400ms")
     );
     target.addresses.push(rig.server.local_addr().unwrap());
-    assert!(client.connect(&target).await.is_ok());
+    assert!(rig.client(|_| {}).connect(&target).await.is_ok());
 }

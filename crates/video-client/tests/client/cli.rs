@@ -209,8 +209,15 @@ async fn the_help_teaches() {
 #[cfg(unix)]
 async fn ctrl_c_prints_what_there_is_and_exits_1() {
     let (_, arguments) = server("title-720p.mp4", Manner::FallsSilentAfter(1_500_000));
-    let interrupt = |child: &mut Child| {
-        std::thread::sleep(std::time::Duration::from_secs(2));
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy.mp4");
+    let arguments = and(arguments, &["--output", copy.to_str().unwrap()]);
+    let interrupt = move |child: &mut Child| {
+        let began = std::time::Instant::now();
+        while std::fs::metadata(&copy).map_or(0, |file| file.len()) < 1_500_000 {
+            assert!(began.elapsed().as_secs() < 60, "the title does not come");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
         let id = child.id().to_string();
         assert!(
             Command::new("kill")

@@ -90,7 +90,10 @@ pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let identity = Identity::development(&[]).unwrap();
     let pin = identity.pin();
-    let server = Server::bind(([127, 0, 0, 1], 0).into(), runtime, ServerOptions::new(identity)).unwrap();
+    let mut options = ServerOptions::new(identity);
+    // What was written has been acknowledged, but for this.
+    options.transport.send_window = playrate_units::Bytes::new(64 << 10);
+    let server = Server::bind(([127, 0, 0, 1], 0).into(), runtime, options).unwrap();
     let address = server.local_addr().unwrap();
     let choice: ControllerChoice = "quinn-cubic".parse().unwrap();
     tokio::spawn(async move {

@@ -159,13 +159,13 @@ async fn an_observer_that_blocks_is_no_silence_of_the_server() {
         fn progress(&mut self, _: &Progress) {
             if let Some(left) = self.0.checked_sub(1) {
                 self.0 = left;
-                std::thread::sleep(Duration::from_millis(400));
+                std::thread::sleep(Duration::from_millis(3_500));
             }
         }
     }
     let mut options = reconnecting();
-    options.session.timeout = Duration::from_millis(300);
-    let seen = whole(play_watched(Manner::Good, options, &mut Slow(5)).await);
+    options.session.timeout = Duration::from_secs(3);
+    let seen = whole(play_watched(Manner::Good, options, &mut Slow(2)).await);
     assert_eq!(seen, Interruptions::default());
 }
 
@@ -180,7 +180,7 @@ async fn the_player_plays_on_while_the_rest_of_a_response_is_awaited() {
     }
     let mut watcher = Watcher::default();
     let how = Interrupts {
-        delay: Duration::from_secs(1),
+        delay: Duration::from_secs(3),
         ..Interrupts::after(30_000)
     };
     let played = play_watched(Manner::Interrupts(how), reconnecting(), &mut watcher).await;
@@ -207,7 +207,7 @@ async fn the_length_of_a_file_is_asked_for_again_after_a_refusal_in_mid_session(
     let (client, target) = client_of(&playlist.into(), Manner::FullForHead);
     let mut options = DashOptions::default();
     let mut reconnect = ReconnectOptions::default();
-    reconnect.limit = Duration::from_millis(2_500);
+    reconnect.limit = Duration::from_millis(5_500);
     options.session.reconnect = Some(reconnect);
     let session = Session::new(client, target, "/film.m3u8", options);
     let never = std::future::pending();

@@ -219,8 +219,10 @@ impl Running {
         options: DashOptions,
         observer: &mut impl Observer,
     ) -> (Played, Vec<u8>) {
-        let trust = ClientOptions::new(Trust::Pin(self.identity.pin()));
-        let client = Client::bind(Arc::new(TokioRuntime), trust).unwrap();
+        let mut client = ClientOptions::new(Trust::Pin(self.identity.pin()));
+        // So that the server is never far ahead of what the observer sees.
+        client.transport.stream_receive_window = Bytes::new(256 << 10);
+        let client = Client::bind(Arc::new(TokioRuntime), client).unwrap();
         let target = Target::at("localhost", self.server.local_addr().unwrap());
         let session = Session::new(client, target, path, options);
         let mut bytes = Vec::new();

@@ -4,17 +4,15 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, Version};
-use playrate_transport::{Body, Client, ClientOptions, Connection, Target, Trust};
+use playrate_transport::{Body, Connection, Target};
 use playrate_units::Bytes;
-use quinn::TokioRuntime;
 use tokio::task::JoinSet;
 
 use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, program, run, sleep, text, until};
+use crate::process::{Serving, assert_contains, client, program, run, sleep, text, until};
 use crate::tcp::Site;
 
 /// A site whose servers have a directory for their state.
@@ -51,10 +49,9 @@ struct Session {
 
 impl Session {
     async fn begin(serving: &Serving) -> Self {
-        let trust = Trust::Pin(serving.announced("Pin").parse().unwrap());
-        let mut options = ClientOptions::new(trust);
-        options.transport.stream_receive_window = Bytes::new(64 << 10);
-        let client = Client::bind(Arc::new(TokioRuntime), options).unwrap();
+        let client = client(serving.announced("Pin").parse().unwrap(), |options| {
+            options.transport.stream_receive_window = Bytes::new(64 << 10);
+        });
         let target = Target::at("localhost", serving.address());
         let connection = client.connect(&target).await.unwrap();
         let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
@@ -131,9 +128,7 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     let address = old.address();
     let session = Session::begin(&old).await;
     old.signal("TERM");
-    let refused = |error: &dyn ToString| error.to_string().contains("refused");
-    let is_refused = async || old.try_connect().await.is_err_and(|error| refused(&error));
-    until("connections are refused", is_refused).await;
+    old.is_refusing().await;
     // Another task accepts them, and learns of the shutdown by itself.
     let is_refused = async || std::net::TcpStream::connect(address).is_err();
     until("connections over TCP are refused", is_refused).await;

@@ -1,17 +1,17 @@
 //! The operator's view of a running server.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
 use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
 use serde_json::Value;
 
-use crate::process::{PATIENCE, Serving, fetch, fixture, sleep, text};
+use crate::process::{PATIENCE, Serving, eventually, fetch, fixture, text, until};
 
 fn serving(media: &Path, more: &[&str]) -> Serving {
     fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
@@ -81,16 +81,15 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     .await;
     // Samples are 20 ms apart, so the end of a short transfer shows with a later sample or at the end of the
     // connection.
-    let mut responses = 1;
-    let seen = loop {
-        sleep(Duration::from_millis(60)).await;
+    let responses = Cell::new(1);
+    let seen = eventually("the round-trip time is known", async || {
         get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
-        responses += 1;
+        responses.set(responses.get() + 1);
         let seen = connections(&serving);
-        if !seen["connections"][0]["rtt_ms"].is_null() || responses == 50 {
-            break seen;
-        }
-    };
+        (!seen["connections"][0]["rtt_ms"].is_null()).then_some(seen)
+    })
+    .await;
+    let responses = responses.get();
     assert_eq!(seen["controller"], "video");
     let arm = &seen["arms"][0];
     assert_eq!(
@@ -126,12 +125,11 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert!(!metrics.contains("playrate_sessions_total{"), "{metrics}");
 
     connection.close();
-    for _ in 0..100 {
-        if connections(&serving)["connections"] == Value::Array(Vec::new()) {
-            break;
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
+    let none = Value::Array(Vec::new());
+    until("the connection has ended", async || {
+        connections(&serving)["connections"] == none
+    })
+    .await;
     let (_, metrics) = request(&serving, "GET /metrics");
     let session = "{arm=\"b\",controller=\"reno\"}";
     let of = |name: &str| metric(&metrics, &format!("playrate_{name}{session}"));
@@ -144,18 +142,11 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     );
     // The last of it shows when quinn lets go of the connection, a moment after it has ended.
     let acknowledged = responses * length;
-    let mut delivered = 0;
-    for _ in 0..100 {
-        delivered = metric(
-            &request(&serving, "GET /metrics").1,
-            "playrate_delivered_bytes_total",
-        );
-        if delivered > acknowledged {
-            break;
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
-    assert!(delivered > acknowledged, "{delivered} of {acknowledged}");
+    until("all bytes are delivered", async || {
+        let metrics = request(&serving, "GET /metrics").1;
+        metric(&metrics, "playrate_delivered_bytes_total") > acknowledged
+    })
+    .await;
     assert_eq!(metric(&metrics, "playrate_connections "), 0);
     let seen = connections(&serving);
     assert_eq!(seen["sessions"], 1);
@@ -177,18 +168,12 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     assert_eq!(history()["connections"], Value::Array(Vec::new()));
     let connection = serving.connect().await;
     let length = get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
-    let mut past = history();
-    for _ in 0..100 {
+    let past = eventually("there are three samples", async || {
         get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
-        past = history();
-        if past["connections"][0]["samples"]
-            .as_array()
-            .is_some_and(|samples| samples.len() > 2)
-        {
-            break;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
+        let past = history();
+        (past["connections"][0]["samples"].as_array()?.len() > 2).then_some(past)
+    })
+    .await;
     let now = connections(&serving);
     assert_eq!(past["connections"][0]["id"], now["connections"][0]["id"]);
     let samples = past["connections"][0]["samples"].as_array().unwrap();
@@ -204,13 +189,11 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     );
     assert_eq!(last["buffer_s"], 4.2);
     connection.close();
-    for _ in 0..100 {
-        if history()["connections"] == Value::Array(Vec::new()) {
-            return;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    panic!("it is not forgotten: {}", history());
+    let none = Value::Array(Vec::new());
+    until("the connection is forgotten", async || {
+        history()["connections"] == none
+    })
+    .await;
 }
 
 #[test]
@@ -220,7 +203,7 @@ fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
     let open = || TcpStream::connect(address(&serving)).unwrap();
     let _held: Vec<_> = (0..64).map(|_| open()).collect();
     let mut refused = open();
-    refused.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
     assert!(!matches!(refused.read(&mut [0]), Ok(1)));
     let log = serving.stop();
     assert!(log.contains("refused a TCP connection for metrics"), "{log}");
@@ -298,7 +281,7 @@ fn refused_connections_over_tcp_are_counted() {
     // Both of one address, so that neither makes room for the other.
     let _held = open();
     let mut refused = open();
-    refused.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
     assert!(!matches!(refused.read(&mut [0]), Ok(1)));
     let metrics = request(&serving, "GET /metrics").1;
     for (name, value) in [("refused_tcp_connections", 1), ("evicted_tcp_connections", 0)] {
@@ -330,14 +313,11 @@ async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
     // Histograms and the counters of sessions have no sample before the first session has ended.
     let open = request(&serving, "GET /metrics").1;
     connection.close();
-    let mut metrics = String::new();
-    for _ in 0..100 {
-        metrics = request(&serving, "GET /metrics").1;
-        if metrics.contains("playrate_sessions_total{") {
-            break;
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
+    let metrics = eventually("the session is counted", async || {
+        let metrics = request(&serving, "GET /metrics").1;
+        metrics.contains("playrate_sessions_total{").then_some(metrics)
+    })
+    .await;
     let exported = mentioned(&metrics);
     let exported: BTreeSet<_> = exported.union(&mentioned(&open)).copied().collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -381,25 +361,23 @@ async fn responses_handshakes_and_connections_over_tcp_are_counted() {
     let held = TcpStream::connect(serving.address()).unwrap();
     let connection = serving.connect().await;
     fetch(&connection, "/film.mp4", HeaderMap::new()).await;
-    let mut metrics = String::new();
-    for _ in 0..100 {
-        metrics = request(&serving, "GET /metrics").1;
-        if metric(&metrics, "playrate_tcp_connections_accepted_total ") == 2
-            && metric(&metrics, "playrate_tcp_connections ") == 1
-        {
-            break;
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(metric(&metrics, "playrate_tcp_connections "), 1, "{metrics}");
-    assert_eq!(metric(&metrics, "playrate_failed_tcp_handshakes_total "), 1);
-    assert_eq!(
-        metric(
-            &metrics,
-            "playrate_http_responses_total{protocol=\"HTTP/3\",code=\"200\"}"
+    let counts = [
+        ("playrate_tcp_connections_accepted_total ", 2),
+        ("playrate_tcp_connections ", 1),
+        ("playrate_failed_tcp_handshakes_total ", 1),
+        (
+            "playrate_http_responses_total{protocol=\"HTTP/3\",code=\"200\"}",
+            1,
         ),
-        1
-    );
+    ];
+    let metrics = eventually("all of it is counted", async || {
+        let metrics = request(&serving, "GET /metrics").1;
+        let is_counted = counts
+            .iter()
+            .all(|&(name, count)| metric(&metrics, name) == count);
+        is_counted.then_some(metrics)
+    })
+    .await;
     assert_eq!(connections(&serving)["tcp_connections"], 1);
     assert!(metric(&metrics, "process_open_fds ") > 3 && metric(&metrics, "process_threads ") > 1);
     assert!(metrics.contains("playrate_build_info{version=\""), "{metrics}");
@@ -418,15 +396,10 @@ async fn a_server_that_drains_is_alive_and_not_ready() {
     let connection = serving.connect().await;
     let response = connection.get("/large.bin", HeaderMap::new()).await.unwrap();
     serving.signal("TERM");
-    let mut head = String::new();
-    for _ in 0..100 {
-        head = request(&serving, "GET /readyz").0;
-        if head.starts_with("HTTP/1.1 503") {
-            break;
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
-    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    until("it is not ready", async || {
+        request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 503")
+    })
+    .await;
     assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
     drop(response);
 }

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use http::HeaderMap;
-use playrate_transport::{Client, ClientOptions, ConnectError, Connection, Target, Trust, time};
+use playrate_transport::{Client, ClientOptions, ConnectError, Connection, Pin, Target, Trust, time};
 use quinn::TokioRuntime;
 use rustls::pki_types::CertificateDer;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -124,10 +124,17 @@ impl Serving {
     }
 
     pub(crate) async fn try_connect(&self) -> Result<Connection, ConnectError> {
-        let trust = Trust::Pin(self.announced("Pin").parse().unwrap());
-        let client = Client::bind(Arc::new(TokioRuntime), ClientOptions::new(trust)).unwrap();
+        let client = client(self.announced("Pin").parse().unwrap(), |_| {});
         let target = Target::at("localhost", self.address());
         client.connect(&target).await
+    }
+
+    /// Waits until the server refuses connections.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn is_refusing(&self) {
+        let refused = |error: &ConnectError| error.to_string().contains("refused");
+        let is_refused = async || self.try_connect().await.is_err_and(|error| refused(&error));
+        until("connections are refused", is_refused).await;
     }
 
     /// Number of the process.
@@ -170,17 +177,10 @@ impl Serving {
         fs::read_dir(path).unwrap().count()
     }
 
-    /// Waits until at most `most` descriptors are open; returns false if that does not happen. A file is open
-    /// until the client has acknowledged its end.
+    /// Waits until at most `most` descriptors are open. A file is open until the client has acknowledged its end.
     #[cfg(target_os = "linux")]
-    pub(crate) async fn settles_at(&self, most: usize) -> bool {
-        for _ in 0..200 {
-            if self.descriptors() <= most {
-                return true;
-            }
-            sleep(Duration::from_millis(25)).await;
-        }
-        false
+    pub(crate) async fn settles_at(&self, most: usize) {
+        until("few descriptors are open", async || self.descriptors() <= most).await;
     }
 
     /// Waits until the log has `part` so many times.
@@ -261,18 +261,34 @@ impl Log {
     }
 }
 
-/// Time after which a server that does not answer has failed a test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Time after which a test has failed that waits for something, on however busy a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `look` is true, at most [`PATIENCE`].
-pub(crate) async fn until(what: &str, look: impl AsyncFn() -> bool) {
+/// A client that trusts the server of `pin`, with changed options.
+pub(crate) fn client(pin: Pin, change: impl FnOnce(&mut ClientOptions)) -> Client {
+    let mut options = ClientOptions::new(Trust::Pin(pin));
+    options.connect_timeout = PATIENCE;
+    change(&mut options);
+    Client::bind(Arc::new(TokioRuntime), options).unwrap()
+}
+
+/// Looks again and again until there is a value, at most for [`PATIENCE`].
+pub(crate) async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let looking = async {
-        while !look().await {
-            sleep(Duration::from_millis(50)).await;
+        loop {
+            if let Some(seen) = look().await {
+                return seen;
+            }
+            sleep(Duration::from_millis(20)).await;
         }
     };
     let seen = time::timeout(&TokioRuntime, PATIENCE, looking).await;
-    assert!(seen.is_ok(), "never: {what}");
+    seen.unwrap_or_else(|_| panic!("never: {what}"))
+}
+
+/// Waits until `look` returns true, at most [`PATIENCE`].
+pub(crate) async fn until(what: &str, look: impl AsyncFn() -> bool) {
+    eventually(what, async || look().await.then_some(())).await;
 }
 
 pub(crate) async fn sleep(duration: Duration) {

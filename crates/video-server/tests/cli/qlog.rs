@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::process::{Serving, assert_contains, fetch, sleep};
+use crate::process::{Serving, assert_contains, fetch};
 
 /// Runs `clients` clients one after the other, each of which fetches 8 MiB; returns the server's log and its
 /// qlog files.
@@ -18,11 +17,11 @@ async fn recorded(clients: usize, arguments: &[&str]) -> (String, Vec<Vec<Value>
     fs::write(media.join("file.bin"), vec![7; 8 << 20]).unwrap();
     let qlog = ["--qlog", logs.to_str().unwrap()];
     let serving = Serving::start(&media, &[&qlog, arguments].concat());
-    for _ in 0..clients {
+    for number in 1..=clients {
         let connection = serving.connect().await;
         fetch(&connection, "/file.bin", HeaderMap::new()).await;
         connection.close();
-        sleep(Duration::from_millis(200)).await;
+        serving.logs("session finished", number).await;
     }
     (serving.stop(), files(&logs))
 }

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::process::{PATIENCE, Serving, assert_contains, certify, fixture, run, text};
+use crate::process::{PATIENCE, Serving, assert_contains, certify, fixture, run, text, until};
 
 /// Media, and a certificate that clients of TCP can trust.
 pub(crate) struct Site {
@@ -348,12 +348,7 @@ async fn what_is_no_tls_ends_its_connection_and_nothing_else() {
         .unwrap();
     let mut answer = Vec::new();
     // An alert of TLS, or a reset.
-    let read = time::timeout(
-        &TokioRuntime,
-        Duration::from_secs(30),
-        plain.read_to_end(&mut answer),
-    )
-    .await;
+    let read = time::timeout(&TokioRuntime, PATIENCE, plain.read_to_end(&mut answer)).await;
     assert!(read.is_ok() && answer.len() < 100);
     let mut client = site.connect(serving.address(), Version::HTTP_11).await;
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
@@ -370,16 +365,16 @@ async fn connections_beyond_the_limit_are_refused_and_places_are_given_back() {
     let read = tokio::io::AsyncReadExt::read(&mut second, &mut nothing).await;
     assert!(!matches!(read, Ok(1..)), "{read:?}");
     drop(first);
-    for _ in 0..200 {
+    until("the place is given back", async || {
         let stream = TcpStream::connect(serving.address()).await.unwrap();
         let mut ready = [0; 1];
         // A server that has room waits for the client to speak.
-        let silent = time::timeout(&TokioRuntime, Duration::from_millis(100), stream.peek(&mut ready)).await;
-        if silent.is_err() {
-            return;
-        }
-    }
-    panic!("the place was not given back");
+        let peek = stream.peek(&mut ready);
+        time::timeout(&TokioRuntime, Duration::from_millis(300), peek)
+            .await
+            .is_err()
+    })
+    .await;
 }
 
 #[cfg(unix)]
@@ -390,7 +385,7 @@ async fn a_renewed_certificate_shows_after_a_hang_up() {
     let mut old = site.connect(serving.address(), Version::HTTP_2).await;
     site.certify();
     serving.signal("HUP");
-    time::sleep(&TokioRuntime, Duration::from_secs(1)).await;
+    serving.logs("new connections get the new certificate", 1).await;
     // It trusts nothing but the new one.
     let mut new = site.connect(serving.address(), Version::HTTP_2).await;
     for sender in [&mut old, &mut new] {

@@ -1,16 +1,13 @@
 //! Several workers of one server, as its clients and its operator see them.
 
 use std::fs;
-use std::sync::Arc;
-use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-use playrate_transport::{Client, ClientOptions, Connection, Target, Trust};
+use playrate_transport::{Client, Connection, Target};
 use playrate_units::Bytes;
-use quinn::TokioRuntime;
 
 use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, fetch, run, sleep, text, until};
+use crate::process::{self, Serving, assert_contains, fetch, run, text, until};
 
 /// Length of a body that takes some time.
 const LENGTH: usize = 4_000_000;
@@ -23,11 +20,10 @@ fn media() -> tempfile::TempDir {
 }
 
 async fn client(serving: &Serving) -> (Client, Connection) {
-    let trust = Trust::Pin(serving.announced("Pin").parse().unwrap());
-    let mut options = ClientOptions::new(trust);
     // So that little is under way.
-    options.transport.stream_receive_window = Bytes::new(64 << 10);
-    let client = Client::bind(Arc::new(TokioRuntime), options).unwrap();
+    let client = process::client(serving.announced("Pin").parse().unwrap(), |options| {
+        options.transport.stream_receive_window = Bytes::new(64 << 10);
+    });
     let connection = client
         .connect(&Target::at("localhost", serving.address()))
         .await
@@ -155,9 +151,7 @@ async fn a_shutdown_lets_the_responses_of_all_workers_end() {
         bodies.push((client, connection, body));
     }
     serving.signal("TERM");
-    sleep(Duration::from_millis(100)).await;
-    let refused = serving.try_connect().await.unwrap_err().to_string();
-    assert!(refused.contains("refused"), "{refused}");
+    serving.is_refusing().await;
     for (_client, _connection, mut body) in bodies {
         while body.chunk().await.unwrap().is_some() {}
         assert_eq!(body.received(), LENGTH as u64);

@@ -18,7 +18,7 @@ use video_server::library::Library;
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary, Settings, VideoServer};
 
 /// Long enough for whatever should happen on a busy machine; what should not happen is waited for shorter.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn runtime() -> Arc<dyn Runtime> {
     Arc::new(TokioRuntime)
@@ -140,6 +140,7 @@ impl Running {
 
     pub(crate) async fn connect_with(&self, change: impl FnOnce(&mut ClientOptions)) -> Connection {
         let mut options = ClientOptions::new(Trust::Pin(self.pin()));
+        options.connect_timeout = PATIENCE;
         change(&mut options);
         let client = Client::bind(runtime(), options).unwrap();
         client.connect(&self.target()).await.unwrap()

@@ -72,9 +72,10 @@ impl Viewer {
             .connect_with(self.config.clone(), address, "localhost")
             .unwrap();
         let quinn = connecting.await?;
-        let (mut driver, sender) = h3::client::new(h3_quinn::Connection::new(quinn.clone()))
-            .await
-            .unwrap();
+        // A server that shuts down may close the connection right after the handshake.
+        let Ok((mut driver, sender)) = h3::client::new(h3_quinn::Connection::new(quinn.clone())).await else {
+            return Err(quinn.closed().await);
+        };
         quinn::Runtime::spawn(
             &quinn::TokioRuntime,
             Box::pin(async move {
