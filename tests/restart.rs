@@ -12,23 +12,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig, RelayHandle};
+use playrate_test_support::{PATIENCE, Running, ServerProcess, TITLE, certify, films, program, title};
 use playrate_units::{Bitrate, Probability};
-use support::{Running, Server, films, program, title};
-
-#[expect(dead_code, reason = "a server is all that this test needs of it")]
-#[path = "needs/support.rs"]
-mod support;
-
-/// Time after which a test has failed that waits for something, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes a certificate and its key into `directory`, and returns the arguments that name them.
 fn identity(directory: &Path) -> [String; 4] {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-    let [cert, key] = ["cert.pem", "key.pem"].map(|name| directory.join(name));
-    fs::write(&cert, made.cert.pem()).expect("the certificate is written");
-    fs::write(&key, made.signing_key.serialize_pem()).expect("the key is written");
-    let [cert, key] = [cert, key].map(|file| file.display().to_string());
+    certify(directory);
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| directory.join(name).display().to_string());
     ["--cert".to_owned(), cert, "--key".to_owned(), key]
 }
 
@@ -64,7 +54,7 @@ struct Site {
     films: tempfile::TempDir,
     directory: tempfile::TempDir,
     arguments: Vec<String>,
-    server: Option<Server>,
+    server: Option<ServerProcess>,
     address: SocketAddr,
     relay: RelayHandle,
 }
@@ -79,7 +69,7 @@ impl Site {
         arguments.extend(more.map(|&argument| argument.to_owned()));
         let listen = "127.0.0.1:0";
         let server = start(listen, &films, &arguments);
-        let address: SocketAddr = server.address().parse().expect("an address");
+        let address = server.address();
         let rtt = Duration::from_millis(20);
         let path = PathConfig::bottleneck(Bitrate::from_mbps(8), rtt, QueueLimit::ONE_BDP, Probability::ZERO);
         let relay = Relay::start(&RelayConfig::new(address, path)).expect("the relay starts");
@@ -100,10 +90,10 @@ impl Site {
 
     /// Plays the title into [`copy`](Self::copy).
     fn play(&self) -> Running {
-        let pin = self.server.as_ref().expect("it has started").said("Pin");
+        let pin = self.server.as_ref().expect("it has started").announced("Pin");
         let client = Command::new(program("video-client"))
             .arg("play")
-            .arg(format!("https://{}/{}", self.relay.local_addr(), support::TITLE))
+            .arg(format!("https://{}/{}", self.relay.local_addr(), TITLE))
             .args(["--pin", pin, "--clock", "rebuffer", "--json", "--output"])
             .arg(self.copy())
             .stdout(Stdio::piped())
@@ -125,9 +115,10 @@ impl Site {
     }
 }
 
-fn start(listen: &str, films: &tempfile::TempDir, arguments: &[String]) -> Server {
+fn start(listen: &str, films: &tempfile::TempDir, arguments: &[String]) -> ServerProcess {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    Server::start_on(listen, films.path(), &arguments)
+    let server = Command::new(program("video-server"));
+    ServerProcess::start(server, listen, films.path(), &arguments)
 }
 
 #[test]

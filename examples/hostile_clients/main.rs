@@ -23,9 +23,6 @@ mod rig;
 mod samples;
 mod scales;
 mod soak;
-#[expect(dead_code, reason = "a server is all that is needed of it")]
-#[path = "../../tests/needs/support.rs"]
-mod support;
 mod thread;
 #[path = "../../tests/hostile/victim.rs"]
 mod victim;

@@ -16,9 +16,9 @@ use crate::attacks::{Attack, Scale};
 use crate::good::{Over, fetch};
 use crate::rig::Rig;
 use crate::scales;
-use crate::support::program;
 use crate::thread::AttackThread;
 use crate::victim::Victim;
+use playrate_test_support::program;
 
 /// Longest time that a good client waits.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -20,9 +20,9 @@ use crate::attacks::Attack;
 use crate::rig::Rig;
 use crate::samples::{self, HEAD};
 use crate::scales;
-use crate::support::{program, title};
 use crate::thread::AttackThread;
 use crate::viewers::{Seen, Viewer};
+use playrate_test_support::{program, title};
 
 /// Viewers that share a socket, so that the kernel's buffer for one is not the limit.
 const VIEWERS_PER_SOCKET: u32 = 50;
@@ -169,7 +169,7 @@ async fn sample(
     while at < ends {
         ticks.tick().await;
         let (process, now) = (rig.process()?, Instant::now());
-        let descriptors = fs::read_dir(format!("/proc/{}/fd", rig.server.process()))?.count();
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", rig.server.id()))?.count();
         let cpu = process
             .processor_time
             .saturating_sub(before.processor_time)

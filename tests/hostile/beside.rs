@@ -1,23 +1,19 @@
 //! Checks of the service to good clients beside an attack.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use playrate_test_support::{PATIENCE, program};
 use playrate_units::Bytes;
 use tokio::time::{Instant, sleep};
 
 use crate::attacks::{Attack, Scale};
 use crate::good::{Over, fetch};
 use crate::rig::{Attacking, Rig};
-use crate::support::program;
 
 /// Most memory that an attack of the size of these tests may make a server take: twelve connections with 100 unread
 /// responses each take 14 MB for each connection.
 const MEMORY: Bytes = Bytes::from_mib(192);
-/// Longest time that a good client may take, on whatever machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Times that a good client may take as long as without an attack, beyond [`SLACK`].
 const FACTOR: u32 = 20;
 /// Time that says nothing on a machine with other work.
@@ -81,20 +77,4 @@ pub(crate) async fn assert_served(attack: Attack, scale: Scale, options: &[&str]
     slowest(&rig, PATIENCE).await;
     let end = rig.end();
     assert!(end.in_order(), "{end:?}");
-}
-
-/// Value of a metric of the server.
-pub(crate) fn metric(rig: &Rig, name: &str) -> u64 {
-    let address = rig.server.said("Metrics").trim_start_matches("http://");
-    let mut stream = TcpStream::connect(address.trim_end_matches('/')).unwrap();
-    let request = "GET /metrics HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let line = answer
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("{name} ")));
-    line.unwrap_or_else(|| panic!("no {name} in {answer}"))
-        .parse()
-        .unwrap()
 }

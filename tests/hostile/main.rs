@@ -13,8 +13,5 @@ mod good;
 #[path = "../../crates/video-client/examples/many_viewers/process.rs"]
 mod process;
 mod rig;
-#[expect(dead_code, reason = "a server is all that these tests need of it")]
-#[path = "../needs/support.rs"]
-mod support;
 mod victim;
 mod wire;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use playrate_test_support::{PATIENCE, ServerProcess, TITLE, title};
 use tokio::task::JoinHandle;
 
 use crate::attacks::{Attack, SECRET, SECRET_FILE, Scale, Tally};
 use crate::process::Process;
-use crate::support::{Server, TITLE, title};
 use crate::victim::{Certificate, Victim};
 
 /// Time for which the connections of an attack that ended are given to close.
@@ -19,7 +19,7 @@ const CLOSING: Duration = Duration::from_millis(500);
 
 /// A server to attack, until this is dropped.
 pub(crate) struct Rig {
-    pub(crate) server: Server,
+    pub(crate) server: ServerProcess,
     pub(crate) victim: Victim,
     _directory: tempfile::TempDir,
     _certificate: Certificate,
@@ -50,17 +50,13 @@ impl Rig {
         fs::copy(title(), media.join(TITLE))?;
         fs::write(directory.path().join(SECRET_FILE), SECRET)?;
         let identity = certificate.options();
-        let options: Vec<&str> = identity
-            .iter()
-            .map(String::as_str)
-            .chain(options.iter().copied())
-            .collect();
+        let identity = identity.each_ref().map(String::as_str);
+        let options = [&["--log-format", "json"], &identity[..], options].concat();
         let mut command = Command::new(program);
         command.env("RUST_LOG", "info");
-        let server = Server::start_program(command, "127.0.0.1:0", &media, &options);
-        let address = server.address().parse().context("address of the server")?;
+        let server = ServerProcess::start(command, "127.0.0.1:0", &media, &options);
         Ok(Self {
-            victim: Victim::new(address, &certificate, TITLE)?,
+            victim: Victim::new(server.address(), &certificate, TITLE)?,
             server,
             _directory: directory,
             _certificate: certificate,
@@ -69,12 +65,12 @@ impl Rig {
 
     /// Memory and processor time of the server.
     pub(crate) fn process(&self) -> anyhow::Result<Process> {
-        Process::read(self.server.process()).context("the server's process is gone, or this is not Linux")
+        Process::read(self.server.id()).context("the server's process is gone, or this is not Linux")
     }
 
     /// Stops the server as an operator would.
     pub(crate) fn end(self) -> End {
-        let (status, log) = self.server.end();
+        let (status, log) = self.server.end_within(PATIENCE);
         let is_record = |line: &&str| serde_json::from_str::<serde_json::Value>(line).is_err();
         End {
             status,

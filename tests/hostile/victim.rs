@@ -2,13 +2,11 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use playrate::transport::{Pin, udp_socket};
+use playrate_test_support::{certify, h3_config, tls_config};
 use quinn::TokioRuntime;
-use quinn::crypto::rustls::QuicClientConfig;
-use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
@@ -22,33 +20,16 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     pub(crate) fn generate() -> anyhow::Result<Self> {
-        let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
         let directory = tempfile::tempdir()?;
-        std::fs::write(directory.path().join("cert.pem"), identity.cert.pem())?;
-        std::fs::write(
-            directory.path().join("key.pem"),
-            identity.signing_key.serialize_pem(),
-        )?;
-        Ok(Self {
-            directory,
-            der: identity.cert.der().clone(),
-        })
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        self.directory.path().join("cert.pem")
+        let der = certify(directory.path());
+        Ok(Self { directory, der })
     }
 
     /// Options with which `video-server serve` uses it.
-    pub(crate) fn options(&self) -> Vec<String> {
-        let text = |path: &Path| path.display().to_string();
-        let key = self.directory.path().join("key.pem");
-        vec![
-            "--cert".to_owned(),
-            text(&self.path()),
-            "--key".to_owned(),
-            text(&key),
-        ]
+    pub(crate) fn options(&self) -> [String; 4] {
+        let [cert, key] = ["cert.pem", "key.pem"].map(|name| self.directory.path().join(name));
+        let [cert, key] = [cert, key].map(|path| path.display().to_string());
+        ["--cert".to_owned(), cert, "--key".to_owned(), key]
     }
 }
 
@@ -59,30 +40,17 @@ pub(crate) struct Victim {
     pub(crate) pin: Pin,
     /// Path of the title that it serves.
     pub(crate) title: String,
-    roots: Arc<RootCertStore>,
+    certificate: CertificateDer<'static>,
 }
 
 impl Victim {
     pub(crate) fn new(address: SocketAddr, certificate: &Certificate, title: &str) -> anyhow::Result<Self> {
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate.der.clone())?;
         Ok(Self {
             address,
             pin: Pin::of(&certificate.der)?,
             title: format!("/{title}"),
-            roots: Arc::new(roots),
+            certificate: certificate.der.clone(),
         })
-    }
-
-    /// TLS of a client that offers one protocol.
-    pub(crate) fn tls(&self, protocol: &[u8]) -> Result<rustls::ClientConfig, rustls::Error> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_root_certificates(Arc::clone(&self.roots))
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![protocol.to_vec()];
-        Ok(tls)
     }
 
     /// A TCP connection from `source`. The caller limits the time for it.
@@ -100,19 +68,17 @@ impl Victim {
         source: Ipv4Addr,
         protocol: &[u8],
     ) -> io::Result<TlsStream<TcpStream>> {
-        let tls = self.tls(protocol).map_err(io::Error::other)?;
+        let tls = tls_config(&self.certificate, protocol);
         let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
         let stream = self.tcp(source).await?;
         TlsConnector::from(Arc::new(tls)).connect(name, stream).await
     }
 
     /// Settings of HTTP/3 clients with `transport`.
-    pub(crate) fn quic_config(&self, transport: quinn::TransportConfig) -> io::Result<quinn::ClientConfig> {
-        let tls = self.tls(b"h3").map_err(io::Error::other)?;
-        let tls = QuicClientConfig::try_from(tls).map_err(io::Error::other)?;
-        let mut config = quinn::ClientConfig::new(Arc::new(tls));
+    pub(crate) fn quic_config(&self, transport: quinn::TransportConfig) -> quinn::ClientConfig {
+        let mut config = h3_config(&self.certificate);
         config.transport_config(Arc::new(transport));
-        Ok(config)
+        config
     }
 
     /// A QUIC connection on `endpoint`.

@@ -13,7 +13,8 @@ use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
 use playrate_units::{Bitrate, Probability};
 use serde_json::{Value, json};
 
-use crate::support::{self, Server, output_within, root};
+use crate::support::{self, output_within};
+use playrate_test_support::root;
 
 /// Lines of the best representation.
 const BEST: u32 = 720;
@@ -94,19 +95,19 @@ impl Viewing {
     /// As [`of`](Self::of), from this site, under this controller. `query` is the page's, and `name` names the files
     /// that are kept.
     fn from(site: &Path, controller: &str, name: &str, query: &Value) -> Self {
-        let server = Server::start(site, &["--no-tcp", "--controller", controller]);
+        let server = support::serve(site, &["--no-tcp", "--controller", controller]);
         let path = PathConfig::bottleneck(
             Bitrate::from_mbps(20),
             Duration::from_millis(40),
             QueueLimit::ONE_BDP,
             Probability::ZERO,
         );
-        let address = server.address().parse().expect("an address");
+        let address = server.address();
         let relay = Relay::start(&RelayConfig::new(address, path)).expect("the relay starts");
         let job = json!({
             "origin": format!("https://localhost:{}", relay.local_addr().port()),
             "query": query,
-            "pin": server.said("Pin"),
+            "pin": server.announced("Pin"),
             "screenshots": kept("screenshots"),
             "name": name,
         });
@@ -117,7 +118,7 @@ impl Viewing {
             &job.to_string(),
         );
         let report: Value = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"));
-        let log = server.stop();
+        let log = support::stopped(server);
         println!("{}", relay.stop().expect("the relay ran"));
         let viewing = Self { report, log };
         viewing.keep(name);

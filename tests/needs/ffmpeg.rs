@@ -8,7 +8,8 @@ use std::process::{Command, Output, Stdio};
 use libtest_mimic::Trial;
 use sha2::{Digest, Sha256};
 
-use crate::support::{self, Server, films, program, title};
+use crate::support;
+use playrate_test_support::{ServerProcess, films, program, title};
 
 /// Frames of the embedded title, as `ffprobe -count_frames` counts them.
 const FRAMES: &str = "810";
@@ -29,9 +30,9 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 /// A server of the repository's title, and what it says to paste after the program's name.
-fn serve(directory: &Path) -> (Server, Vec<String>) {
-    let server = Server::start(directory, &["--controller", "cubic"]);
-    let line = server.said("Watch");
+fn serve(directory: &Path) -> (ServerProcess, Vec<String>) {
+    let server = support::serve(directory, &["--controller", "cubic"]);
+    let line = server.announced("Watch");
     let words = line.split_whitespace().skip_while(|word| *word != "play");
     let play = words.map(str::to_owned).collect();
     (server, play)

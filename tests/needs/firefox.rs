@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::browser::{self, SITE, modules};
 use crate::page::{names_the_pin, play};
-use crate::support::{self, Server, TITLE, films, output_within};
+use crate::support::{self, output_within};
+use playrate_test_support::{TITLE, films};
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = browser::missing()
@@ -47,7 +48,7 @@ fn check_http_2(report: &Value) {
 
 fn an_mp4_plays_with_the_development_certificate_over_http_2() {
     let films = films();
-    let server = Server::start(films.path(), &[]);
+    let server = support::serve(films.path(), &[]);
     let job = json!({ "name": "firefox-http2", "firefox": {}, "posters": 1 });
     let report = play(&server, TITLE, false, &job);
     check_http_2(&report);
@@ -58,7 +59,7 @@ fn an_mp4_plays_with_the_development_certificate_over_http_2() {
 fn manifests_play_with_the_players_of_a_directory() {
     let scripts = modules();
     let scripts = scripts.to_str().expect("a path in UTF-8");
-    let server = Server::start(&SITE, &["--player-scripts", scripts]);
+    let server = support::serve(&SITE, &["--player-scripts", scripts]);
     for (title, name) in [
         ("film/manifest.mpd", "firefox-dash"),
         ("film/master.m3u8", "firefox-hls"),
@@ -123,12 +124,8 @@ fn an_mp4_plays_over_http_3_with_a_certificate_of_a_trusted_authority() {
     let trusted = Trusted::new(directory.path());
     let text = |path: &Path| path.to_str().expect("a path in UTF-8").to_owned();
     let (certificate, key) = (text(&trusted.certificate), text(&trusted.key));
-    let server = Server::start(films.path(), &["--cert", &certificate, "--key", &key]);
-    let port = server
-        .address()
-        .rsplit(':')
-        .next()
-        .expect("an address has a port");
+    let server = support::serve(films.path(), &["--cert", &certificate, "--key", &key]);
+    let port = server.address().port();
     let firefox = json!({
         "profile": trusted.profile,
         "preferences": {

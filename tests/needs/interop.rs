@@ -18,7 +18,8 @@ use rcgen::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{self, Server, TITLE, output_within, root};
+use crate::support::{self, output_within};
+use playrate_test_support::{ServerProcess, TITLE, films, root, title};
 
 /// A client with all its requests must not take longer.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -179,7 +180,7 @@ fn check(client: &str, protocol: &str, case: &Case, answer: &Answer, title: &[u8
 
 /// A served title, and the certificate authority to trust.
 struct Site {
-    server: Server,
+    server: ServerProcess,
     title: Vec<u8>,
     authority: PathBuf,
     directory: tempfile::TempDir,
@@ -188,17 +189,17 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
-        let films = support::films();
+        let films = films();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (authority, certificate, key) = identity(directory.path());
         let file = |path: &Path| path.to_str().expect("a path in UTF-8").to_owned();
-        let server = Server::start(
+        let server = support::serve(
             films.path(),
             &["--cert", &file(&certificate), "--key", &file(&key)],
         );
         Self {
             server,
-            title: fs::read(support::title()).expect("the title is there"),
+            title: fs::read(title()).expect("the title is there"),
             authority,
             directory,
             _films: films,
@@ -231,7 +232,7 @@ impl Site {
                 check(client, "HTTP/3.0", case, &Answer::from_json(answer), &self.title);
             }
         }
-        let log = self.server.stop();
+        let log = support::stopped(self.server);
         let sessions: Vec<_> = log
             .iter()
             .filter(|line| line["message"] == "session finished")
@@ -340,13 +341,7 @@ fn curl(site: &Site, option: &str, case: &Case) -> Answer {
             .next()
             .unwrap_or_default()
     };
-    let port = site
-        .server
-        .address()
-        .rsplit(':')
-        .next()
-        .expect("a port")
-        .to_owned();
+    let port = site.server.address().port();
     assert!(
         field("alt-svc").starts_with(&format!("h3=\":{port}\"")),
         "{option} {}: {head}",

@@ -7,7 +7,8 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use crate::browser::{self, SITE, kept, modules};
-use crate::support::{self, Server, TITLE, films, output_within, root};
+use crate::support::{self, output_within};
+use playrate_test_support::{ServerProcess, TITLE, films, root};
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = browser::missing();
@@ -29,15 +30,11 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 /// Result of playing `title` from the page at the server's address.
-pub(crate) fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Value {
-    let port = server
-        .address()
-        .rsplit(':')
-        .next()
-        .expect("an address has a port");
+pub(crate) fn play(server: &ServerProcess, title: &str, quic: bool, more: &Value) -> Value {
+    let port = server.address().port();
     let mut job = json!({
         "origin": format!("https://localhost:{port}"),
-        "pin": server.said("Pin"),
+        "pin": server.announced("Pin"),
         "quic": quic,
         "title": title,
         "screenshots": kept("screenshots"),
@@ -55,12 +52,12 @@ pub(crate) fn play(server: &Server, title: &str, quic: bool, more: &Value) -> Va
 }
 
 /// Checks that the page's commands name the server's pin.
-pub(crate) fn names_the_pin(report: &Value, server: &Server) {
+pub(crate) fn names_the_pin(report: &Value, server: &ServerProcess) {
     for command in report["after"]["commands"].as_array().expect("two commands") {
         assert!(
             command
                 .as_str()
-                .is_some_and(|text| text.contains(server.said("Pin"))),
+                .is_some_and(|text| text.contains(server.announced("Pin"))),
             "{command}"
         );
     }
@@ -68,7 +65,7 @@ pub(crate) fn names_the_pin(report: &Value, server: &Server) {
 
 fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
     let films = films();
-    let server = Server::start(films.path(), &[]);
+    let server = support::serve(films.path(), &[]);
     let report = play(
         &server,
         TITLE,
@@ -107,7 +104,7 @@ fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
 
 fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
     let films = films();
-    let server = Server::start(films.path(), &[]);
+    let server = support::serve(films.path(), &[]);
     let report = play(&server, TITLE, false, &json!({ "name": "page-http2" }));
     // There is nothing to know of the connection but what the player itself has.
     assert_eq!(report["moved"], json!([null, null, null, true]), "{report}");
@@ -121,7 +118,7 @@ fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
 fn manifests_play_with_the_players_of_a_directory() {
     let scripts = modules();
     let scripts = scripts.to_str().expect("a path in UTF-8");
-    let server = Server::start(&SITE, &["--player-scripts", scripts]);
+    let server = support::serve(&SITE, &["--player-scripts", scripts]);
     for (title, name) in [
         ("film/manifest.mpd", "page-dash"),
         ("film/master.m3u8", "page-hls"),

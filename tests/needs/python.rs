@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 
-use crate::support::{self, output_within, program, root};
+use crate::support::{self, output_within};
+use playrate_test_support::{program, root};
 
 const LIMIT: Duration = Duration::from_secs(150);
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::support::{self, Running, free_address, on_the_path, output_within, program, root};
+use crate::support::{self, free_address, on_the_path, output_within};
+use playrate_test_support::{Running, program, root};
 
 const LIMIT: Duration = Duration::from_secs(90);
 

@@ -83,10 +83,11 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
+    use playrate_test_support::PATIENCE;
     use tokio::time::Instant;
 
     use crate::attacks::{Attack, Scale};
-    use crate::beside::{PATIENCE, assert_served, deadline, metric, start};
+    use crate::beside::{assert_served, deadline, start};
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
 
@@ -145,7 +146,7 @@ mod tests {
             Over::Quic => "playrate_evicted_connections_total",
             Over::Tcp => "playrate_evicted_tcp_connections_total",
         };
-        assert!(metric(&rig, evicted) > 0);
+        assert!(rig.server.metric(evicted) > 0);
         attacking.stop().await.unwrap();
         assert!(rig.end().in_order());
     }

@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The first packets of `count` clients, which only their answer to a Retry would tell from good ones.
 fn first_packets(victim: &Victim, count: usize) -> io::Result<Vec<Vec<u8>>> {
-    let config = victim.quic_config(quinn::TransportConfig::default())?;
+    let config = victim.quic_config(quinn::TransportConfig::default());
     let mut endpoint = quinn_proto::Endpoint::new(std::sync::Arc::default(), None, false, None);
     let mut packets = Vec::new();
     for _ in 0..count {
@@ -73,10 +73,11 @@ pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::R
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
+    use playrate_test_support::PATIENCE;
     use tokio::time::Instant;
 
     use crate::attacks::{Attack, Scale};
-    use crate::beside::{PATIENCE, deadline, metric, start};
+    use crate::beside::{deadline, start};
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
 
@@ -91,14 +92,14 @@ mod tests {
         };
         let attacking = Attacking::begin(&rig.victim, Attack::Initials, scale);
         let latest = deadline();
-        let retried = || metric(&rig, "playrate_retried_handshakes_total");
+        let retried = || rig.server.metric("playrate_retried_handshakes_total");
         while attacking.tally.actions.load(Relaxed) < 1_000 || retried() <= 500 {
             assert!(Instant::now() < latest, "the flood is too slow");
             fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
         }
         attacking.stop().await.unwrap();
         fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
-        assert_eq!(metric(&rig, "playrate_refused_connections_total"), 0);
+        assert_eq!(rig.server.metric("playrate_refused_connections_total"), 0);
         assert!(rig.end().in_order());
     }
 }

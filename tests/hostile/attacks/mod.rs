@@ -162,7 +162,7 @@ impl Force {
         let mut transport = quinn::TransportConfig::default();
         transport.keep_alive_interval(Some(KEEP_ALIVE));
         change(&mut transport);
-        let config = self.victim.quic_config(transport)?;
+        let config = self.victim.quic_config(transport);
         self.victim.quic(endpoint, config).await
     }
 

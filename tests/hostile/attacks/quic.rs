@@ -17,7 +17,7 @@ pub(super) async fn migration(force: &Force, number: usize) -> io::Result<()> {
     let endpoint = endpoint(force.source(number))?;
     let mut transport = quinn::TransportConfig::default();
     transport.keep_alive_interval(Some(KEEP_ALIVE));
-    let config = force.victim.quic_config(transport)?;
+    let config = force.victim.quic_config(transport);
     let connection = force.victim.quic(&endpoint, config).await?;
     let _open = force.tally.open();
     let moving = async {

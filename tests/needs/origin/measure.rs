@@ -8,7 +8,8 @@ use tokio::runtime::Runtime;
 
 use super::store::{Store, environment};
 use super::{LOCATION, connect, get, noise};
-use crate::support::{Server, program};
+use crate::support;
+use playrate_test_support::{ServerProcess, program};
 
 /// Bytes of the object that is read while it is in memory.
 const LARGE: usize = 200 << 20;
@@ -61,19 +62,19 @@ pub(super) fn warm_objects_beside_files_and_cold_ones_beside_the_store() {
         .expect("the file is there");
     opened.set_modified(old).expect("its time is set");
     let options = ["--cache", "1GB", "--no-tcp"];
-    let local = Server::start_program(server(), "127.0.0.1:0", directory.path(), &options);
+    let local = support::serve_with(server(), directory.path(), &options);
     let mut remote = server();
     remote.envs(environment(store.address()));
-    let remote = Server::start_program(remote, "127.0.0.1:0", LOCATION.as_ref(), &options);
+    let remote = support::serve_with(remote, LOCATION.as_ref(), &options);
 
-    let cost = |server: &Server| {
+    let cost = |server: &ServerProcess| {
         let connection = connect(&runtime, server);
-        let before = processor_time(server.process());
+        let before = processor_time(server.id());
         for _ in 0..READS {
             let answer = runtime.block_on(get(&connection, "/large.bin", &[]));
             assert_eq!(answer.content.len(), LARGE);
         }
-        let used = processor_time(server.process()).saturating_sub(before);
+        let used = processor_time(server.id()).saturating_sub(before);
         used.as_secs_f64() / (f64::from(READS) * LARGE as f64 / 1e9)
     };
     // From the second read on it is in memory.

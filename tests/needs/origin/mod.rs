@@ -8,20 +8,18 @@ mod start;
 mod store;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue};
 use libtest_mimic::Trial;
-use playrate_transport::{Client, ClientOptions, Connection, Target, Trust};
-use quinn::TokioRuntime;
+use playrate_transport::Connection;
 use tokio::runtime::Runtime;
 
 use self::store::{Fault, Proxy, Store, environment};
-use crate::support::{self, Server, program, root, title};
+use crate::support;
+use playrate_test_support::{ServerProcess, program, root, title};
 
 /// Time after which what should happen has not happened.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -98,7 +96,7 @@ struct Site {
     store: Store,
     proxy: Proxy,
     /// `None` only between two of them.
-    server: Option<Server>,
+    server: Option<ServerProcess>,
     runtime: Runtime,
 }
 
@@ -125,7 +123,7 @@ impl Site {
         }
     }
 
-    fn server(&self) -> &Server {
+    fn server(&self) -> &ServerProcess {
         self.server.as_ref().expect("it has started")
     }
 
@@ -150,35 +148,15 @@ impl Site {
 
     /// Value of a metric.
     fn metric(&self, name: &str) -> u64 {
-        let address = self
-            .server()
-            .said("Metrics")
-            .trim_start_matches("http://")
-            .trim_end_matches('/');
-        let mut stream = TcpStream::connect(address).expect("the server listens");
-        let request = b"GET /metrics HTTP/1.1\r\nHost: metrics\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).expect("the server reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("the server answers");
-        let value = answer
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        let value = value.unwrap_or_else(|| panic!("no `{name}` in {answer}"));
-        value.parse().expect("a whole number")
+        self.server().metric(name)
     }
 }
 
-fn connect(runtime: &Runtime, server: &Server) -> Connection {
-    let pin = server.said("Pin").parse().expect("a pin");
-    let target = Target::at("localhost", server.address().parse().expect("an address"));
-    runtime.block_on(async {
-        let client = Client::bind(Arc::new(TokioRuntime), ClientOptions::new(Trust::Pin(pin)));
-        let connection = client.expect("a client").connect(&target).await;
-        connection.expect("a connection")
-    })
+fn connect(runtime: &Runtime, server: &ServerProcess) -> Connection {
+    runtime.block_on(server.connect())
 }
 
-fn serve(proxy: &Proxy, arguments: &[&str]) -> Server {
+fn serve(proxy: &Proxy, arguments: &[&str]) -> ServerProcess {
     let mut command = Command::new(program("video-server"));
     command.env("RUST_LOG", "info,video_server=debug,playrate_origin=debug");
     command.envs(environment(proxy.address));
@@ -190,7 +168,7 @@ fn serve(proxy: &Proxy, arguments: &[&str]) -> Server {
     let always = always.iter().filter(|(name, _)| !arguments.contains(name));
     let always: Vec<_> = always.flat_map(|&(name, value)| [name, value]).collect();
     let arguments = [&always, arguments].concat();
-    Server::start_program(command, "127.0.0.1:0", LOCATION.as_ref(), &arguments)
+    support::serve_with(command, LOCATION.as_ref(), &arguments)
 }
 
 async fn get(connection: &Connection, path: &str, fields: &[(&'static str, &'static str)]) -> Answer {
@@ -302,9 +280,9 @@ fn an_index_at_the_end_is_read_without_the_media() {
         &["--strict"],
     );
     assert!(
-        site.server().said("Serving").starts_with("1 title"),
+        site.server().announced("Serving").starts_with("1 title"),
         "{}",
-        site.server().said("Serving")
+        site.server().announced("Serving")
     );
     let received = site.metric("playrate_origin_received_bytes_total");
     assert!(

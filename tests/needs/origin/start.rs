@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::store::{Fault, Proxy, SECRET, Store, environment};
 use super::{LOCATION, serve};
-use crate::support::program;
+use playrate_test_support::program;
 
 /// Exit code of a server that cannot serve `location`, and what it says.
 fn end_of_server(location: &str, settings: &BTreeMap<&'static str, String>) -> (Option<i32>, String) {

@@ -16,7 +16,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ObjectStoreExt as _, path::Path};
 use tokio::runtime::Runtime;
 
-use crate::support::{Running, free_address, root};
+use crate::support::free_address;
+use playrate_test_support::{Running, root};
 
 const BUCKET: &str = "films";
 const KEY: &str = "test-key";

@@ -14,8 +14,9 @@ use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-use crate::common::{PATIENCE, Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
 use crate::raw;
+use playrate_test_support::{PATIENCE, eventually, until};
 
 /// Passes packets on to a server from a socket that reads no answer: to the server they look like packets with a forged
 /// source address. Stops once this is dropped.
@@ -70,8 +71,8 @@ async fn begin_forged_handshakes(rig: &Rig) -> u64 {
         let (client, target) = (rig.client(|_| {}), target.clone());
         attempts.spawn(async move { client.connect(&target).await });
     }
-    rig.eventually("clients have to validate their address", || {
-        (rig.server.clients().retried > 0).then_some(())
+    until("clients have to validate their address", async || {
+        rig.server.clients().retried > 0
     })
     .await;
     drop(forger);
@@ -88,16 +89,15 @@ async fn begin_forged_handshakes(rig: &Rig) -> u64 {
         };
         (is_same && times >= 30).then_some(now)
     };
-    rig.eventually("no more forged packets arrive", settled).await
+    eventually("no more forged packets arrive", async || settled()).await
 }
 
 /// Reason for which the server closes `connection`.
-async fn ended(rig: &Rig, connection: &Connection) -> ConnectionLost {
-    let reason = rig
-        .eventually("the server closes a connection", || {
-            connection.quinn().close_reason()
-        })
-        .await;
+async fn ended(connection: &Connection) -> ConnectionLost {
+    let reason = eventually("the server closes a connection", async || {
+        connection.quinn().close_reason()
+    })
+    .await;
     reason.into()
 }
 
@@ -175,7 +175,7 @@ async fn an_idle_connection_makes_room_for_another_one() {
     // The exchange ends at the server once the client has acknowledged its end.
     let second = rig.connect_eventually().await;
     assert_eq!(fetch(&second, "/").await.unwrap(), b"ok");
-    let lost = ended(&rig, &idle).await;
+    let lost = ended(&idle).await;
     assert!(lost.is_orderly(), "{lost}");
     assert_eq!(rig.server.clients().evicted, 1);
 }
@@ -226,7 +226,7 @@ async fn a_connection_without_requests_is_closed_in_order() {
     // Kept open by keep-alives of both ends, were it not for the limit.
     let rig = ok_rig(|options| options.idle_limit = Some(Duration::from_secs(1)));
     let idle = rig.connect_eventually().await;
-    let lost = ended(&rig, &idle).await;
+    let lost = ended(&idle).await;
     assert!(lost.is_orderly(), "{lost}");
     assert_eq!(rig.server.clients().evicted, 0);
 }

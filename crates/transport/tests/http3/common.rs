@@ -4,21 +4,18 @@ use std::future::Future;
 use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
+use playrate_test_support::{client, eventually, until};
 use playrate_transport::{
     Arrival, Body, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
-    ExchangeError, Identity, Server, ServerOptions, Target, Trust, time, udp_socket,
+    ExchangeError, Identity, Server, ServerOptions, Target, udp_socket,
 };
 use playrate_units::Bytes as Size;
 use quinn::Runtime;
 
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Result<(), ExchangeError>> + Send>>;
-
-/// Time after which a test has failed that waits for something, on however busy a machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server and the outcomes of its exchanges.
 pub(crate) struct Rig {
@@ -152,10 +149,7 @@ impl Rig {
     }
 
     pub(crate) fn client(&self, change: impl FnOnce(&mut ClientOptions)) -> Client {
-        let mut options = ClientOptions::new(Trust::Pin(self.identity.pin()));
-        options.connect_timeout = PATIENCE;
-        change(&mut options);
-        Client::bind(Arc::clone(&self.runtime), options).unwrap()
+        client(self.identity.pin(), change)
     }
 
     pub(crate) async fn connect(&self) -> Connection {
@@ -164,7 +158,7 @@ impl Rig {
 
     /// Connects once the server has a place.
     pub(crate) async fn connect_eventually(&self) -> Connection {
-        self.eventually_async("a client connects", async || {
+        eventually("a client connects", async || {
             self.client(|_| {}).connect(&self.target()).await.ok()
         })
         .await
@@ -172,8 +166,8 @@ impl Rig {
 
     /// Waits until the server has no connection.
     pub(crate) async fn without_connections(&self) {
-        self.eventually("the server has no connection", || {
-            (self.server.open_connections() == 0).then_some(())
+        until("the server has no connection", async || {
+            self.server.open_connections() == 0
         })
         .await;
     }
@@ -188,29 +182,10 @@ impl Rig {
 
     /// Outcome of the `number`-th exchange to end.
     pub(crate) async fn outcome(&self, number: usize) -> Result<(), ExchangeError> {
-        self.eventually("an exchange ends", || {
+        eventually("an exchange ends", async || {
             self.outcomes.lock().unwrap().get(number).cloned()
         })
         .await
-    }
-
-    /// Waits until `look` returns a value, at most [`PATIENCE`].
-    pub(crate) async fn eventually<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
-        self.eventually_async(what, async || look()).await
-    }
-
-    /// [`eventually`](Self::eventually) with a look that takes some time.
-    pub(crate) async fn eventually_async<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
-        let looking = async {
-            loop {
-                if let Some(seen) = look().await {
-                    return seen;
-                }
-                time::sleep(&*self.runtime, Duration::from_millis(10)).await;
-            }
-        };
-        let seen = time::timeout(&*self.runtime, PATIENCE, looking).await;
-        seen.unwrap_or_else(|_| panic!("never: {what}"))
     }
 }
 

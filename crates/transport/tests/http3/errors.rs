@@ -5,6 +5,7 @@ use rstest::rstest;
 
 use crate::common::{Rig, ok_rig};
 use crate::raw;
+use playrate_test_support::eventually;
 
 /// Type of a control stream (RFC 9114 §6.2.1), and a SETTINGS frame without settings (§7.2.4), which begins it.
 const CONTROL: &[u8] = &[0x00, 0x04, 0x00];
@@ -26,8 +27,10 @@ async fn client(rig: &Rig, streams: &[&[u8]]) -> (quinn::Endpoint, quinn::Connec
 }
 
 /// The code with which the server closes the connection.
-async fn code(rig: &Rig, connection: &quinn::Connection) -> u64 {
-    let closed = rig.eventually("the server closes the connection", || connection.close_reason());
+async fn code(connection: &quinn::Connection) -> u64 {
+    let closed = eventually("the server closes the connection", async || {
+        connection.close_reason()
+    });
     match closed.await {
         ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
         other => panic!("{other}"),
@@ -57,7 +60,7 @@ async fn a_client_may_send_any_number_of_control_frames(#[case] frame: &[u8], #[
     assert!(!raw::response(&connection).await.is_empty());
     // It has read all of them: a frame that is wrong here is noticed.
     streams[0].write_all(CONTROL).await.unwrap();
-    assert_eq!(code(&rig, &connection).await, 0x105, "H3_FRAME_UNEXPECTED");
+    assert_eq!(code(&connection).await, 0x105, "H3_FRAME_UNEXPECTED");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,7 +72,7 @@ async fn a_control_frame_that_is_too_long_ends_the_connection() {
         .write_all(&[0x21, 0x80, 0x01, 0x86, 0xA0])
         .await
         .unwrap();
-    assert_eq!(code(&rig, &connection).await, 0x107, "H3_EXCESSIVE_LOAD");
+    assert_eq!(code(&connection).await, 0x107, "H3_EXCESSIVE_LOAD");
 }
 
 #[rstest]
@@ -95,7 +98,7 @@ async fn a_critical_stream_that_ends_ends_the_connection(
     } else {
         streams[0].reset(VarInt::from_u32(0x100)).unwrap();
     }
-    assert_eq!(code(&rig, &connection).await, 0x104, "H3_CLOSED_CRITICAL_STREAM");
+    assert_eq!(code(&connection).await, 0x104, "H3_CLOSED_CRITICAL_STREAM");
 }
 
 #[rstest]
@@ -106,7 +109,7 @@ async fn a_critical_stream_that_ends_ends_the_connection(
 async fn a_second_stream_of_a_kind_ends_the_connection(#[case] first: &[u8]) {
     let rig = ok_rig(|_| {});
     let (_endpoint, connection, _streams) = client(&rig, &[first, first]).await;
-    assert_eq!(code(&rig, &connection).await, 0x103, "H3_STREAM_CREATION_ERROR");
+    assert_eq!(code(&connection).await, 0x103, "H3_STREAM_CREATION_ERROR");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -137,5 +140,5 @@ async fn a_frame_that_may_not_begin_a_request_ends_the_connection(
     if finished {
         send.finish().unwrap();
     }
-    assert_eq!(code(&rig, &connection).await, 0x105, "H3_FRAME_UNEXPECTED");
+    assert_eq!(code(&connection).await, 0x105, "H3_FRAME_UNEXPECTED");
 }

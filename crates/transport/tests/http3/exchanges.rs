@@ -15,6 +15,7 @@ use playrate_transport::{
 use playrate_units::Bytes as Size;
 
 use crate::common::{big_rig, fetch, ok_rig, payload, rest, rig, rig_with, stream, with_length};
+use playrate_test_support::{eventually, until};
 
 /// Error code of RFC 9114 §8.1.
 const H3_REQUEST_CANCELLED: u64 = 0x10c;
@@ -42,7 +43,7 @@ async fn five_megabytes_arrive_byte_for_byte_under_every_controller() {
         assert!(connection.totals().received_bytes.as_u64() > 5_000_000);
         connection.close();
         let control = rig.controls.lock().unwrap()[number].clone();
-        rig.eventually("the connection's last sample counts all of it", || {
+        eventually("the connection's last sample counts all of it", async || {
             control
                 .monitor()
                 .latest()
@@ -160,8 +161,8 @@ async fn a_server_writes_no_further_ahead_of_a_client_that_does_not_read_than_th
         });
         let connection = client.connect(&rig.target()).await.unwrap();
         let (_, mut body) = connection.get("/", HeaderMap::new()).await.unwrap();
-        rig.eventually("the window is full", || {
-            (written.load(SeqCst) as u64 + 20_000 > SMALL).then_some(())
+        until("the window is full", async || {
+            written.load(SeqCst) as u64 + 20_000 > SMALL
         })
         .await;
         time::sleep(&*rig.runtime, Duration::from_millis(200)).await;
@@ -425,8 +426,8 @@ async fn a_reader_that_falls_behind_holds_the_sender_back() {
         body.chunk().await.unwrap().unwrap();
     }
     let came = || connection.totals().received_bytes.as_u64();
-    rig.eventually("much of the window has come", || {
-        (came() > window.as_u64() / 2).then_some(())
+    until("much of the window has come", async || {
+        came() > window.as_u64() / 2
     })
     .await;
     time::sleep(&*rig.runtime, Duration::from_millis(200)).await;

@@ -9,7 +9,8 @@ use http::HeaderMap;
 use playrate_transport::{ConnectionLost, ExchangeError, ServerOptions, time};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::common::{PATIENCE, big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{big_rig, fetch, ok_rig, payload, rest, runtime};
+use playrate_test_support::{PATIENCE, eventually};
 
 /// A runtime for a server, and one for a client that runs only while a thread waits for it.
 fn runtimes() -> (Runtime, Runtime) {
@@ -123,7 +124,7 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
         // The window is full then, and the probes that follow are acknowledged as little.
         let control = rig.controls.lock().unwrap()[0].clone();
         let (before, looks) = (Cell::new(0), Cell::new(0));
-        rig.eventually("what is delivered stands still", || {
+        eventually("what is delivered stands still", async || {
             let delivered = control.monitor().latest()?.delivered.as_u64();
             let is_same = before.replace(delivered) == delivered;
             looks.set(if is_same { looks.get() + 1 } else { 0 });

@@ -4,12 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_transport::time;
-use quinn::crypto::rustls::QuicClientConfig;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
-use crate::common::{PATIENCE, Rig, ok_rig};
+use crate::common::{Rig, ok_rig};
+use playrate_test_support::{PATIENCE, certificate, h3_config};
 
 /// A HEADERS frame (RFC 9114 §7.2.2) with `GET https://localhost/`, in QPACK's static table (RFC 9204 appendix A).
 pub(crate) const REQUEST: &[u8] = b"\x01\x10\x00\x00\xd1\xd7\xc1\x50\x09localhost";
@@ -24,19 +21,7 @@ pub(crate) fn endpoint(rig: &Rig) -> quinn::Endpoint {
 }
 
 fn config(rig: &Rig) -> quinn::ClientConfig {
-    let mut roots = RootCertStore::empty();
-    let pem = rig.identity.certificate_pem();
-    roots
-        .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
-        .unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
-    quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()))
+    h3_config(&certificate(&rig.identity.certificate_pem()))
 }
 
 pub(crate) async fn connect(endpoint: &quinn::Endpoint, rig: &Rig) -> quinn::Connection {

@@ -1,15 +1,15 @@
 //! A small HTTP/3 server on the transport's primitives, that can also misbehave.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
+use playrate_test_support::{asset, client};
 use playrate_transport::{
-    Arrival, Client, ClientOptions, ConnectionController, ControllerChoice, ExchangeError, Identity, Pin,
-    Server, ServerOptions, Target, Trust,
+    Arrival, Client, ConnectionController, ControllerChoice, ExchangeError, Identity, Pin, Server,
+    ServerOptions, Target,
 };
 use quinn::{Runtime, TokioRuntime};
 use tokio::sync::watch;
@@ -67,13 +67,6 @@ impl Interrupts {
 /// Entity tag of the server's file.
 const TAG: &str = "\"1\"";
 
-/// Directory of the repository's media.
-pub(crate) fn asset(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../assets")
-        .join(name)
-}
-
 /// A file of the repository's media.
 pub(crate) fn media(name: &str) -> Bytes {
     std::fs::read(asset(name)).unwrap().into()
@@ -125,15 +118,10 @@ pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<
     (address, pin)
 }
 
-/// A client that trusts the server of this pin.
-pub(crate) fn client(pin: Pin) -> Client {
-    Client::bind(Arc::new(TokioRuntime), ClientOptions::new(Trust::Pin(pin))).unwrap()
-}
-
 /// A client for a server of `file`, and the server's name and address.
 pub(crate) fn client_of(file: &Bytes, manner: Manner) -> (Client, Target) {
     let (address, pin) = serve(file.clone(), manner);
-    (client(pin), Target::at("localhost", address))
+    (client(pin, |_| {}), Target::at("localhost", address))
 }
 
 async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -> Result<(), ExchangeError> {

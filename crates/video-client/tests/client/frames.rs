@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::common::{Manner, asset, client_of};
+use crate::common::{Manner, client_of};
 use playrate_media::{FrameTrace, MediaSource, TraceSource};
+use playrate_test_support::fixture;
 use video_client::{Discard, FrameSource, PlayOptions, Session};
 
 async fn play(frames: FrameSource, source: &TraceSource) -> video_client::Played {
@@ -20,7 +21,7 @@ async fn play(frames: FrameSource, source: &TraceSource) -> video_client::Played
 }
 
 fn source() -> TraceSource {
-    TraceSource::new(&FrameTrace::open(asset("fixtures/title-720p.trace.csv")).unwrap())
+    TraceSource::new(&FrameTrace::open(fixture("title-720p.trace.csv")).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use playrate_test_support::client;
 use playrate_transport::Target;
 use playrate_units::Bytes;
 use rstest::rstest;
@@ -10,7 +11,7 @@ use video_client::dash::DashOptions;
 use video_client::report::Interruptions;
 use video_client::{Observer, PlayError, PlayOptions, Played, Progress, ReconnectOptions, Session, Sink};
 
-use crate::common::{Interrupts, Manner, client, client_of, media, serve_watched};
+use crate::common::{Interrupts, Manner, client_of, media, serve_watched};
 
 /// Keeps the bytes of a title, and says how many they are.
 struct Taking {
@@ -50,7 +51,7 @@ async fn play_watched(
     let (taken, seen) = watch::channel(0);
     let (address, pin) = serve_watched(film(), manner, seen);
     let target = Target::at("localhost", address);
-    let session = Session::new(client(pin), target, "/title.mp4", options);
+    let session = Session::new(client(pin, |_| {}), target, "/title.mp4", options);
     let (bytes, never) = (Vec::new(), std::future::pending());
     let mut sink = Taking { bytes, taken };
     let played = session.play(&mut sink, observer, never).await.unwrap();

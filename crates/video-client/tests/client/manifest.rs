@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use playrate_cc::registry::Entry;
 use playrate_cc::{Playback, VideoKnowledge};
-use playrate_transport::{
-    Client, ClientOptions, ControllerChoice, Identity, Server, ServerOptions, Target, Trust,
-};
+use playrate_test_support::{client, fixture};
+use playrate_transport::{ControllerChoice, Identity, Server, ServerOptions, Target};
 use playrate_units::{Bitrate, Bytes};
 use quinn::{Runtime, TokioRuntime};
 use rstest::rstest;
@@ -53,11 +52,7 @@ impl Packaged {
     /// The four segments of the fixture (the last is its first once more), each with `padding` bytes that no player
     /// looks at.
     fn new(padding: usize) -> Self {
-        let fixture = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../assets/fixtures/fragmented-dash.mp4"
-        );
-        let file = fs::read(fixture).unwrap();
+        let file = fs::read(fixture("fragmented-dash.mp4")).unwrap();
         let boxes = boxes(&file);
         let of = |wanted: &[u8; 4]| -> Vec<&[u8]> {
             let all = boxes.iter().filter(|(name, _)| name == wanted);
@@ -219,10 +214,10 @@ impl Running {
         options: DashOptions,
         observer: &mut impl Observer,
     ) -> (Played, Vec<u8>) {
-        let mut client = ClientOptions::new(Trust::Pin(self.identity.pin()));
         // So that the server is never far ahead of what the observer sees.
-        client.transport.stream_receive_window = Bytes::new(256 << 10);
-        let client = Client::bind(Arc::new(TokioRuntime), client).unwrap();
+        let client = client(self.identity.pin(), |options| {
+            options.transport.stream_receive_window = Bytes::new(256 << 10);
+        });
         let target = Target::at("localhost", self.server.local_addr().unwrap());
         let session = Session::new(client, target, path, options);
         let mut bytes = Vec::new();

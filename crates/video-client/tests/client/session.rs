@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Manner, client, client_of, media, serve};
+use crate::common::{Manner, client_of, media, serve};
 use playrate_media::{Limits, StreamParser};
+use playrate_test_support::client;
 use playrate_transport::Target;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
@@ -251,7 +252,7 @@ async fn another_servers_key_is_refused_and_nothing_is_fetched() {
     let mut options = PlayOptions::default();
     options.playout.start = Start::After(Duration::from_secs(1));
     let target = Target::at("localhost", address);
-    let session = Session::new(client(other), target, "/t.mp4", options);
+    let session = Session::new(client(other, |_| {}), target, "/t.mp4", options);
     // As a task of its own, as a lab runs many of them.
     let task = async move {
         session

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::process::{assert_contains, certify, fixture, run, text};
+use crate::process::run;
+use playrate_test_support::{assert_contains, certify, fixture, text};
 use rstest::rstest;
 
 /// Runs `serve` on a good directory with further `arguments` and returns what it complains about.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::process::{Serving, assert_contains, certify, fixture, run, text};
+use crate::process::{run, start};
+use playrate_test_support::{assert_contains, certify, fixture, text};
 use rstest::rstest;
 use tempfile::TempDir;
 
@@ -50,13 +51,13 @@ fn a_server_does_what_the_file_says_and_flags_go_before() {
     let file = file.to_str().unwrap();
     let media = directory.path().join("media");
     let flags = ["--controller=ccp", "--arm=c=compound", "--metrics=127.0.0.1:0"];
-    let serving = Serving::start(&media, &[&["--config", file], &flags[..]].concat());
+    let serving = start(&media, &[&["--config", file], &flags[..]].concat());
     assert_eq!(serving.announced("Controller"), "ccp");
     assert_eq!(serving.announced("Arm"), "c compound");
     assert!(
-        !serving.announcement.contains("vegas"),
+        !serving.announcement().contains("vegas"),
         "{}",
-        serving.announcement
+        serving.announcement()
     );
     assert!(serving.announced("Listening on").ends_with("(UDP)"));
     let log = serving.stop();

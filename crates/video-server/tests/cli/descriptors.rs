@@ -5,16 +5,17 @@ use std::path::Path;
 
 use http::{Method, StatusCode, Version};
 
-use crate::process::Serving;
+use crate::process::start_limited;
 use crate::tcp::Site;
+use playrate_test_support::ServerProcess;
 
 /// Descriptors of the server, far fewer than 65,536.
 const LIMIT: usize = 64;
 /// Concurrent requests of a connection.
 const REQUESTS: usize = 100;
 
-fn start(media: &Path, arguments: &[&str]) -> Serving {
-    Serving::start_with_descriptors(LIMIT, media, arguments)
+fn start(media: &Path, arguments: &[&str]) -> ServerProcess {
+    start_limited(&format!("-n {LIMIT}"), media, arguments)
 }
 
 #[tokio::test]
@@ -71,8 +72,7 @@ async fn without_a_descriptor_the_answer_is_to_come_again() {
 #[test]
 fn the_soft_limit_is_raised_to_the_hard_one() {
     let site = Site::new();
-    let below =
-        |media: &Path, arguments: &[&str]| Serving::start_below_the_hard_limit(LIMIT, media, arguments);
+    let below = |media: &Path, arguments: &[&str]| start_limited(&format!("-S -n {LIMIT}"), media, arguments);
     let (soft, hard) = site.serve_by(below, &[]).descriptor_limits();
     assert!(soft > LIMIT && soft == hard.min(65_536), "{soft} of {hard}");
 }

@@ -11,9 +11,9 @@ use playrate_transport::{Body, Connection, Target};
 use playrate_units::Bytes;
 use tokio::task::JoinSet;
 
-use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, client, program, run, sleep, text, until};
+use crate::process::{program, run, start_on};
 use crate::tcp::Site;
+use playrate_test_support::{ServerProcess, assert_contains, client, sleep, text, until};
 
 /// A site whose servers have a directory for their state.
 struct StatefulSite {
@@ -32,10 +32,10 @@ impl StatefulSite {
     }
 
     /// A server on `address` with `arguments`.
-    fn start(&self, address: &str, arguments: &[&str]) -> Serving {
+    fn start(&self, address: &str, arguments: &[&str]) -> ServerProcess {
         let state = self.site.path("state");
         let own = ["--state", state.to_str().unwrap(), "--no-watch"];
-        let start = |media: &Path, all: &[&str]| Serving::start_on(address, media, all);
+        let start = |media: &Path, all: &[&str]| start_on(address, media, all);
         self.site.serve_by(start, &[&own, arguments].concat())
     }
 }
@@ -48,8 +48,8 @@ struct Session {
 }
 
 impl Session {
-    async fn begin(serving: &Serving) -> Self {
-        let client = client(serving.announced("Pin").parse().unwrap(), |options| {
+    async fn begin(serving: &ServerProcess) -> Self {
+        let client = client(serving.pin(), |options| {
             options.transport.stream_receive_window = Bytes::new(64 << 10);
         });
         let target = Target::at("localhost", serving.address());
@@ -78,12 +78,8 @@ async fn status(connection: &Connection) -> StatusCode {
     response.unwrap().status()
 }
 
-fn connections(serving: &Serving) -> u64 {
-    metric(&request(serving, "GET /metrics").1, "playrate_connections ")
-}
-
 /// Ends a server whose connections have been closed; returns its log.
-fn ended(serving: Serving) -> String {
+fn ended(serving: ServerProcess) -> String {
     let (code, _, log) = serving.end();
     assert_eq!(code, Some(0), "{log}");
     log
@@ -103,7 +99,7 @@ async fn a_restart_interrupts_no_session_and_new_clients_reach_the_new_process()
     for client in &clients {
         assert_eq!(status(client).await, StatusCode::OK);
     }
-    assert_eq!(connections(&new), 2, "its own");
+    assert_eq!(new.metric("playrate_connections"), 2, "its own");
     for version in [Version::HTTP_2, Version::HTTP_11] {
         let mut client = site.site.connect(new.address(), version).await;
         assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
@@ -224,17 +220,13 @@ async fn sessions_survive_the_crash_of_the_process_that_took_over() {
 }
 
 /// Requests a title over HTTP/3, HTTP/2 and metrics.
-async fn assert_serves(serving: &Serving, site: &StatefulSite) {
+async fn assert_serves(serving: &ServerProcess, site: &StatefulSite) {
     let connection = serving.connect().await;
     assert_eq!(status(&connection).await, StatusCode::OK);
     connection.close();
     let mut client = site.site.connect(serving.address(), Version::HTTP_2).await;
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
-    assert!(
-        request(serving, "GET /metrics")
-            .1
-            .contains("playrate_connections ")
-    );
+    serving.metric("playrate_connections");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -360,7 +352,7 @@ async fn a_directory_with_a_long_path_does_without_taking_over() {
     let site = StatefulSite::new();
     let long = site.site.path(&"d".repeat(120));
     fs::create_dir(&long).unwrap();
-    let start = |media: &Path, all: &[&str]| Serving::start_on("127.0.0.1:0", media, all);
+    let start = |media: &Path, all: &[&str]| start_on("127.0.0.1:0", media, all);
     let serving = site.site.serve_by(start, &["--state", long.to_str().unwrap()]);
     assert_eq!(status(&serving.connect().await).await, StatusCode::OK);
     assert_contains(&serving.stop(), &["no other process can take over the port"]);

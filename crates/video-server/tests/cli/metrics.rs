@@ -4,50 +4,27 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 
 use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
 use serde_json::Value;
 
-use crate::process::{PATIENCE, Serving, eventually, fetch, fixture, text, until};
+use crate::process::start;
+use playrate_test_support::{PATIENCE, ServerProcess, eventually, fetch, fixture, until};
 
-fn serving(media: &Path, more: &[&str]) -> Serving {
+fn serving(media: &Path, more: &[&str]) -> ServerProcess {
     fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
-    Serving::start(media, &[&["--metrics", "127.0.0.1:0"], more].concat())
-}
-
-fn address(serving: &Serving) -> SocketAddr {
-    let url = serving.announced("Metrics");
-    url.trim_start_matches("http://")
-        .trim_end_matches('/')
-        .parse()
-        .unwrap()
+    start(media, &[&["--metrics", "127.0.0.1:0"], more].concat())
 }
 
 /// One request over HTTP/1.1: the head of the response and its body.
-pub(crate) fn request(serving: &Serving, line: &str) -> (String, String) {
-    request_with(serving, line, "Accept: */*")
+pub(crate) fn request(serving: &ServerProcess, line: &str) -> (String, String) {
+    serving.ask(line, "Accept: */*")
 }
 
-/// [`request`] with a header field.
-fn request_with(serving: &Serving, line: &str, field: &str) -> (String, String) {
-    let mut stream = TcpStream::connect_timeout(&address(serving), PATIENCE).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(
-        stream,
-        "{line} HTTP/1.1\r\nHost: metrics\r\n{field}\r\nConnection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let answer = text(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
-}
-
-fn connections(serving: &Serving) -> Value {
+fn connections(serving: &ServerProcess) -> Value {
     serde_json::from_str(&request(serving, "GET /connections.json").1).unwrap()
 }
 
@@ -112,7 +89,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert!(one["delivered"].as_u64().unwrap() > 0, "{one}");
 
     let accept = "Accept: application/openmetrics-text; version=1.0.0";
-    let (head, metrics) = request_with(&serving, "GET /metrics", accept);
+    let (head, metrics) = serving.ask("GET /metrics", accept);
     assert_eq!(metric(&metrics, "playrate_unplayable_titles "), 1);
     assert_eq!(metric(&metrics, "playrate_unusable_manifests "), 1);
     assert!(
@@ -200,7 +177,9 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
 fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
     let media = tempfile::tempdir().unwrap();
     let serving = serving(media.path(), &[]);
-    let open = || TcpStream::connect(address(&serving)).unwrap();
+    let url = serving.announced("Metrics").trim_start_matches("http://");
+    let metrics = url.trim_end_matches('/');
+    let open = || TcpStream::connect(metrics).unwrap();
     let _held: Vec<_> = (0..64).map(|_| open()).collect();
     let mut refused = open();
     refused.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -5,8 +5,9 @@ use std::fs;
 use http::{StatusCode, Version};
 use rstest::rstest;
 
-use crate::process::{assert_contains, run, text};
+use crate::process::run;
 use crate::tcp::Site;
+use playrate_test_support::{assert_contains, text};
 
 #[rstest]
 #[case(Version::HTTP_11, "HTTP/1.1")]
@@ -52,9 +53,9 @@ async fn no_pages_leaves_nothing_at_the_root(#[case] version: Version) {
     }
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
     assert!(
-        !serving.announcement.contains("\nPage"),
+        !serving.announcement().contains("\nPage"),
         "{}",
-        serving.announcement
+        serving.announcement()
     );
 }
 

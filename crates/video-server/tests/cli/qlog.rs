@@ -6,7 +6,8 @@ use std::path::Path;
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::process::{Serving, assert_contains, fetch};
+use crate::process::start;
+use playrate_test_support::{assert_contains, fetch};
 
 /// Runs `clients` clients one after the other, each of which fetches 8 MiB; returns the server's log and its
 /// qlog files.
@@ -16,7 +17,7 @@ async fn recorded(clients: usize, arguments: &[&str]) -> (String, Vec<Vec<Value>
     fs::create_dir(&media).unwrap();
     fs::write(media.join("file.bin"), vec![7; 8 << 20]).unwrap();
     let qlog = ["--qlog", logs.to_str().unwrap()];
-    let serving = Serving::start(&media, &[&qlog, arguments].concat());
+    let serving = start(&media, &[&qlog, arguments].concat());
     for number in 1..=clients {
         let connection = serving.connect().await;
         fetch(&connection, "/file.bin", HeaderMap::new()).await;

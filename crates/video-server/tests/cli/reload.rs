@@ -7,7 +7,8 @@ use http::HeaderMap;
 use playrate_transport::{Connection, Pin, Target};
 use tempfile::TempDir;
 
-use crate::process::{Serving, assert_contains, certify, client, eventually, fetch};
+use crate::process::start;
+use playrate_test_support::{ServerProcess, assert_contains, certify, client, eventually, fetch};
 
 /// Puts a new certificate and its key into `directory`, and says by which pin it is known.
 fn renew(directory: &Path) -> Pin {
@@ -15,7 +16,7 @@ fn renew(directory: &Path) -> Pin {
 }
 
 /// A server of `file.bin` with these further arguments, its pin, and the directory of its certificate.
-fn serve(more: &[&str]) -> (TempDir, Pin, Serving) {
+fn serve(more: &[&str]) -> (TempDir, Pin, ServerProcess) {
     let directory = tempfile::tempdir().unwrap();
     let media = directory.path().join("media");
     fs::create_dir(&media).unwrap();
@@ -24,17 +25,17 @@ fn serve(more: &[&str]) -> (TempDir, Pin, Serving) {
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (cert, key) = (path("cert.pem"), path("key.pem"));
     let arguments = [&["--cert", &cert, "--key", &key], more].concat();
-    let serving = Serving::start(&media, &arguments);
+    let serving = start(&media, &arguments);
     (directory, pin, serving)
 }
 
-async fn connect(serving: &Serving, pin: Pin) -> Option<Connection> {
+async fn connect(serving: &ServerProcess, pin: Pin) -> Option<Connection> {
     let target = Target::at("localhost", serving.address());
     client(pin, |_| {}).connect(&target).await.ok()
 }
 
 /// Waits until a client that trusts only `pin` connects.
-async fn becomes(serving: &Serving, pin: Pin) {
+async fn becomes(serving: &ServerProcess, pin: Pin) {
     eventually("the new certificate is used", async || {
         connect(serving, pin).await
     })
@@ -94,7 +95,7 @@ async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
 async fn a_hang_up_does_not_end_a_server_without_a_certificate_of_its_own() {
     let media = tempfile::tempdir().unwrap();
     fs::write(media.path().join("file.bin"), [7; 10_000]).unwrap();
-    let serving = Serving::start(media.path(), &[]);
+    let serving = start(media.path(), &[]);
     serving.signal("HUP");
     serving.logs("no --cert to read again", 1).await;
     let connection = serving.connect().await;

@@ -9,7 +9,8 @@ use playrate_transport::Connection;
 use tempfile::TempDir;
 
 use crate::metrics::{metric, request};
-use crate::process::{Serving, assert_contains, fixture, until};
+use crate::process::start;
+use playrate_test_support::{ServerProcess, assert_contains, fixture, until};
 
 const FILM: &str = "progressive-moov-first.mp4";
 const OTHER_FILM: &str = "fragmented-dash.mp4";
@@ -28,8 +29,8 @@ fn put(name: &str, path: &Path) {
     fs::rename(copy, path).unwrap();
 }
 
-fn serve(media: &TempDir, more: &[&str]) -> Serving {
-    Serving::start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat())
+fn serve(media: &TempDir, more: &[&str]) -> ServerProcess {
+    start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat())
 }
 
 /// The rate of `path` in kbit/s, if the server knows one: CMSD tells it.
@@ -43,7 +44,7 @@ async fn rate(connection: &Connection, path: &str) -> Option<u64> {
 }
 
 /// Numbers of unplayable titles and unusable manifests.
-fn bad(serving: &Serving) -> (u64, u64) {
+fn bad(serving: &ServerProcess) -> (u64, u64) {
     let metrics = request(serving, "GET /metrics").1;
     (
         metric(&metrics, "playrate_unplayable_titles"),
@@ -62,7 +63,7 @@ fn total(log: &str, name: &str) -> u64 {
 
 /// Returns true if the server has a thread that watches directories.
 #[cfg(target_os = "linux")]
-fn watches(serving: &Serving) -> bool {
+fn watches(serving: &ServerProcess) -> bool {
     let threads = fs::read_dir(format!("/proc/{}/task", serving.id())).unwrap();
     let mut names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
     names.any(|name| name.trim_end() == "media-watch")
@@ -70,7 +71,7 @@ fn watches(serving: &Serving) -> bool {
 
 /// Closes the connection, stops the server when it is informed of that, and returns its log.
 #[cfg(unix)]
-async fn close(connection: Connection, serving: Serving) -> String {
+async fn close(connection: Connection, serving: ServerProcess) -> String {
     connection.close();
     serving.logs("session finished", 1).await;
     serving.stop()

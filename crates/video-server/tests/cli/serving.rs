@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::process::{Serving, assert_contains, fetch, fixture, run, sleep, text};
+use crate::process::{run, start};
 use http::HeaderMap;
+use playrate_test_support::{assert_contains, fetch, fixture, sleep, text};
 use tempfile::TempDir;
 
 fn media() -> TempDir {
@@ -19,17 +20,17 @@ fn media() -> TempDir {
 fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
     let media = media();
     for signal in ["INT", "TERM"] {
-        let serving = Serving::start(media.path(), &["--controller", "cubic( on )+start=hystartpp"]);
+        let serving = start(media.path(), &["--controller", "cubic( on )+start=hystartpp"]);
         let port = serving.address().port();
         let url = format!("https://127.0.0.1:{port}/my%20film.mp4");
         let parts = ["1 title and 1 other file", &url, "avc1.", "Mbit/s on average"];
-        assert_contains(&serving.announcement, &parts);
+        assert_contains(serving.announcement(), &parts);
         assert_eq!(serving.announced("Controller"), "cubic+start=hystartpp");
         serving.signal(signal);
         let pin = serving.announced("Pin").to_owned();
-        let (code, rest, log) = serving.end();
+        let (code, output, log) = serving.end();
         assert_eq!(code, Some(0), "{log}");
-        assert_contains(&rest, &[&format!("video-client play {url} --pin {pin}")]);
+        assert_contains(&output, &[&format!("video-client play {url} --pin {pin}")]);
         let received = format!("signal=\"SIG{signal}\"");
         assert_contains(&log, &[&received, "drained=true"]);
     }
@@ -40,8 +41,8 @@ fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
     let media = media();
     let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
     fs::write(media.path().join("cut.mp4"), &good[..good.len() - 1_000]).unwrap();
-    let serving = Serving::start(media.path(), &[]);
-    let announced = serving.announcement.clone();
+    let serving = start(media.path(), &[]);
+    let announced = serving.announcement().to_owned();
     assert_contains(&announced, &["1 title and 1 other file", "my%20film.mp4"]);
     assert_contains(
         serving.announced("Unplayable"),
@@ -58,7 +59,7 @@ async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the
     let media = media();
     let cubic = ["--controller", "cubic", "--ack-packets", "10"];
     for (arguments, requests) in [(&[][..], true), (&cubic[..2], false), (&cubic, true)] {
-        let serving = Serving::start(media.path(), arguments);
+        let serving = start(media.path(), arguments);
         let connection = serving.connect().await;
         fetch(&connection, "/long.bin", HeaderMap::new()).await;
         let received = connection.quinn().stats().frame_rx.ack_frequency;
@@ -70,7 +71,7 @@ async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     let media = media();
-    let serving = Serving::start(media.path(), &["--log-format", "json", "--controller", "reno"]);
+    let serving = start(media.path(), &["--log-format", "json", "--controller", "reno"]);
     let connection = serving.connect().await;
     let (response, mut body) = connection.get("/my%20film.mp4", HeaderMap::new()).await.unwrap();
     assert!(response.headers().contains_key("date"));
@@ -127,7 +128,7 @@ async fn a_session_leaves_one_line_of_json_with_what_it_was() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
     let media = media();
-    let serving = Serving::start(media.path(), &["--drain-timeout", "10min"]);
+    let serving = start(media.path(), &["--drain-timeout", "10min"]);
     let connection = serving.connect().await;
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
     body.chunk().await.unwrap();
@@ -192,7 +193,7 @@ fn the_controllers_are_listed_as_tables_and_as_json() {
 #[tokio::test]
 async fn many_requests_leave_nothing_behind() {
     let media = media();
-    let serving = Serving::start(media.path(), &[]);
+    let serving = start(media.path(), &[]);
     let round = async |requests: u64| {
         let connection = serving.connect().await;
         for number in 0..requests {
@@ -222,7 +223,7 @@ async fn many_requests_leave_nothing_behind() {
 async fn clients_that_leave_mid_stream_give_their_memory_back() {
     const CLIENTS: usize = 8;
     let media = media();
-    let serving = Serving::start(media.path(), &[]);
+    let serving = start(media.path(), &[]);
     let (fresh, descriptors) = (serving.resident(), serving.descriptors());
     // The clients do not read, so each open response costs a send window (4 MiB) and little else. Were it kept, five
     // more rounds would add 160 MiB.

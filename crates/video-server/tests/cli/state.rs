@@ -5,21 +5,22 @@ use std::fs;
 use http::HeaderMap;
 use playrate_transport::{ConnectionLost, ExchangeError};
 
-use crate::process::{Serving, assert_contains, fetch, run, text};
+use crate::process::{run, start, start_on};
+use playrate_test_support::{assert_contains, fetch, text};
 
 #[tokio::test]
 async fn a_server_that_was_killed_resets_its_connections_when_it_is_started_again() {
     let (media, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(media.path().join("file.bin"), [7; 1_000]).unwrap();
     let arguments = ["--no-tcp", "--state", state.path().to_str().unwrap()];
-    let first = Serving::start(media.path(), &arguments);
+    let first = start(media.path(), &arguments);
     let address = first.address().to_string();
     let connection = first.connect().await;
     assert_eq!(fetch(&connection, "/file.bin", HeaderMap::new()).await, 1_000);
     let key = fs::read(state.path().join("endpoint-key")).unwrap();
     // Killed, so that it informs no client.
     drop(first);
-    let _second = Serving::start_on(&address, media.path(), &arguments);
+    let _second = start_on(&address, media.path(), &arguments);
     let error = connection.get("/file.bin", HeaderMap::new()).await.unwrap_err();
     assert!(
         matches!(error, ExchangeError::Connection(ConnectionLost::Reset)),
@@ -33,7 +34,7 @@ fn each_state_has_a_key_of_its_own_that_only_its_user_reads() {
     let media = tempfile::tempdir().unwrap();
     let keys = [(); 2].map(|()| {
         let state = tempfile::tempdir().unwrap();
-        Serving::start(media.path(), &["--state", state.path().to_str().unwrap()]).stop();
+        start(media.path(), &["--state", state.path().to_str().unwrap()]).stop();
         let file = state.path().join("endpoint-key");
         #[cfg(unix)]
         {

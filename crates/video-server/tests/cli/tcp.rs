@@ -16,14 +16,16 @@ use playrate_transport::time;
 use quinn::TokioRuntime;
 use rstest::rstest;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::process::{PATIENCE, Serving, assert_contains, certify, fixture, run, text, until};
+use crate::process::{run, start};
+use playrate_test_support::{
+    PATIENCE, ServerProcess, assert_contains, certify, fixture, text, tls_config, until,
+};
 
 /// Media, and a certificate that clients of TCP can trust.
 pub(crate) struct Site {
@@ -56,16 +58,16 @@ impl Site {
         self.directory.path().join(name)
     }
 
-    pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
-        self.serve_by(Serving::start, arguments)
+    pub(crate) fn serve(&self, arguments: &[&str]) -> ServerProcess {
+        self.serve_by(start, arguments)
     }
 
     /// Serves the media with the certificate; `start` starts the program.
     pub(crate) fn serve_by(
         &self,
-        start: impl FnOnce(&Path, &[&str]) -> Serving,
+        start: impl FnOnce(&Path, &[&str]) -> ServerProcess,
         arguments: &[&str],
-    ) -> Serving {
+    ) -> ServerProcess {
         let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
         let identity = [
             "--cert",
@@ -78,15 +80,7 @@ impl Site {
 
     /// A connection with TLS, for this protocol.
     pub(crate) async fn open(&self, address: SocketAddr, protocol: &[u8]) -> TlsStream<TcpStream> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![protocol.to_vec()];
+        let config = tls_config(&self.certificate, protocol);
         let name = ServerName::try_from("localhost").unwrap();
         let connecting = async {
             let stream = TcpStream::connect(address).await.unwrap();

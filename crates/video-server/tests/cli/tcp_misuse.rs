@@ -8,8 +8,8 @@ use quinn::TokioRuntime;
 use rstest::rstest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::process::text;
 use crate::tcp::Site;
+use playrate_test_support::text;
 
 const LONG: Duration = Duration::from_secs(120);
 

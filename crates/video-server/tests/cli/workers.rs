@@ -7,7 +7,8 @@ use playrate_transport::{Client, Connection, Target};
 use playrate_units::Bytes;
 
 use crate::metrics::{metric, request};
-use crate::process::{self, Serving, assert_contains, fetch, run, text, until};
+use crate::process::{run, start};
+use playrate_test_support::{ServerProcess, assert_contains, fetch, text, until};
 
 /// Length of a body that takes some time.
 const LENGTH: usize = 4_000_000;
@@ -19,9 +20,9 @@ fn media() -> tempfile::TempDir {
     media
 }
 
-async fn client(serving: &Serving) -> (Client, Connection) {
+async fn client(serving: &ServerProcess) -> (Client, Connection) {
     // So that little is under way.
-    let client = process::client(serving.announced("Pin").parse().unwrap(), |options| {
+    let client = playrate_test_support::client(serving.pin(), |options| {
         options.transport.stream_receive_window = Bytes::new(64 << 10);
     });
     let connection = client
@@ -34,7 +35,7 @@ async fn client(serving: &Serving) -> (Client, Connection) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_page_of_metrics_has_the_sums_of_all_workers() {
     let media = media();
-    let serving = Serving::start(
+    let serving = start(
         media.path(),
         &["--no-tcp", "--workers", "4", "--metrics", "127.0.0.1:0"],
     );
@@ -83,7 +84,7 @@ async fn one_page_of_metrics_has_the_sums_of_all_workers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_viewer_whose_port_changes_reaches_its_worker_and_the_page_counts_it() {
     let media = media();
-    let serving = Serving::start(
+    let serving = start(
         media.path(),
         &["--no-tcp", "--workers", "2", "--metrics", "127.0.0.1:0"],
     );
@@ -105,7 +106,7 @@ async fn a_viewer_whose_port_changes_reaches_its_worker_and_the_page_counts_it()
 #[test]
 fn a_second_server_on_the_port_is_told_that_it_is_in_use() {
     let media = media();
-    let serving = Serving::start(media.path(), &["--no-tcp", "--workers", "3"]);
+    let serving = start(media.path(), &["--no-tcp", "--workers", "3"]);
     let address = serving.address().to_string();
     for workers in ["1", "3"] {
         let output = run(&[
@@ -139,7 +140,7 @@ fn a_number_of_workers_that_is_none_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_lets_the_responses_of_all_workers_end() {
     let media = media();
-    let serving = Serving::start(
+    let serving = start(
         media.path(),
         &["--no-tcp", "--workers", "4", "--drain-timeout", "1min"],
     );

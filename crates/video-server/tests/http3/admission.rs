@@ -2,7 +2,8 @@
 
 use playrate_units::Bitrate;
 
-use crate::common::{Running, field, get, until};
+use crate::common::{Running, field, get};
+use playrate_test_support::until;
 
 #[tokio::test]
 async fn the_third_session_of_a_server_with_a_limit_of_two_gets_retry_after() {
@@ -33,7 +34,7 @@ async fn the_third_session_of_a_server_with_a_limit_of_two_gets_retry_after() {
     assert!(load.rate > Bitrate::ZERO, "{}", load.rate);
 
     first.close();
-    until("the first session ended", || {
+    until("the first session ended", async || {
         running.server.admission().load().sessions == 1
     })
     .await;
@@ -56,7 +57,7 @@ async fn a_server_that_watches_its_load_measures_it_and_lets_a_viewer_in() {
     // So much that no machine that runs tests is as late.
     let lag = Some(std::time::Duration::from_secs(60));
     let running = Running::with(|setup| setup.settings.limits.lag = lag);
-    until("the load was measured", || {
+    until("the load was measured", async || {
         running.server.admission().load().lag.is_some()
     })
     .await;

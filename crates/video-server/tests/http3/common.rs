@@ -1,48 +1,23 @@
 //! A running server, and clients for it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use playrate_test_support::{client, fixture, until};
 use playrate_transport::telemetry::{Sink, TimeSeries};
 use playrate_transport::{
-    Body, Client, ClientOptions, Connection, ExchangeError, Identity, Pin, Server, ServerOptions, Target,
-    Trust, time,
+    Body, ClientOptions, Connection, ExchangeError, Identity, Pin, Server, ServerOptions, Target,
 };
 use quinn::{Runtime, TokioRuntime};
 use tempfile::TempDir;
 use video_server::library::Library;
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary, Settings, VideoServer};
 
-/// Long enough for whatever should happen on a busy machine; what should not happen is waited for shorter.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
 pub(crate) fn runtime() -> Arc<dyn Runtime> {
     Arc::new(TokioRuntime)
-}
-
-pub(crate) async fn sleep(time: Duration) {
-    time::sleep(&*runtime(), time).await;
-}
-
-/// Waits until `done` says so; panics with `what` if it never does.
-pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
-    for _ in 0..PATIENCE.as_millis() / 10 {
-        if done() {
-            return;
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    panic!("never happened: {what}");
-}
-
-pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../assets/fixtures")
-        .join(name)
 }
 
 /// Keeps the samples and the summary of every session.
@@ -67,7 +42,7 @@ impl Observer for Summaries {
 impl Summaries {
     /// The summary of the `n`th session to end, once it has ended.
     pub(crate) async fn nth(&self, n: usize) -> SessionSummary {
-        until("the session ended", || self.ended.lock().unwrap().len() > n).await;
+        until("the session ended", async || self.ended.lock().unwrap().len() > n).await;
         self.ended.lock().unwrap()[n].clone()
     }
 }
@@ -139,10 +114,7 @@ impl Running {
     }
 
     pub(crate) async fn connect_with(&self, change: impl FnOnce(&mut ClientOptions)) -> Connection {
-        let mut options = ClientOptions::new(Trust::Pin(self.pin()));
-        options.connect_timeout = PATIENCE;
-        change(&mut options);
-        let client = Client::bind(runtime(), options).unwrap();
+        let client = client(self.pin(), change);
         client.connect(&self.target()).await.unwrap()
     }
 

@@ -10,12 +10,13 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use playrate_transport::{Client, ClientOptions, Trust};
+use playrate_transport::ClientOptions;
 use playrate_units::Bytes;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
 
-use crate::common::{PATIENCE, Running, get, long, read, read_some, runtime, sleep, until};
+use crate::common::{Running, get, long, read, read_some};
+use playrate_test_support::{PATIENCE, client, sleep, until};
 
 /// A client that takes little at once, so that a long response is never under way whole.
 fn narrow(options: &mut ClientOptions) {
@@ -99,7 +100,7 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
         let other = running.connect().await;
         assert!(get(&other, "/long.bin", &[]).await.1 == long());
         other.close();
-        until("both connections are gone", || {
+        until("both connections are gone", async || {
             running.server.open_connections() == 0
         })
         .await;
@@ -130,7 +131,7 @@ async fn a_client_that_does_not_read_costs_a_bounded_amount_and_is_given_up() {
     });
     let connection = running.connect_with(narrow).await;
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    until("the response is given up", || {
+    until("the response is given up", async || {
         running.server.connections()[0].aborted == 1
     })
     .await;
@@ -157,9 +158,10 @@ async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
     let server = running.server.clone();
     let (report, rest) = tokio::join!(server.shutdown(PATIENCE), async {
         sleep(Duration::from_millis(200)).await;
-        let options = ClientOptions::new(Trust::Pin(running.pin()));
-        let late = Client::bind(runtime(), options).unwrap();
-        let refused = late.connect(&running.target()).await.unwrap_err();
+        let refused = client(running.pin(), |_| {})
+            .connect(&running.target())
+            .await
+            .unwrap_err();
         assert!(refused.to_string().contains("refused"), "{refused}");
         read(&mut body).await.unwrap()
     });

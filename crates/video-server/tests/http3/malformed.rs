@@ -1,14 +1,9 @@
 //! Requests that a good client does not make, from another HTTP/3 client (`h3` on `h3-quinn`).
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{Method, Request};
-use quinn::crypto::rustls::QuicClientConfig;
+use playrate_test_support::{certificate, h3_config};
 use quinn::{ConnectionError, VarInt};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use crate::common::{Running, field, get, read};
 
@@ -19,19 +14,7 @@ type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 
 /// Connects with the server's development certificate as the only authority.
 async fn connect(running: &Running) -> (quinn::Endpoint, Sender) {
-    let mut roots = RootCertStore::empty();
-    let pem = running.identity.certificate_pem();
-    roots
-        .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
-        .unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
-    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    let config = h3_config(&certificate(&running.identity.certificate_pem()));
     let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = running.server.local_addr().unwrap();
     let connecting = endpoint.connect_with(config, address, "localhost").unwrap();

@@ -8,7 +8,8 @@ use playrate_transport::Identity;
 use serde_json::Value;
 use video_server::pages::Pages;
 
-use crate::common::{Running, Setup, field, fixture, get};
+use crate::common::{Running, Setup, field, get};
+use playrate_test_support::fixture;
 
 const CONNECTION: &str = "/.playrate/connection.json";
 

@@ -9,7 +9,8 @@ use playrate_media::Title;
 use playrate_transport::{Connection, ControllerChoice};
 use playrate_units::Bytes;
 
-use crate::common::{Running, Setup, fixture, get, read};
+use crate::common::{Running, Setup, get, read};
+use playrate_test_support::fixture;
 
 type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
 

@@ -14,10 +14,12 @@ use quinn::TokioRuntime;
 use rstest::rstest;
 use tempfile::TempDir;
 
-use crate::metrics::{metric, request};
-use crate::process::{PATIENCE, Serving, assert_contains, run, sleep, text, until};
+use crate::metrics::request;
+use crate::process::{run, start_on};
+use playrate_test_support::{PATIENCE, ServerProcess, assert_contains, certify, sleep, text, until};
 use relay::Balancer;
-use viewer::{Viewer, certified};
+use rustls::pki_types::CertificateDer;
+use viewer::Viewer;
 
 const KEY: &str = "8f95f09245765f80256934e50c66207f";
 /// So many that no client chooses one of them by chance.
@@ -26,6 +28,7 @@ const LENGTH: u64 = 3;
 /// Films, a certificate and keys that all servers have.
 struct Site {
     directory: TempDir,
+    certificate: CertificateDer<'static>,
     viewer: Viewer,
     key: Option<&'static str>,
 }
@@ -35,7 +38,7 @@ impl Site {
     fn new(key: Option<&'static str>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        let viewer = certified(root);
+        let certificate = certify(root);
         fs::create_dir(root.join("media")).unwrap();
         fs::write(root.join("media/film.bin"), film()).unwrap();
         fs::write(root.join("media/small.bin"), b"small").unwrap();
@@ -48,7 +51,8 @@ impl Site {
         fs::write(root.join("quic-lb.toml"), text).unwrap();
         Self {
             directory,
-            viewer,
+            viewer: Viewer::trusting(&certificate),
+            certificate,
             key,
         }
     }
@@ -66,19 +70,24 @@ impl Site {
     }
 
     /// Server `number` at `listen`.
-    fn start(&self, listen: &str, number: u64, more: &[&str]) -> Serving {
+    fn start(&self, listen: &str, number: u64, more: &[&str]) -> ServerProcess {
         self.start_with_key("endpoint-key", (listen, number), more)
     }
 
     /// The server of the given address and number, with another key.
-    fn start_with_key(&self, key: &str, (listen, number): (&str, u64), more: &[&str]) -> Serving {
+    fn start_with_key(&self, key: &str, (listen, number): (&str, u64), more: &[&str]) -> ServerProcess {
         let (cert, private) = (self.path("cert.pem"), self.path("key.pem"));
         let (lb, key, number) = (self.path("quic-lb.toml"), self.path(key), number.to_string());
         let mut arguments = vec!["--cert", &cert, "--key", &private, "--no-tcp"];
         arguments.extend(["--quic-lb", &lb, "--server-id", &number, "--endpoint-key", &key]);
         arguments.extend(["--metrics", "127.0.0.1:0"]);
         arguments.extend(more);
-        Serving::start_on(listen, Path::new(&self.path("media")), &arguments)
+        start_on(listen, Path::new(&self.path("media")), &arguments)
+    }
+
+    /// A further viewer, without tokens.
+    fn another_viewer(&self) -> Viewer {
+        Viewer::trusting(&self.certificate)
     }
 
     async fn balance(&self, servers: &[(u64, SocketAddr)]) -> Balancer {
@@ -93,11 +102,7 @@ fn film() -> Vec<u8> {
         .collect()
 }
 
-fn counted(serving: &Serving, name: &str) -> u64 {
-    metric(&request(serving, "GET /metrics").1, &format!("{name} "))
-}
-
-fn is_ready(serving: &Serving) -> bool {
+fn is_ready(serving: &ServerProcess) -> bool {
     request(serving, "GET /readyz").0.starts_with("HTTP/1.1 200")
 }
 
@@ -131,7 +136,7 @@ async fn a_client_that_changes_its_port_stays_with_its_server(#[case] key: Optio
         assert!(to(&counts) > to(&before) + 100, "{counts:?}");
         let elsewhere = |counts: &relay::Counts| counts.named.values().sum::<usize>() - to(counts);
         assert_eq!(elsewhere(&counts), elsewhere(&before), "{counts:?}");
-        assert_eq!(counted(server, "playrate_connections"), 1);
+        assert_eq!(server.metric("playrate_connections"), 1);
         // So that the packets that close it are not among those of the next one.
         drop((response, session));
         site.viewer.idle().await;
@@ -213,20 +218,14 @@ async fn a_token_is_good_for_all_servers_with_the_same_key(#[case] key: &str, #[
     let mut session = site.viewer.connect(balancer.address).await.unwrap();
     // Tokens come at the latest with the response.
     assert_eq!(session.fetch("/small.bin").await, b"small");
-    let stranger = certified_viewer(&site);
+    let stranger = site.another_viewer();
     balancer.choose(2);
     let mut occupant = stranger.connect(balancer.address).await.unwrap();
     let response = occupant.request("/film.bin").await;
-    assert_eq!(counted(&second, "playrate_retried_handshakes_total"), 0);
+    assert_eq!(second.metric("playrate_retried_handshakes_total"), 0);
     assert!(site.viewer.connect(balancer.address).await.is_err(), "no room");
-    assert_eq!(counted(&second, "playrate_retried_handshakes_total"), retries);
+    assert_eq!(second.metric("playrate_retried_handshakes_total"), retries);
     drop(response);
-}
-
-/// A further viewer of `site`, without tokens.
-fn certified_viewer(site: &Site) -> Viewer {
-    let pem = fs::read(site.path("cert.pem")).unwrap();
-    Viewer::trusting(&pem)
 }
 
 #[tokio::test]
@@ -239,11 +238,11 @@ async fn a_retry_of_a_server_that_leaves_is_honoured_by_another_one() {
     let response = occupant.request("/film.bin").await;
     balancer.leave_after_retry(first.address(), 2);
     // The client compares the ID of its first packet with the one that the server knows, from the token.
-    let stranger = certified_viewer(&site);
+    let stranger = site.another_viewer();
     let mut session = stranger.connect(balancer.address).await.unwrap();
     assert_eq!(session.fetch("/small.bin").await, b"small");
     assert_eq!(balancer.counts().retries, 1);
-    assert_eq!(counted(&second, "playrate_connections"), 1);
+    assert_eq!(second.metric("playrate_connections"), 1);
     drop(response);
 }
 
@@ -263,12 +262,12 @@ async fn a_draining_server_is_not_ready_at_once_and_goes_on_until_the_balancer_h
     until("it is not ready", async || !is_ready(&serving)).await;
     assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
     // A client that the balancer still sends.
-    let mut late = certified_viewer(&site).connect(balancer.address).await.unwrap();
+    let mut late = site.another_viewer().connect(balancer.address).await.unwrap();
     assert_eq!(late.fetch("/small.bin").await, b"small");
     response.read_to(usize::MAX).await;
     assert!(response.body == film());
     until("the responses have ended", async || {
-        counted(&serving, "playrate_responses_total") == 2
+        serving.metric("playrate_responses_total") == 2
     })
     .await;
     serving.signal("TERM");
@@ -291,7 +290,7 @@ async fn after_the_delay_new_clients_are_refused_and_responses_end() {
     serving.signal("TERM");
     until("it is not ready", async || !is_ready(&serving)).await;
     until("new clients are refused", async || {
-        certified_viewer(&site).connect(balancer.address).await.is_err()
+        site.another_viewer().connect(balancer.address).await.is_err()
     })
     .await;
     assert!(!is_ready(&serving));
@@ -386,11 +385,11 @@ async fn a_process_takes_over_from_one_with_the_same_number_alone(#[case] key: O
     );
 
     let new = site.start(&listen, 1, &["--state", &state]);
-    let mut late = certified_viewer(&site).connect(balancer.address).await.unwrap();
+    let mut late = site.another_viewer().connect(balancer.address).await.unwrap();
     assert_eq!(late.fetch("/small.bin").await, b"small");
     response.read_to(usize::MAX).await;
     assert!(response.body == film());
-    assert_eq!(counted(&new, "playrate_connections"), 1);
+    assert_eq!(new.metric("playrate_connections"), 1);
 }
 
 /// The lines of a file in the manifest for Kubernetes, where it is called `name`.

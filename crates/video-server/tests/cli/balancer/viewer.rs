@@ -1,26 +1,16 @@
 //! A client that keeps its tokens between connections, and can change its port during one.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::path::Path;
-use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use h3::error::StreamError;
 use http::Request;
-use quinn::crypto::rustls::QuicClientConfig;
-use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 
-use crate::process::certify;
+use playrate_test_support::h3_config;
 
 type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 type Stream = h3::client::RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
-
-/// Makes the certificate of all servers in `directory`, and a viewer that trusts it.
-pub(crate) fn certified(directory: &Path) -> Viewer {
-    Viewer::new(certify(directory))
-}
 
 pub(crate) struct Viewer {
     endpoint: quinn::Endpoint,
@@ -33,24 +23,11 @@ pub(crate) struct Session {
 }
 
 impl Viewer {
-    /// A viewer that trusts the certificate `pem`.
-    pub(crate) fn trusting(pem: &[u8]) -> Self {
-        Self::new(CertificateDer::from_pem_slice(pem).unwrap())
-    }
-
-    fn new(certificate: CertificateDer<'static>) -> Self {
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![b"h3".to_vec()];
+    /// A viewer that trusts `certificate`.
+    pub(crate) fn trusting(certificate: &CertificateDer<'static>) -> Self {
         Self {
             endpoint: quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap(),
-            config: quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap())),
+            config: h3_config(certificate),
         }
     }
 

@@ -1,0 +1,61 @@
+//! Helpers that the integration tests of several crates share: server processes, clients, files, waiting.
+//!
+//! A test waits for a condition with [`until`] or [`eventually`], not for a time: the machine may be busy.
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do"
+)]
+
+mod client;
+mod files;
+mod process;
+
+use std::time::Duration;
+
+use playrate_transport::time;
+use quinn::TokioRuntime;
+
+pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
+pub use files::{TITLE, asset, films, fixture, root, title};
+pub use process::{Running, ServerProcess, program};
+
+/// Time after which a test has failed that waits for something, on however busy a machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for this time on tokio's clock.
+pub async fn sleep(duration: Duration) {
+    time::sleep(&TokioRuntime, duration).await;
+}
+
+/// Looks again and again until there is a value, at most for [`PATIENCE`].
+pub async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(seen) = look().await {
+                return seen;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let seen = time::timeout(&TokioRuntime, PATIENCE, looking).await;
+    seen.unwrap_or_else(|_| panic!("never: {what}"))
+}
+
+/// Waits until `look` returns true, at most for [`PATIENCE`].
+pub async fn until(what: &str, look: impl AsyncFn() -> bool) {
+    eventually(what, async || look().await.then_some(())).await;
+}
+
+/// Bytes of a program's output as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Fails if one of `parts` is missing in `text`.
+#[track_caller]
+pub fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is missing in: {text}");
+    }
+}

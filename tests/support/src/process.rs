@@ -1,0 +1,299 @@
+//! Programs of the workspace in processes of their own.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use playrate_transport::{ConnectError, Connection, Pin, Target};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::{PATIENCE, client, root, until};
+
+/// One of the workspace's programs, built if it is not there yet.
+pub fn program(name: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
+    let program = profile.join(name);
+    if !program.exists() {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", name])
+            .current_dir(root())
+            .status()
+            .unwrap();
+        assert!(
+            built.success() && program.exists(),
+            "{} is not there",
+            program.display()
+        );
+    }
+    program
+}
+
+/// A process that ends with its owner.
+#[derive(Debug)]
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Waits for its end, at most for `limit`.
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let begun = Instant::now();
+        loop {
+            let status = self.0.try_wait().unwrap();
+            if status.is_some() || begun.elapsed() > limit {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+/// A `video-server` that runs until it receives a signal; killed when dropped.
+#[derive(Debug)]
+pub struct ServerProcess {
+    process: Running,
+    out: BufReader<ChildStdout>,
+    log: Log,
+    announcement: String,
+}
+
+impl ServerProcess {
+    /// Has `program` serve `media` on the address and port `listen`, and waits until it is ready.
+    pub fn start(mut program: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
+        let mut child = program
+            .args(["serve", "--listen", listen, "--media"])
+            .arg(media)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let log = Log::read(child.stderr.take().unwrap());
+        let process = Running(child);
+        let mut announcement = String::new();
+        // It is written at once, and `Watch` is its last line if there is one.
+        while !announcement.contains("\nPin ") || !out.buffer().is_empty() {
+            assert!(
+                out.read_line(&mut announcement).unwrap() > 0,
+                "it ended: {announcement}"
+            );
+        }
+        Self {
+            process,
+            out,
+            log,
+            announcement,
+        }
+    }
+
+    /// Output of the server when it was ready.
+    pub fn announcement(&self) -> &str {
+        &self.announcement
+    }
+
+    /// The value of a line `NAME value` of the announcement.
+    pub fn announced(&self, name: &str) -> &str {
+        let found = self.announcement.lines().find_map(|line| line.strip_prefix(name));
+        let value = found.unwrap_or_else(|| panic!("no {name} in {}", self.announcement));
+        value.trim()
+    }
+
+    /// Address at which it serves.
+    pub fn address(&self) -> SocketAddr {
+        let line = self.announced("Listening on");
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    /// Pin of its certificate.
+    pub fn pin(&self) -> Pin {
+        self.announced("Pin").parse().unwrap()
+    }
+
+    /// Connects a client over HTTP/3.
+    pub async fn connect(&self) -> Connection {
+        self.try_connect().await.unwrap()
+    }
+
+    /// Connects a client over HTTP/3.
+    ///
+    /// # Errors
+    /// The server refuses the connection.
+    pub async fn try_connect(&self) -> Result<Connection, ConnectError> {
+        let target = Target::at("localhost", self.address());
+        client(self.pin(), |_| {}).connect(&target).await
+    }
+
+    /// Waits until the server refuses connections.
+    pub async fn is_refusing(&self) {
+        let refused = |error: &ConnectError| error.to_string().contains("refused");
+        let is_refused = async || self.try_connect().await.is_err_and(|error| refused(&error));
+        until("connections are refused", is_refused).await;
+    }
+
+    /// One request over HTTP/1.1 to the address for metrics, such as `GET /metrics`, with one header field. Returns
+    /// the head of the response and its body.
+    pub fn ask(&self, line: &str, field: &str) -> (String, String) {
+        let url = self.announced("Metrics").trim_start_matches("http://");
+        let address = url.trim_end_matches('/').parse().unwrap();
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!("{line} HTTP/1.1\r\nHost: metrics\r\n{field}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// The value of the metric `name`, with its labels if it has some.
+    pub fn metric(&self, name: &str) -> u64 {
+        let (_, metrics) = self.ask("GET /metrics", "Accept: */*");
+        let find = |line: &str| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
+        let value = metrics.lines().find_map(find);
+        let value = value.unwrap_or_else(|| panic!("no {name} in {metrics}"));
+        value.parse().unwrap()
+    }
+
+    /// Number of the process.
+    pub fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        self.process.signal(name);
+    }
+
+    /// Waits until the log has `part` so many times.
+    pub async fn logs(&self, part: &str, times: usize) {
+        let is_there = async || self.log.text().matches(part).count() >= times;
+        until(part, is_there).await;
+    }
+
+    /// Returns true once the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.0.try_wait().unwrap().is_some()
+    }
+
+    /// Stops it in good order and returns its log.
+    pub fn stop(self) -> String {
+        self.signal("TERM");
+        let (code, _, log) = self.end();
+        assert_eq!(code, Some(0), "{log}");
+        log
+    }
+
+    /// Waits for its end. Returns its exit code, its output, and its log. This blocks the thread, so a runtime needs
+    /// another one: the server waits until the clients of the test have acknowledged its last bytes.
+    pub fn end(mut self) -> (Option<i32>, String, String) {
+        if let Ok(runtime) = Handle::try_current() {
+            assert_eq!(runtime.runtime_flavor(), RuntimeFlavor::MultiThread);
+        }
+        let log = self.log.end();
+        self.out.read_to_string(&mut self.announcement).unwrap();
+        let code = self.process.0.wait().unwrap().code();
+        (code, self.announcement, log)
+    }
+
+    /// Stops it in good order, or kills it after `limit`. Returns its exit status, if it ended in time, and its log.
+    pub fn end_within(mut self, limit: Duration) -> (Option<ExitStatus>, String) {
+        self.signal("TERM");
+        let status = self.process.wait(limit);
+        let Self { process, mut log, .. } = self;
+        drop(process);
+        (status, log.end())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl ServerProcess {
+    /// Path of a file about the process below `/proc`.
+    fn proc(&self, name: &str) -> PathBuf {
+        Path::new("/proc").join(self.id().to_string()).join(name)
+    }
+
+    /// Memory of the process in bytes.
+    pub fn resident(&self) -> usize {
+        let status = fs::read_to_string(self.proc("status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kilobytes * 1024
+    }
+
+    /// The soft and the hard limit of file descriptors.
+    pub fn descriptor_limits(&self) -> (usize, usize) {
+        let limits = fs::read_to_string(self.proc("limits")).unwrap();
+        let line = limits.lines().find(|line| line.starts_with("Max open files"));
+        let numbers = line.unwrap().split_whitespace().skip(3);
+        let mut numbers = numbers.map(|number| number.parse().unwrap());
+        (numbers.next().unwrap(), numbers.next().unwrap())
+    }
+
+    /// Number of open file descriptors.
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(self.proc("fd")).unwrap().count()
+    }
+
+    /// Waits until at most `most` descriptors are open. A file is open until the client has acknowledged its end.
+    pub async fn settles_at(&self, most: usize) {
+        until("few descriptors are open", async || self.descriptors() <= most).await;
+    }
+}
+
+/// Log of a process, which is read as it comes.
+#[derive(Debug)]
+struct Log {
+    text: Arc<Mutex<String>>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    fn read(from: ChildStderr) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let shared = Arc::clone(&text);
+        let reading = thread::spawn(move || {
+            for line in BufReader::new(from).lines() {
+                let mut text = shared.lock().unwrap();
+                text.push_str(&line.unwrap());
+                text.push('\n');
+            }
+        });
+        Self {
+            text,
+            reading: Some(reading),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.text.lock().unwrap().clone()
+    }
+
+    /// Waits until the process has ended; returns all of its log.
+    fn end(&mut self) -> String {
+        if let Some(reading) = self.reading.take() {
+            reading.join().unwrap();
+        }
+        self.text()
+    }
+}
