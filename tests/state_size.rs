@@ -1,4 +1,4 @@
-//! Memory that a controller takes per connection. `cargo test --test state_size -- --nocapture` prints it.
+//! Memory that a controller takes per connection. `cargo test --test checks state_size -- --nocapture` prints it.
 
 use std::sync::Arc;
 

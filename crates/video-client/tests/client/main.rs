@@ -10,4 +10,5 @@ mod common;
 mod frames;
 mod interrupted;
 mod manifest;
+mod restart;
 mod session;

@@ -1,0 +1,152 @@
+//! The `lab` binary as a user has it: messages, exit status, files.
+
+mod run;
+mod shards;
+mod shell;
+mod width;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A scenario of four seconds.
+const SCENARIO: &str = r#"
+about = "A few seconds."
+controllers = ["reno", "cubic"]
+trials = 2
+[title]
+trace = "film-1080p"
+rate = "2Mbit/s"
+duration = "4s"
+[path]
+rate = "3Mbit/s"
+rtt = "40ms"
+loss = "0.5%"
+"#;
+
+/// An empty directory in which commands are run.
+struct Lab {
+    home: tempfile::TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A directory with the scenario `few.toml` of this text.
+    fn with(scenario: &str) -> Self {
+        let lab = Self::new();
+        lab.write("few.toml", scenario);
+        lab
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lab"));
+        command.current_dir(self.home.path()).args(line.split(' '));
+        command
+    }
+
+    /// Runs the command, which must succeed. Returns its standard output.
+    fn succeeds(&self, line: &str) -> String {
+        let output = self.command(line).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", text(output.stderr));
+        text(output.stdout)
+    }
+
+    /// Runs the command, which must print nothing and exit with 2. Returns its standard error.
+    fn is_refused(&self, line: &str) -> String {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.command(line).output().unwrap();
+        let said = text(stderr);
+        assert_eq!(
+            (status.code(), text(stdout).as_str()),
+            (Some(2), ""),
+            "{line}: {said}"
+        );
+        said
+    }
+
+    /// Path and content of every file of a directory.
+    fn tree(&self, name: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        collect(&self.path(name), Path::new(""), &mut files);
+        files
+    }
+}
+
+fn collect(root: &Path, inside: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(root.join(inside)).unwrap() {
+        let entry = entry.unwrap();
+        let name = inside.join(entry.file_name());
+        if entry.path().is_dir() {
+            collect(root, &name, files);
+        } else {
+            files.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn bad_input_exits_2_and_names_the_value() {
+    for (arguments, value) in [
+        ("--out out --controllers reno,qubic", "qubic"),
+        ("--out out --rate 20", "20"),
+        ("--out out --queue 100B", "100B"),
+        ("--out /dev/null/results", "/dev/null/results"),
+    ] {
+        let said = Lab::new().is_refused(&format!("demo {arguments}"));
+        assert!(said.contains(value), "{said}");
+    }
+}
+
+#[test]
+fn help_lists_what_there_is() {
+    let help = Lab::new().succeeds("--help");
+    for command in "demo list show run rows report relay completions man".split(' ') {
+        assert!(help.contains(&format!("\n  {command} ")), "{help}");
+    }
+}
+
+#[test]
+fn a_subcommand_that_is_gone_exits_2_and_names_its_replacement() {
+    for (gone, instead) in [
+        ("claims", "papers"),
+        ("fairness", "playrate_lab.fairness"),
+        ("faults", "-p faults"),
+        ("jobs", "packaging/slurm"),
+        ("live", "lab demo scenario"),
+        ("matrix", "playrate_lab.scores"),
+        ("merge", "lab rows"),
+        ("sweep", "--over"),
+        ("worlds", "papers search"),
+    ] {
+        let said = Lab::new().is_refused(&format!("{gone} few"));
+        assert!(
+            said.contains("has been removed") && said.contains(instead),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! Options from a file.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::cli::process::{run, start};
+use playrate_test_support::{assert_contains, certify, fixture, text};
+use rstest::rstest;
+use tempfile::TempDir;
+
+/// A directory with a title, and a config file in which `$MEDIA` is that directory.
+fn config(toml: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let media = directory.path().join("media");
+    fs::create_dir(&media).unwrap();
+    fs::copy(fixture("fragmented.mp4"), media.join("film.mp4")).unwrap();
+    let file = directory.path().join("server.toml");
+    fs::write(&file, toml.replace("$MEDIA", media.to_str().unwrap())).unwrap();
+    (directory, file)
+}
+
+const GOOD: &str = r#"
+media = "$MEDIA"
+controller = "cubic+start=hystartpp"
+max-connections = 7
+no-tcp = true
+drain-timeout = "3s"
+choose-by = "query"
+arm = ["a=reno", "b=vegas"]
+log-format = "json"
+"#;
+
+#[test]
+fn a_good_file_is_said_to_be_good_and_what_it_names_is_looked_at() {
+    let (_directory, file) = config(GOOD);
+    let output = run(&["check", file.to_str().unwrap()]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let parts = [
+        "server.toml is good",
+        "1 title",
+        "cubic+start=hystartpp",
+        "2 arms chosen by query",
+    ];
+    assert_contains(&said, &parts);
+}
+
+#[test]
+fn a_server_does_what_the_file_says_and_flags_go_before() {
+    let (directory, file) = config(GOOD);
+    let file = file.to_str().unwrap();
+    let media = directory.path().join("media");
+    let flags = ["--controller=ccp", "--arm=c=compound", "--metrics=127.0.0.1:0"];
+    let serving = start(&media, &[&["--config", file], &flags[..]].concat());
+    assert_eq!(serving.announced("Controller"), "ccp");
+    assert_eq!(serving.announced("Arm"), "c compound");
+    assert!(
+        !serving.announcement().contains("vegas"),
+        "{}",
+        serving.announcement()
+    );
+    assert!(serving.announced("Listening on").ends_with("(UDP)"));
+    let log = serving.stop();
+    assert!(log.lines().all(|line| line.starts_with('{')), "{log}");
+    assert!(log.contains("\"deadline\":\"3s\""), "{log}");
+}
+
+#[test]
+fn arms_may_be_a_table() {
+    let (_directory, file) = config(
+        "media = \"$MEDIA\"\nchoose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"cubic+start=hystartpp\"\n",
+    );
+    let output = run(&["check", file.to_str().unwrap()]);
+    assert!(
+        text(&output.stdout).contains("2 arms chosen by path"),
+        "{output:?}"
+    );
+}
+
+#[rstest]
+#[case::value("controller = \"qubic\"", 2, &["controller", "`qubic`", "did you mean `cubic`"])]
+#[case::unknown_key("contoller = \"cubic\"", 2, &["unknown key `contoller`", "did you mean `controller`?"])]
+#[case::strange_key("zzz = 1", 2, &["unknown key `zzz`", "media, strict"])]
+#[case::underscore("drain_timeout = \"3s\"", 2, &["drain_timeout", "did you mean `drain-timeout`?"])]
+#[case::switch("\nno-tcp = \"yes\"", 3, &["no-tcp", "true or false"])]
+#[case::kind("controller = true", 2, &["controller = \"SPEC\""])]
+#[case::unit("drain-timeout = 10", 2, &["drain-timeout", "`10`", "100ms"])]
+#[case::syntax("controller = cubic", 2, &["string"])]
+#[case::twice("listen = \"[::]:1\"\nlisten = \"[::]:2\"", 3, &["duplicate"])]
+#[case::arm("choose-by = \"path\"\narm = [\n  \"a=reno\",\n  \"b=qubic\",\n]", 5, &["arm", "`cubic`"])]
+#[case::arms("choose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"qubic\"", 5, &["arm", "`cubic`"])]
+#[case::arm_twice("choose-by = \"path\"\narm = [\"a=reno\", \"a=cubic\"]", 3, &["duplicate arm name", "`a`"])]
+#[case::window("send-window = \"1B\"", 2, &["send-window", "between"])]
+#[case::certificate("key = \"/no/key.pem\"\ncert = \"/no/cert.pem\"", 3, &["cert", "/no/cert.pem"])]
+#[case::itself("config = \"other.toml\"", 2, &["unknown key `config`"])]
+fn errors_have_file_line_and_correction(#[case] toml: &str, #[case] line: usize, #[case] parts: &[&str]) {
+    let (_directory, file) = config(&format!("media = \"$MEDIA\"\n{toml}\n"));
+    let file = file.to_str().unwrap();
+    for arguments in [&["check", file][..], &["serve", "--config", file]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let complaint = text(&output.stderr);
+        let place = format!("error: {file}:{line}: ");
+        assert!(
+            complaint.starts_with(&place),
+            "{place} is not where it begins: {complaint}"
+        );
+        assert_contains(&complaint, parts);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_and_so_is_a_missing_file() {
+    let (_directory, file) = config("controller = \"cubic\"\n");
+    let complaint = text(&run(&["check", file.to_str().unwrap()]).stderr);
+    assert_contains(&complaint, &["server.toml", "--media"]);
+    let output = run(&["serve", "--config", "/no/such.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("/no/such.toml"), "{output:?}");
+}
+
+#[test]
+fn a_media_directory_that_is_not_there_is_named_with_its_line() {
+    let (_directory, file) = config("\n\nmedia = \"/no/such/media\"\n");
+    let complaint = text(&run(&["check", file.to_str().unwrap()]).stderr);
+    assert_contains(&complaint, &["server.toml:3: ", "/no/such/media"]);
+}
+
+#[test]
+fn the_packaged_example_is_good() {
+    let (directory, _) = config("");
+    certify(directory.path());
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    fs::rename(path("cert.pem"), path("fullchain.pem")).unwrap();
+    fs::rename(path("key.pem"), path("privkey.pem")).unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/server.toml");
+    let text_of = fs::read_to_string(example)
+        .unwrap()
+        .replace("/srv/films", &path("media"))
+        .replace("/var/lib/video-server", &path(""))
+        .replace("/etc/video-server/", &path(""));
+    for (comments, found) in [("#", "video, certificate"), ("", "2 arms chosen by path")] {
+        // What is commented out is good as well.
+        let whole = text_of.replace("# To compare controllers on live traffic:\n", "");
+        let whole = whole.replace("# choose-by", &format!("{comments}choose-by"));
+        let whole = whole
+            .replace("# [arm]", &format!("{comments}[arm]"))
+            .replace("# a =", &format!("{comments}a ="));
+        let whole = whole.replace("# b =", &format!("{comments}b ="));
+        fs::write(path("example.toml"), whole).unwrap();
+        let output = run(&["check", &path("example.toml")]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(text(&output.stdout).contains(found), "{output:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! File descriptors: what stalled responses take of them, and what happens when there are none left.
+
+use std::fs::File;
+use std::path::Path;
+
+use http::{Method, StatusCode, Version};
+
+use crate::cli::process::start_limited;
+use crate::cli::tcp::Site;
+use playrate_test_support::ServerProcess;
+
+/// Descriptors of the server, far fewer than 65,536.
+const LIMIT: usize = 64;
+/// Concurrent requests of a connection.
+const REQUESTS: usize = 100;
+
+fn start(media: &Path, arguments: &[&str]) -> ServerProcess {
+    start_limited(&format!("-n {LIMIT}"), media, arguments)
+}
+
+#[tokio::test]
+async fn more_responses_than_descriptors_can_stall_on_one_file() {
+    let site = Site::new();
+    let serving = site.serve_by(start, &[]);
+    let (mut clients, mut stalled) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let mut client = site.connect(serving.address(), Version::HTTP_2).await;
+        for _ in 0..REQUESTS {
+            let response = client.start(Method::GET, "/long.bin", &[]).await;
+            assert_eq!(response.status(), StatusCode::OK);
+            stalled.push(response);
+        }
+        clients.push(client);
+    }
+    assert!(serving.descriptors() < LIMIT);
+    let mut other = site.connect(serving.address(), Version::HTTP_11).await;
+    let (status, _, film) = other.get("/film.mp4", &[]).await;
+    assert!(status == StatusCode::OK && !film.is_empty());
+}
+
+#[tokio::test]
+async fn without_a_descriptor_the_answer_is_to_come_again() {
+    let site = Site::new();
+    for number in 0..REQUESTS {
+        // Longer than what the client and the sockets between take without being asked.
+        let file = File::create(site.path("media").join(format!("{number}.bin"))).unwrap();
+        file.set_len(64 << 20).unwrap();
+    }
+    let serving = site.serve_by(start, &[]);
+    let before = serving.descriptors();
+    let mut client = site.connect(serving.address(), Version::HTTP_2).await;
+    let mut stalled = Vec::new();
+    let mut refused = 0;
+    for number in 0..REQUESTS {
+        let response = client.start(Method::GET, &format!("/{number}.bin"), &[]).await;
+        if response.status() == StatusCode::OK {
+            stalled.push(response);
+        } else {
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(response.headers()["retry-after"], "10");
+            refused += 1;
+        }
+    }
+    assert!((1..REQUESTS).contains(&refused), "{refused} refused");
+    drop(stalled);
+    drop(client);
+    serving.settles_at(before).await;
+    let mut other = site.connect(serving.address(), Version::HTTP_2).await;
+    assert_eq!(other.get("/film.mp4", &[]).await.0, StatusCode::OK);
+}
+
+#[test]
+fn the_soft_limit_is_raised_to_the_hard_one() {
+    let site = Site::new();
+    let below = |media: &Path, arguments: &[&str]| start_limited(&format!("-S -n {LIMIT}"), media, arguments);
+    let (soft, hard) = site.serve_by(below, &[]).descriptor_limits();
+    assert!(soft > LIMIT && soft == hard.min(65_536), "{soft} of {hard}");
+}

@@ -1,0 +1,384 @@
+//! The operator's view of a running server.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use http::HeaderMap;
+use playrate_transport::{Connection, ConnectionLost};
+use serde_json::Value;
+
+use crate::cli::process::start;
+use playrate_test_support::{PATIENCE, ServerProcess, eventually, fetch, fixture, until};
+
+fn serving(media: &Path, more: &[&str]) -> ServerProcess {
+    fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
+    start(media, &[&["--metrics", "127.0.0.1:0"], more].concat())
+}
+
+/// One request over HTTP/1.1: the head of the response and its body.
+pub(crate) fn request(serving: &ServerProcess, line: &str) -> (String, String) {
+    serving.ask(line, "Accept: */*")
+}
+
+fn connections(serving: &ServerProcess) -> Value {
+    serde_json::from_str(&request(serving, "GET /connections.json").1).unwrap()
+}
+
+/// The value of a line of `/metrics` that begins with `name`.
+pub(crate) fn metric(metrics: &str, name: &str) -> u64 {
+    let line = metrics.lines().find(|line| line.starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("{name} is missing in {metrics}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+async fn get(connection: &Connection, path: &str, cmcd: &str) -> u64 {
+    let mut fields = HeaderMap::new();
+    fields.insert("cmcd-request", cmcd.parse().unwrap());
+    fetch(connection, path, fields).await
+}
+
+#[tokio::test]
+async fn connections_and_what_their_players_say_show_while_they_last_and_are_counted_after() {
+    let media = tempfile::tempdir().unwrap();
+    fs::write(media.path().join("empty.mp4"), "").unwrap();
+    fs::write(media.path().join("bad.mpd"), "<MPD/>").unwrap();
+    let arms = ["--choose-by", "query", "--arm", "b=reno"];
+    let serving = serving(media.path(), &arms);
+    assert_eq!(connections(&serving)["connections"].as_array().unwrap().len(), 0);
+    let connection = serving.connect().await;
+    let length = get(
+        &connection,
+        "/film.mp4?arm=b",
+        "sid=\"one\",ot=av,br=30,bl=4200,bs",
+    )
+    .await;
+    // Samples are 20 ms apart, so the end of a short transfer shows with a later sample or at the end of the
+    // connection.
+    let responses = Cell::new(1);
+    let seen = eventually("the round-trip time is known", async || {
+        get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
+        responses.set(responses.get() + 1);
+        let seen = connections(&serving);
+        (!seen["connections"][0]["rtt_ms"].is_null()).then_some(seen)
+    })
+    .await;
+    let responses = responses.get();
+    assert_eq!(seen["controller"], "video");
+    let arm = &seen["arms"][0];
+    assert_eq!(
+        (&arm["arm"], &arm["sessions"], &arm["rtt_ms"]),
+        (&"b".into(), &0.into(), &Value::Null)
+    );
+    let one = &seen["connections"][0];
+    assert_eq!((&one["arm"], &one["controller"]), (&"b".into(), &"reno".into()));
+    assert_eq!(
+        (&one["buffer_s"], &one["playback"]),
+        (&4.2.into(), &"playing".into())
+    );
+    assert_eq!(
+        (&one["video_rate"], &one["starvations"]),
+        (&30_000.into(), &1.into())
+    );
+    for known in ["window", "rtt_ms", "min_rtt_ms", "in_flight", "phase", "reason"] {
+        assert!(!one[known].is_null(), "{known}: {one}");
+    }
+    assert!(one["delivered"].as_u64().unwrap() > 0, "{one}");
+
+    let accept = "Accept: application/openmetrics-text; version=1.0.0";
+    let (head, metrics) = serving.ask("GET /metrics", accept);
+    assert_eq!(metric(&metrics, "playrate_unplayable_titles "), 1);
+    assert_eq!(metric(&metrics, "playrate_unusable_manifests "), 1);
+    assert!(
+        head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"),
+        "{head}"
+    );
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    assert!(metric(&metrics, "playrate_connections ") >= 1);
+    assert!(metric(&metrics, "playrate_players{state=\"playing\"}") >= 1);
+    assert!(!metrics.contains("playrate_sessions_total{"), "{metrics}");
+
+    connection.close();
+    let none = Value::Array(Vec::new());
+    until("the connection has ended", async || {
+        connections(&serving)["connections"] == none
+    })
+    .await;
+    let (_, metrics) = request(&serving, "GET /metrics");
+    let session = "{arm=\"b\",controller=\"reno\"}";
+    let of = |name: &str| metric(&metrics, &format!("playrate_{name}{session}"));
+    assert_eq!((of("sessions_total"), of("player_starvations_total")), (1, 1));
+    assert_eq!(of("session_duration_seconds_count"), 1);
+    assert_eq!(metric(&metrics, "playrate_responses_total"), responses);
+    assert_eq!(
+        metric(&metrics, "playrate_content_bytes_total"),
+        responses * length
+    );
+    // The last of it shows when quinn lets go of the connection, a moment after it has ended.
+    let acknowledged = responses * length;
+    until("all bytes are delivered", async || {
+        let metrics = request(&serving, "GET /metrics").1;
+        metric(&metrics, "playrate_delivered_bytes_total") > acknowledged
+    })
+    .await;
+    assert_eq!(metric(&metrics, "playrate_connections "), 0);
+    let seen = connections(&serving);
+    assert_eq!(seen["sessions"], 1);
+    let arm = &seen["arms"][0];
+    assert_eq!(
+        (&arm["controller"], &arm["sessions"], &arm["starvations"]),
+        (&"reno".into(), &1.into(), &1.into())
+    );
+    assert_eq!(arm["buffer_s"], 4.2);
+    assert!(arm["rtt_ms"].as_f64() > Some(0.0), "{arm}");
+    assert_eq!(seen["arms"][1]["arm"], "default");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connections_that_ended() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let history = || -> Value { serde_json::from_str(&request(&serving, "GET /history.json").1).unwrap() };
+    assert_eq!(history()["connections"], Value::Array(Vec::new()));
+    let connection = serving.connect().await;
+    let length = get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
+    let past = eventually("there are three samples", async || {
+        get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
+        let past = history();
+        (past["connections"][0]["samples"].as_array()?.len() > 2).then_some(past)
+    })
+    .await;
+    let now = connections(&serving);
+    assert_eq!(past["connections"][0]["id"], now["connections"][0]["id"]);
+    let samples = past["connections"][0]["samples"].as_array().unwrap();
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    assert!(
+        first["t"].as_f64() < last["t"].as_f64() && last["t"].as_f64() <= now["at_s"].as_f64(),
+        "{past}"
+    );
+    assert!(first["delivered"].as_u64() < last["delivered"].as_u64(), "{past}");
+    assert!(
+        last["delivered"].as_u64() > Some(length) && !last["rtt_ms"].is_null(),
+        "{past}"
+    );
+    assert_eq!(last["buffer_s"], 4.2);
+    connection.close();
+    let none = Value::Array(Vec::new());
+    until("the connection is forgotten", async || {
+        history()["connections"] == none
+    })
+    .await;
+}
+
+#[test]
+fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let url = serving.announced("Metrics").trim_start_matches("http://");
+    let metrics = url.trim_end_matches('/');
+    let open = || TcpStream::connect(metrics).unwrap();
+    let _held: Vec<_> = (0..64).map(|_| open()).collect();
+    let mut refused = open();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
+    let log = serving.stop();
+    assert!(log.contains("refused a TCP connection for metrics"), "{log}");
+}
+
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let (head, page) = request(&serving, "GET /");
+    assert!(
+        head.contains("text/html") && head.contains("content-security-policy"),
+        "{head}"
+    );
+    assert!(page.starts_with("<!doctype html>"));
+    for elsewhere in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(elsewhere), "{elsewhere}");
+    }
+    assert!(page.len() < 64 << 10, "{} bytes", page.len());
+}
+
+#[test]
+fn what_is_not_there_and_what_cannot_be_done_is_said() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let (head, body) = request(&serving, "GET /film.mp4");
+    assert!(
+        head.starts_with("HTTP/1.1 404") && body.contains("/metrics"),
+        "{head}"
+    );
+    let (head, _) = request(&serving, "DELETE /connections.json");
+    assert!(
+        head.starts_with("HTTP/1.1 405") && head.contains("allow: GET, HEAD"),
+        "{head}"
+    );
+    let (head, body) = request(&serving, "HEAD /metrics");
+    assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}");
+}
+
+#[tokio::test]
+async fn refused_clients_are_counted() {
+    let media = tempfile::tempdir().unwrap();
+    let limits = ["--max-connections-per-address", "1", "--idle-limit", "none"];
+    let serving = serving(media.path(), &limits);
+    let held = serving.connect().await;
+    // A client is connected before the server is.
+    fetch(&held, "/film.mp4", HeaderMap::new()).await;
+    assert!(serving.try_connect().await.is_err());
+    let metrics = request(&serving, "GET /metrics").1;
+    for (name, value) in [("refused_connections", 1), ("evicted_connections", 0)] {
+        assert_eq!(
+            metric(&metrics, &format!("playrate_{name}_total ")),
+            value,
+            "{metrics}"
+        );
+    }
+    // The refused client had to validate its address first, as the limit was reached.
+    assert_eq!(metric(&metrics, "playrate_retried_handshakes_total "), 1);
+    assert!(held.quinn().close_reason().is_none());
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_is_closed_after_the_idle_limit() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &["--idle-limit", "2s"]);
+    let reason = ConnectionLost::from(serving.connect().await.quinn().closed().await);
+    assert!(reason.is_orderly(), "{reason}");
+}
+
+#[test]
+fn refused_connections_over_tcp_are_counted() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &["--max-connections", "1"]);
+    let open = || TcpStream::connect(serving.address()).unwrap();
+    // Both of one address, so that neither makes room for the other.
+    let _held = open();
+    let mut refused = open();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
+    let metrics = request(&serving, "GET /metrics").1;
+    for (name, value) in [("refused_tcp_connections", 1), ("evicted_tcp_connections", 0)] {
+        let name = format!("playrate_{name}_total ");
+        assert_eq!(metric(&metrics, &name), value, "{metrics}");
+    }
+}
+
+/// Names of the metrics of ours, and of processes, that a text mentions.
+fn mentioned(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let metrics = words.filter(|word| word.starts_with("playrate_") || word.starts_with("process_"));
+    metrics
+        .filter(|metric| !metric.ends_with('_'))
+        .map(|metric| metric.strip_suffix("_bucket").unwrap_or(metric))
+        .collect()
+}
+
+#[tokio::test]
+async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
+    let media = tempfile::tempdir().unwrap();
+    let large = fs::File::create(media.path().join("large.bin")).unwrap();
+    large.set_len(256 << 20).unwrap();
+    let serving = serving(media.path(), &["--choose-by", "query", "--arm", "b=reno"]);
+    let connection = serving.connect().await;
+    get(&connection, "/film.mp4?arm=b", "sid=\"one\",ot=av,br=30,bl=4200").await;
+    // Long enough for a delivery rate.
+    get(&connection, "/large.bin", "").await;
+    // Histograms and the counters of sessions have no sample before the first session has ended.
+    let open = request(&serving, "GET /metrics").1;
+    connection.close();
+    let metrics = eventually("the session is counted", async || {
+        let metrics = request(&serving, "GET /metrics").1;
+        metrics.contains("playrate_sessions_total{").then_some(metrics)
+    })
+    .await;
+    let exported = mentioned(&metrics);
+    let exported: BTreeSet<_> = exported.union(&mentioned(&open)).copied().collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in [
+        "packaging/grafana/video-server.json",
+        "packaging/prometheus/video-server.rules.yml",
+        "docs/operations.md",
+    ] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let unknown: Vec<_> = mentioned(&text).difference(&exported).copied().collect();
+        assert_eq!(unknown, [""; 0], "{file}\n{metrics}");
+    }
+}
+
+#[test]
+fn clients_that_do_not_know_openmetrics_get_the_text_format() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    let (head, metrics) = request(&serving, "GET /metrics");
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    for counter in ["process_cpu_seconds_total", "playrate_lost_bytes_total"] {
+        assert!(
+            metrics.contains(&format!("\n# TYPE {counter} counter\n{counter} ")),
+            "{metrics}"
+        );
+    }
+    assert!(
+        !metrics.contains("# UNIT") && !metrics.contains("# EOF"),
+        "{metrics}"
+    );
+}
+
+#[tokio::test]
+async fn responses_handshakes_and_connections_over_tcp_are_counted() {
+    let media = tempfile::tempdir().unwrap();
+    let serving = serving(media.path(), &[]);
+    // No TLS: the handshake fails.
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let _ = stream.read_to_end(&mut Vec::new());
+    let held = TcpStream::connect(serving.address()).unwrap();
+    let connection = serving.connect().await;
+    fetch(&connection, "/film.mp4", HeaderMap::new()).await;
+    let counts = [
+        ("playrate_tcp_connections_accepted_total ", 2),
+        ("playrate_tcp_connections ", 1),
+        ("playrate_failed_tcp_handshakes_total ", 1),
+        (
+            "playrate_http_responses_total{protocol=\"HTTP/3\",code=\"200\"}",
+            1,
+        ),
+    ];
+    let metrics = eventually("all of it is counted", async || {
+        let metrics = request(&serving, "GET /metrics").1;
+        let is_counted = counts
+            .iter()
+            .all(|&(name, count)| metric(&metrics, name) == count);
+        is_counted.then_some(metrics)
+    })
+    .await;
+    assert_eq!(connections(&serving)["tcp_connections"], 1);
+    assert!(metric(&metrics, "process_open_fds ") > 3 && metric(&metrics, "process_threads ") > 1);
+    assert!(metrics.contains("playrate_build_info{version=\""), "{metrics}");
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_server_that_drains_is_alive_and_not_ready() {
+    let media = tempfile::tempdir().unwrap();
+    let large = fs::File::create(media.path().join("large.bin")).unwrap();
+    large.set_len(64 << 20).unwrap();
+    let serving = serving(media.path(), &["--drain-timeout", "20s"]);
+    assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
+    assert!(request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 200"));
+    // A response of which nothing is read keeps the server from ending.
+    let connection = serving.connect().await;
+    let response = connection.get("/large.bin", HeaderMap::new()).await.unwrap();
+    serving.signal("TERM");
+    until("it is not ready", async || {
+        request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 503")
+    })
+    .await;
+    assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
+    drop(response);
+}

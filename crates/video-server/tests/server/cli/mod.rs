@@ -1,0 +1,25 @@
+//! The program as a user runs it: what it prints, with which code it ends, what it costs.
+
+mod bad_input;
+#[cfg(unix)]
+mod balancer;
+mod config;
+#[cfg(target_os = "linux")]
+mod descriptors;
+#[cfg(target_os = "linux")]
+mod handover;
+mod metrics;
+#[cfg(unix)]
+mod pages;
+mod process;
+mod qlog;
+mod reload;
+mod rescan;
+mod serving;
+mod state;
+#[cfg(unix)]
+mod tcp;
+#[cfg(unix)]
+mod tcp_misuse;
+#[cfg(target_os = "linux")]
+mod workers;

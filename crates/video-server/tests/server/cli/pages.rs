@@ -1,0 +1,92 @@
+//! The web page over TCP, and its options.
+
+use std::fs;
+
+use http::{StatusCode, Version};
+use rstest::rstest;
+
+use crate::cli::process::run;
+use crate::cli::tcp::Site;
+use playrate_test_support::{assert_contains, text};
+
+#[rstest]
+#[case(Version::HTTP_11, "HTTP/1.1")]
+#[case(Version::HTTP_2, "HTTP/2.0")]
+#[tokio::test]
+async fn the_page_is_there_over_tcp_and_its_connection_is_named_as_such(
+    #[case] version: Version,
+    #[case] name: &str,
+) {
+    let site = Site::new();
+    let serving = site.serve(&[]);
+    let mut client = site.connect(serving.address(), version).await;
+    let port = serving.address().port();
+    assert_eq!(serving.announced("Page"), format!("https://127.0.0.1:{port}/"));
+    let (status, fields, page) = client.get("/", &[]).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        fields["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .contains("script-src 'self'")
+    );
+    assert!(fields["alt-svc"].to_str().unwrap().starts_with("h3="));
+    assert_contains(&text(&page), &["href=\"/film.mp4\"", serving.announced("Pin")]);
+    let (status, fields, state) = client.get("/.playrate/connection.json", &[]).await;
+    assert_eq!(
+        (status, fields["cache-control"].to_str().unwrap()),
+        (StatusCode::OK, "no-store")
+    );
+    assert_eq!(text(&state), format!("{{\"protocol\":\"{name}\"}}"));
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn no_pages_leaves_nothing_at_the_root(#[case] version: Version) {
+    let site = Site::new();
+    let serving = site.serve(&["--no-pages"]);
+    let mut client = site.connect(serving.address(), version).await;
+    for path in ["/", "/.playrate/page.css", "/.playrate/connection.json"] {
+        assert_eq!(client.get(path, &[]).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
+    assert!(
+        !serving.announcement().contains("\nPage"),
+        "{}",
+        serving.announcement()
+    );
+}
+
+#[tokio::test]
+async fn a_directory_of_players_is_served_as_npm_or_by_hand_put_them_there() {
+    let site = Site::new();
+    let scripts = site.path("scripts");
+    fs::create_dir_all(scripts.join("hls.js/dist")).unwrap();
+    fs::write(scripts.join("dash.all.min.js"), "dash()").unwrap();
+    fs::write(scripts.join("hls.js/dist/hls.min.js"), "hls()").unwrap();
+    let serving = site.serve(&["--player-scripts", scripts.to_str().unwrap()]);
+    let mut client = site.connect(serving.address(), Version::HTTP_2).await;
+    assert_contains(
+        &text(&client.get("/", &[]).await.2),
+        &["data-scripts=\"dash.js hls.js\""],
+    );
+    for (path, script) in [("/.playrate/dash.js", "dash()"), ("/.playrate/hls.js", "hls()")] {
+        let (status, fields, content) = client.get(path, &[]).await;
+        assert_eq!((status, text(&content).as_str()), (StatusCode::OK, script));
+        assert_eq!(fields["content-type"], "text/javascript; charset=utf-8");
+    }
+}
+
+#[test]
+fn a_directory_without_players_is_an_error_that_says_what_is_looked_for() {
+    let empty = tempfile::tempdir().unwrap();
+    let directory = empty.path().to_str().unwrap();
+    let output = run(&["serve", "--media", directory, "--player-scripts", directory]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_contains(
+        &text(&output.stderr),
+        &["--player-scripts", directory, "dash.all.min.js", "hls.min.js"],
+    );
+}

@@ -1,0 +1,191 @@
+//! Titles come, change and go while the server runs.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use http::HeaderMap;
+use playrate_transport::Connection;
+use tempfile::TempDir;
+
+use crate::cli::metrics::{metric, request};
+use crate::cli::process::start;
+use playrate_test_support::{ServerProcess, assert_contains, fixture, until};
+
+const FILM: &str = "progressive-moov-first.mp4";
+const OTHER_FILM: &str = "fragmented-dash.mp4";
+
+/// A media directory with a title.
+fn directory() -> TempDir {
+    let media = tempfile::tempdir().unwrap();
+    put(FILM, &media.path().join("film.mp4"));
+    media
+}
+
+/// Renames a copy of the fixture `name` to `path`, so that it is there whole.
+fn put(name: &str, path: &Path) {
+    let copy = path.with_file_name(".copy");
+    fs::copy(fixture(name), &copy).unwrap();
+    fs::rename(copy, path).unwrap();
+}
+
+fn serve(media: &TempDir, more: &[&str]) -> ServerProcess {
+    start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat())
+}
+
+/// The rate of `path` in kbit/s, if the server knows one: CMSD tells it.
+async fn rate(connection: &Connection, path: &str) -> Option<u64> {
+    let mut fields = HeaderMap::new();
+    fields.insert("cmcd-request", "bl=1000".parse().unwrap());
+    let (response, _) = connection.get_range(path, 0, Some(0), fields).await.unwrap();
+    let about = response.headers().get("cmsd-static")?.to_str().unwrap();
+    let rate = about.split(',').find_map(|pair| pair.strip_prefix("br="))?;
+    Some(rate.parse().unwrap())
+}
+
+/// Numbers of unplayable titles and unusable manifests.
+fn bad(serving: &ServerProcess) -> (u64, u64) {
+    let metrics = request(serving, "GET /metrics").1;
+    (
+        metric(&metrics, "playrate_unplayable_titles"),
+        metric(&metrics, "playrate_unusable_manifests"),
+    )
+}
+
+/// Sum of the field `name` over all lines of a log about readings.
+#[cfg(target_os = "linux")]
+fn total(log: &str, name: &str) -> u64 {
+    let readings = log.lines().filter(|line| line.contains("read again"));
+    let fields = readings.flat_map(str::split_whitespace);
+    let values = fields.filter_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+    values.map(|value| value.parse::<u64>().unwrap()).sum()
+}
+
+/// Returns true if the server has a thread that watches directories.
+#[cfg(target_os = "linux")]
+fn watches(serving: &ServerProcess) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", serving.id())).unwrap();
+    let mut names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    names.any(|name| name.trim_end() == "media-watch")
+}
+
+/// Closes the connection, stops the server when it is informed of that, and returns its log.
+#[cfg(unix)]
+async fn close(connection: Connection, serving: ServerProcess) -> String {
+    connection.close();
+    serving.logs("session finished", 1).await;
+    serving.stop()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
+    let media = directory();
+    let removed = media.path().join("long.bin");
+    fs::write(&removed, vec![7; 8 << 20]).unwrap();
+    let serving = serve(&media, &[]);
+    let connection = serving.connect().await;
+    let first = rate(&connection, "/film.mp4").await.unwrap();
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    body.chunk().await.unwrap().unwrap();
+
+    fs::remove_file(removed).unwrap();
+    fs::create_dir_all(media.path().join("new/films")).unwrap();
+    put(OTHER_FILM, &media.path().join("new/films/later.mp4"));
+    put(OTHER_FILM, &media.path().join("film.mp4"));
+    until("the titles' rates are known", async || {
+        rate(&connection, "/new/films/later.mp4").await.is_some()
+            && rate(&connection, "/film.mp4")
+                .await
+                .is_some_and(|rate| rate != first)
+    })
+    .await;
+    // The directory is watched since it was found.
+    put(FILM, &media.path().join("new/films/last.mp4"));
+    until("the rate of a title in a new directory is known", async || {
+        rate(&connection, "/new/films/last.mp4").await == Some(first)
+    })
+    .await;
+    fs::remove_file(media.path().join("film.mp4")).unwrap();
+    serving.logs("removed=1", 1).await;
+    while body.chunk().await.unwrap().is_some() {}
+    assert_eq!(body.received(), 8 << 20, "of a file that is gone");
+    let log = close(connection, serving).await;
+    let counts = ["added", "changed", "removed"].map(|name| total(&log, name));
+    assert_eq!(counts, [2, 1, 1], "{log}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
+    let media = directory();
+    let serving = serve(&media, &[]);
+    let connection = serving.connect().await;
+    let whole = fs::read(fixture(FILM)).unwrap();
+    let (begin, end) = whole.split_at(whole.len() / 2);
+    let mut file = File::create(media.path().join("copy.mp4")).unwrap();
+    file.write_all(begin).unwrap();
+    // The copy pauses for longer than the server waits.
+    until("half of a title is unplayable", async || bad(&serving) == (1, 0)).await;
+    assert_eq!(rate(&connection, "/copy.mp4").await, None);
+    file.write_all(end).unwrap();
+    drop(file);
+    until("the whole of it is playable", async || bad(&serving) == (0, 0)).await;
+    let same = rate(&connection, "/film.mp4").await.unwrap();
+    assert_eq!(rate(&connection, "/copy.mp4").await, Some(same));
+
+    fs::write(media.path().join("film.mpd"), "<MPD>").unwrap();
+    until("half of a manifest is unusable", async || bad(&serving) == (0, 1)).await;
+    fs::remove_file(media.path().join("film.mpd")).unwrap();
+    until("it is gone", async || bad(&serving) == (0, 0)).await;
+    let log = close(connection, serving).await;
+    assert_eq!(log.matches("cannot be played").count(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_is_watched_unless_that_is_switched_off() {
+    let media = directory();
+    let serving = serve(&media, &[]);
+    until("the server watches", async || watches(&serving)).await;
+    // The thread would have been started before the server says where it listens.
+    assert!(!watches(&serve(&media, &["--no-watch"])));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
+    let media = directory();
+    let serving = serve(&media, &["--no-watch"]);
+    let connection = serving.connect().await;
+    put(OTHER_FILM, &media.path().join("later.mp4"));
+    assert_eq!(rate(&connection, "/later.mp4").await, None);
+    serving.signal("HUP");
+    until("the new title is known", async || {
+        rate(&connection, "/later.mp4").await.is_some()
+    })
+    .await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
+    let media = directory();
+    let serving = serve(&media, &["--no-watch", "--strict"]);
+    let connection = serving.connect().await;
+    put(OTHER_FILM, &media.path().join("good.mp4"));
+    fs::write(media.path().join("broken.mp4"), "x").unwrap();
+    serving.signal("HUP");
+    serving.logs("the previous titles stay in use", 1).await;
+    assert_eq!(rate(&connection, "/good.mp4").await, None);
+    assert!(rate(&connection, "/film.mp4").await.is_some());
+    assert_eq!(bad(&serving), (0, 0));
+    fs::remove_file(media.path().join("broken.mp4")).unwrap();
+    serving.signal("HUP");
+    until("the new title is known", async || {
+        rate(&connection, "/good.mp4").await.is_some()
+    })
+    .await;
+    let log = close(connection, serving).await;
+    assert_contains(&log, &["broken.mp4", "the previous titles stay in use"]);
+}

@@ -1,0 +1,248 @@
+//! The program while it serves, and how it ends.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::cli::process::{run, start};
+use http::HeaderMap;
+use playrate_test_support::{assert_contains, fetch, fixture, sleep, text};
+use tempfile::TempDir;
+
+fn media() -> TempDir {
+    let media = tempfile::tempdir().unwrap();
+    let film = media.path().join("my film.mp4");
+    fs::copy(fixture("progressive-moov-first.mp4"), film).unwrap();
+    fs::write(media.path().join("long.bin"), vec![7; 64 << 20]).unwrap();
+    media
+}
+
+#[test]
+fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
+    let media = media();
+    for signal in ["INT", "TERM"] {
+        let serving = start(media.path(), &["--controller", "cubic( on )+start=hystartpp"]);
+        let port = serving.address().port();
+        let url = format!("https://127.0.0.1:{port}/my%20film.mp4");
+        let parts = ["1 title and 1 other file", &url, "avc1.", "Mbit/s on average"];
+        assert_contains(serving.announcement(), &parts);
+        assert_eq!(serving.announced("Controller"), "cubic+start=hystartpp");
+        serving.signal(signal);
+        let pin = serving.announced("Pin").to_owned();
+        let (code, output, log) = serving.end();
+        assert_eq!(code, Some(0), "{log}");
+        assert_contains(&output, &[&format!("video-client play {url} --pin {pin}")]);
+        let received = format!("signal=\"SIG{signal}\"");
+        assert_contains(&log, &[&received, "drained=true"]);
+    }
+}
+
+#[test]
+fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
+    let media = media();
+    let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    fs::write(media.path().join("cut.mp4"), &good[..good.len() - 1_000]).unwrap();
+    let serving = start(media.path(), &[]);
+    let announced = serving.announcement().to_owned();
+    assert_contains(&announced, &["1 title and 1 other file", "my%20film.mp4"]);
+    assert_contains(
+        serving.announced("Unplayable"),
+        &["1 title, ", "the log says why"],
+    );
+    assert!(!announced.contains("cut.mp4"), "{announced}");
+    let log = serving.stop();
+    assert_eq!(log.matches("cut.mp4").count(), 1, "{log}");
+    assert_contains(&log, &["cannot be played", "cut.mp4: mdat box at offset"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the_option_says() {
+    let media = media();
+    let cubic = ["--controller", "cubic", "--ack-packets", "10"];
+    for (arguments, requests) in [(&[][..], true), (&cubic[..2], false), (&cubic, true)] {
+        let serving = start(media.path(), arguments);
+        let connection = serving.connect().await;
+        fetch(&connection, "/long.bin", HeaderMap::new()).await;
+        let received = connection.quinn().stats().frame_rx.ack_frequency;
+        assert_eq!(received > 0, requests, "{arguments:?}: {received}");
+        serving.stop();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_leaves_one_line_of_json_with_what_it_was() {
+    let media = media();
+    let serving = start(media.path(), &["--log-format", "json", "--controller", "reno"]);
+    let connection = serving.connect().await;
+    let (response, mut body) = connection.get("/my%20film.mp4", HeaderMap::new()).await.unwrap();
+    assert!(response.headers().contains_key("date"));
+    let mut length = 0;
+    while let Some(chunk) = body.chunk().await.unwrap() {
+        length += chunk.len();
+    }
+    for (at, level) in [("su,bl=0", 0), ("bl=4000", 1), ("bs,bl=2000", 2)] {
+        let fields = [
+            ("cmcd-session", "sid=\"a\\\"b\""),
+            ("cmcd-object", "br=800,ot=v,d=3000"),
+            ("cmcd-request", at),
+        ];
+        let fields =
+            fields.map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
+        let fields: HeaderMap = fields.into_iter().collect();
+        let (_, mut body) = connection
+            .get_range("/my%20film.mp4", level, Some(level), fields)
+            .await
+            .unwrap();
+        while body.chunk().await.unwrap().is_some() {}
+    }
+    connection.close();
+    serving.logs("session finished", 1).await;
+    let log = serving.stop();
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let sessions: Vec<_> = lines
+        .iter()
+        .filter(|line| line["message"] == "session finished")
+        .collect();
+    assert_eq!(sessions.len(), 1, "{log}");
+    let session = sessions[0];
+    assert_eq!(session["controller"], "reno");
+    assert_eq!(session["bytes"], length + 3);
+    assert_eq!(
+        (&session["requests"], &session["responses"], &session["aborted"]),
+        (&4.into(), &4.into(), &0.into())
+    );
+    assert!(session["sent_bytes"].as_u64().unwrap() > length as u64);
+    assert!(session["seconds"].as_f64().unwrap() > 0.0);
+    assert!(session["smoothed_rtt_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!(session["player_sessions"], "a\"b");
+    assert_eq!(
+        (&session["player_starvations"], &session["player_mean_buffer_ms"]),
+        (&1.into(), &3_000.0.into())
+    );
+    assert_eq!(session["player_mean_bitrate"], 800_000);
+    assert_eq!(session["end"], "in good order");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
+    let media = media();
+    let serving = start(media.path(), &["--drain-timeout", "10min"]);
+    let connection = serving.connect().await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    body.chunk().await.unwrap();
+    serving.signal("INT");
+    serving.logs("a second signal ends it at once", 1).await;
+    serving.signal("TERM");
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(1), "{log}");
+    assert_contains(&log, &["aborted 1 response", "--drain-timeout"]);
+}
+
+#[test]
+fn the_help_fits_80_columns_and_has_every_option_under_a_heading() {
+    let help = text(&run(&["serve", "--help"]).stdout);
+    let wide: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(wide, [""; 0]);
+    let general = help.split("\n\n").find(|part| part.contains("--config")).unwrap();
+    assert!(!general.contains("--media"), "{general}");
+    let headings = [
+        "Serve a directory:",
+        "From a store",
+        "Congestion control:",
+        "Limits:",
+        "Restarts and many machines:",
+        "What is written down:",
+    ];
+    assert_contains(&help, &headings);
+}
+
+#[test]
+fn completions_and_man_pages_name_the_options() {
+    let completions = run(&["completions", "zsh"]);
+    assert_contains(
+        &text(&completions.stdout),
+        &["#compdef video-server", "--max-sessions"],
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let made = run(&["man", directory.path().to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0));
+    let page = fs::read_to_string(directory.path().join("video-server-serve.1")).unwrap();
+    assert_contains(&page, &["max\\-sessions"]);
+}
+
+#[test]
+fn the_controllers_are_listed_as_tables_and_as_json() {
+    let tables = run(&["controllers"]);
+    assert_eq!(tables.status.code(), Some(0));
+    let json = run(&["controllers", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    for controller in value["controllers"].as_array().unwrap() {
+        let name = controller["name"].as_str().unwrap();
+        assert!(text(&tables.stdout).contains(name), "{name}");
+        assert!(
+            controller["source"]
+                .as_str()
+                .is_some_and(|source| !source.is_empty())
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn many_requests_leave_nothing_behind() {
+    let media = media();
+    let serving = start(media.path(), &[]);
+    let round = async |requests: u64| {
+        let connection = serving.connect().await;
+        for number in 0..requests {
+            let first = number * 50_000;
+            let range = connection.get_range("/long.bin", first, Some(first + 49_999), HeaderMap::new());
+            let (_, mut body) = range.await.unwrap();
+            while body.chunk().await.unwrap().is_some() {}
+            assert_eq!(body.received(), 50_000);
+        }
+        connection.close();
+    };
+    for _ in 0..5 {
+        round(100).await;
+    }
+    let before = (serving.resident(), serving.descriptors());
+    for _ in 0..20 {
+        round(100).await;
+    }
+    // 2,000 requests of 50 kB are 100 MB; four kilobytes kept of each would be 8 MB.
+    let grown = serving.resident().saturating_sub(before.0);
+    assert!(grown < 8 << 20, "{grown} bytes more resident");
+    serving.settles_at(before.1).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn clients_that_leave_mid_stream_give_their_memory_back() {
+    const CLIENTS: usize = 8;
+    let media = media();
+    let serving = start(media.path(), &[]);
+    let (fresh, descriptors) = (serving.resident(), serving.descriptors());
+    // The clients do not read, so each open response costs a send window (4 MiB) and little else. Were it kept, five
+    // more rounds would add 160 MiB.
+    let most = fresh + CLIENTS * (8 << 20);
+    for _ in 0..6 {
+        let mut bodies = Vec::new();
+        for _ in 0..CLIENTS {
+            let connection = serving.connect().await;
+            let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+            body.chunk().await.unwrap();
+            bodies.push(body);
+        }
+        // Time to fill the windows.
+        sleep(Duration::from_millis(500)).await;
+        let busy = serving.resident();
+        assert!(busy < most, "{fresh} at first, {busy} during");
+        drop(bodies);
+        serving.settles_at(descriptors).await;
+    }
+    let last = serving.resident();
+    assert!(last < most, "{fresh} at first, {last} at last");
+}

@@ -1,0 +1,163 @@
+//! Several workers of one server, as its clients and its operator see them.
+
+use std::fs;
+
+use http::{HeaderMap, StatusCode};
+use playrate_transport::{Client, Connection, Target};
+use playrate_units::Bytes;
+
+use crate::cli::metrics::{metric, request};
+use crate::cli::process::{run, start};
+use playrate_test_support::{ServerProcess, assert_contains, fetch, text, until};
+
+/// Length of a body that takes some time.
+const LENGTH: usize = 4_000_000;
+
+fn media() -> tempfile::TempDir {
+    let media = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = (0..).flat_map(u32::to_le_bytes).take(LENGTH).collect();
+    fs::write(media.path().join("file.bin"), bytes).unwrap();
+    media
+}
+
+async fn client(serving: &ServerProcess) -> (Client, Connection) {
+    // So that little is under way.
+    let client = playrate_test_support::client(serving.pin(), |options| {
+        options.transport.stream_receive_window = Bytes::new(64 << 10);
+    });
+    let connection = client
+        .connect(&Target::at("localhost", serving.address()))
+        .await
+        .unwrap();
+    (client, connection)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_page_of_metrics_has_the_sums_of_all_workers() {
+    let media = media();
+    let serving = start(
+        media.path(),
+        &["--no-tcp", "--workers", "4", "--metrics", "127.0.0.1:0"],
+    );
+    let mut connections = Vec::new();
+    for _ in 0..16 {
+        let connection = serving.connect().await;
+        assert_eq!(
+            fetch(&connection, "/file.bin", HeaderMap::new()).await,
+            LENGTH as u64
+        );
+        connections.push(connection);
+    }
+    let page = || request(&serving, "GET /metrics").1;
+    let count = connections.len() as u64;
+    until("all responses are acknowledged", async || {
+        metric(&page(), "playrate_responses_total ") == count
+    })
+    .await;
+    let page = page();
+    let by_worker = (0..4).map(|worker| {
+        metric(
+            &page,
+            &format!("playrate_worker_connections{{worker=\"{worker}\"}} "),
+        )
+    });
+    let by_worker: Vec<_> = by_worker.collect();
+    assert_eq!(by_worker.iter().sum::<u64>(), count);
+    assert!(
+        by_worker.iter().filter(|&&count| count > 0).count() > 1,
+        "{by_worker:?}"
+    );
+    assert_eq!(metric(&page, "playrate_connections "), count);
+    assert_eq!(
+        metric(&page, "playrate_content_bytes_total "),
+        count * LENGTH as u64
+    );
+    let answered = "playrate_http_responses_total{protocol=\"HTTP/3\",code=\"200\"} ";
+    assert_eq!(metric(&page, answered), count);
+    for connection in connections {
+        connection.close();
+    }
+    let log = serving.stop();
+    assert_contains(&log, &["sessions=16", "responses=16", "drained=true"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_viewer_whose_port_changes_reaches_its_worker_and_the_page_counts_it() {
+    let media = media();
+    let serving = start(
+        media.path(),
+        &["--no-tcp", "--workers", "2", "--metrics", "127.0.0.1:0"],
+    );
+    let (client, connection) = client(&serving).await;
+    // Each port reaches the other worker with a probability of a half.
+    for _ in 0..20 {
+        client.rebind().unwrap();
+        assert_eq!(
+            fetch(&connection, "/file.bin", HeaderMap::new()).await,
+            LENGTH as u64
+        );
+    }
+    let page = request(&serving, "GET /metrics").1;
+    assert!(metric(&page, "playrate_forwarded_datagrams_total ") > 0, "{page}");
+    assert_eq!(metric(&page, "playrate_lost_forwarded_datagrams_total "), 0);
+    assert_eq!(metric(&page, "playrate_connections "), 1);
+}
+
+#[test]
+fn a_second_server_on_the_port_is_told_that_it_is_in_use() {
+    let media = media();
+    let serving = start(media.path(), &["--no-tcp", "--workers", "3"]);
+    let address = serving.address().to_string();
+    for workers in ["1", "3"] {
+        let output = run(&[
+            "serve",
+            "--media",
+            media.path().to_str().unwrap(),
+            "--no-tcp",
+            "--listen",
+            &address,
+            "--workers",
+            workers,
+        ]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_contains(&text(&output.stderr), &[&address, "is in use by another program"]);
+    }
+    serving.stop();
+}
+
+#[test]
+fn a_number_of_workers_that_is_none_is_refused() {
+    for wrong in ["0", "129", "all"] {
+        let output = run(&["serve", "--media", ".", "--workers", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_contains(
+            &text(&output.stderr),
+            &["--workers", "expected a number from 1 to 128"],
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_lets_the_responses_of_all_workers_end() {
+    let media = media();
+    let serving = start(
+        media.path(),
+        &["--no-tcp", "--workers", "4", "--drain-timeout", "1min"],
+    );
+    let mut bodies = Vec::new();
+    for _ in 0..8 {
+        let (client, connection) = client(&serving).await;
+        let (response, body) = connection.get("/file.bin", HeaderMap::new()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        bodies.push((client, connection, body));
+    }
+    serving.signal("TERM");
+    serving.is_refusing().await;
+    for (_client, _connection, mut body) in bodies {
+        while body.chunk().await.unwrap().is_some() {}
+        assert_eq!(body.received(), LENGTH as u64);
+    }
+    let (code, _, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert_contains(&log, &["cut_responses=0", "responses=8"]);
+}

@@ -1,0 +1,110 @@
+//! Requests that a good client does not make, from another HTTP/3 client (`h3` on `h3-quinn`).
+
+use bytes::Bytes;
+use http::{Method, Request};
+use playrate_test_support::{certificate, h3_config};
+use quinn::{ConnectionError, VarInt};
+
+use crate::http3::common::{Running, field, get, read};
+
+/// Connection error of a frame in the wrong place (RFC 9114 §8.1).
+const H3_FRAME_UNEXPECTED: VarInt = VarInt::from_u32(0x105);
+
+type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
+
+/// Connects with the server's development certificate as the only authority.
+async fn connect(running: &Running) -> (quinn::Endpoint, Sender) {
+    let config = h3_config(&certificate(&running.identity.certificate_pem()));
+    let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = running.server.local_addr().unwrap();
+    let connecting = endpoint.connect_with(config, address, "localhost").unwrap();
+    let quinn = h3_quinn::Connection::new(connecting.await.unwrap());
+    let (mut driver, sender) = h3::client::new(quinn).await.unwrap();
+    quinn::Runtime::spawn(
+        &quinn::TokioRuntime,
+        Box::pin(async move {
+            driver.wait_idle().await;
+        }),
+    );
+    (endpoint, sender)
+}
+
+async fn status(
+    sender: &mut Sender,
+    method: Method,
+    body: Option<Bytes>,
+) -> Result<(u16, String), h3::error::StreamError> {
+    let request = Request::builder()
+        .method(method)
+        .uri("https://localhost/film.mp4")
+        .body(())
+        .unwrap();
+    let mut stream = sender.send_request(request).await?;
+    if let Some(body) = body {
+        stream.send_data(body).await?;
+    }
+    stream.finish().await?;
+    let response = stream.recv_response().await?;
+    let allow = field(&response, "allow").to_owned();
+    while stream.recv_data().await?.is_some() {}
+    Ok((response.status().as_u16(), allow))
+}
+
+#[tokio::test]
+async fn other_methods_are_answered_with_405_and_what_is_allowed() {
+    let running = Running::start();
+    let (_endpoint, mut sender) = connect(&running).await;
+    for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+        let body = Bytes::from_static(b"some content");
+        let (status, allow) = status(&mut sender, method.clone(), Some(body)).await.unwrap();
+        assert_eq!((status, &*allow), (405, "GET, HEAD, OPTIONS"), "{method}");
+    }
+    let (options, allow) = status(&mut sender, Method::OPTIONS, None).await.unwrap();
+    assert_eq!((options, &*allow), (204, "GET, HEAD, OPTIONS"));
+    let (whole, _) = status(&mut sender, Method::GET, None).await.unwrap();
+    assert_eq!(whole, 200);
+}
+
+#[tokio::test]
+async fn a_request_larger_than_is_taken_ends_that_request_only() {
+    let running = Running::start();
+    let (_endpoint, mut sender) = connect(&running).await;
+    let body = Bytes::from(vec![0; 1 << 20]);
+    let refused = status(&mut sender, Method::POST, Some(body)).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(status(&mut sender, Method::GET, None).await.unwrap().0, 200);
+}
+
+#[tokio::test]
+async fn a_client_that_speaks_no_http3_harms_nobody() {
+    let running = Running::start();
+    let broken = running.connect().await;
+    let (mut stream, _) = broken.quinn().open_bi().await.unwrap();
+    // A frame of type DATA (RFC 9114 §7.2.1) may not begin a request.
+    stream.write_all(&[0x00, 0x04, 1, 2, 3, 4]).await.unwrap();
+    let _ = stream.finish();
+    let closed = broken.quinn().closed().await;
+    assert!(
+        matches!(&closed, ConnectionError::ApplicationClosed(close) if close.error_code == H3_FRAME_UNEXPECTED),
+        "{closed}"
+    );
+    let summary = running.summaries.nth(0).await;
+    assert_ne!(summary.end, video_server::serve::SessionEnd::Orderly);
+    let (response, _) = get(&running.connect().await, "/film.mp4", &[]).await;
+    assert_eq!(response.status(), 200);
+}
+
+#[tokio::test]
+async fn noise_on_the_port_is_ignored() {
+    let running = Running::start();
+    let noise = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for length in [0, 1, 20, 1_200, 1_500, 9_000] {
+        let datagram: Vec<u8> = (0..=u8::MAX).rev().cycle().take(length).collect();
+        noise
+            .send_to(&datagram, running.server.local_addr().unwrap())
+            .unwrap();
+    }
+    let connection = running.connect().await;
+    let (_, mut body) = connection.get("/film.mp4", http::HeaderMap::new()).await.unwrap();
+    assert!(read(&mut body).await.unwrap() == running.file("film.mp4"));
+}

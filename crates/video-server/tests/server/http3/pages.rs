@@ -1,0 +1,211 @@
+//! The web page of a library, and the state of a connection for its own client.
+
+use std::fs;
+use std::path::Path;
+
+use http::HeaderMap;
+use playrate_transport::Identity;
+use serde_json::Value;
+use video_server::pages::Pages;
+
+use crate::http3::common::{Running, Setup, field, get};
+use playrate_test_support::fixture;
+
+const CONNECTION: &str = "/.playrate/connection.json";
+
+fn with_pages(setup: &mut Setup) {
+    setup.settings.pages = Some(Pages::new(setup.options.identity.pin()));
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
+    let running = Running::with(with_pages);
+    let connection = running.connect().await;
+    let (response, page) = get(&connection, "/", &[]).await;
+    let page = text(&page);
+    assert_eq!(response.status(), 200);
+    assert_eq!(field(&response, "content-type"), "text/html; charset=utf-8");
+    for part in [
+        "href=\"/film.mp4\"",
+        "href=\"/other.mp4\"",
+        "2 titles",
+        &running.pin().to_string(),
+    ] {
+        assert!(page.contains(part), "{part} is missing in {page}");
+    }
+    assert!(!page.contains("long.bin") && !page.contains("%%"), "{page}");
+    for elsewhere in ["http://", "https://", "//cdn", "<style", "onclick"] {
+        assert!(!page.contains(elsewhere), "{elsewhere}");
+    }
+    for (path, kind) in [
+        ("/.playrate/page.js", "text/javascript; charset=utf-8"),
+        ("/.playrate/page.css", "text/css; charset=utf-8"),
+    ] {
+        assert!(page.contains(&format!("\"{path}\"")), "{path}");
+        let (response, content) = get(&connection, path, &[]).await;
+        assert_eq!(
+            (response.status().as_u16(), field(&response, "content-type")),
+            (200, kind)
+        );
+        assert!(!content.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn no_part_of_the_page_runs_a_foreign_script_or_is_read_by_another_origin() {
+    let running = Running::with(|setup| {
+        with_pages(setup);
+        setup.settings.cors = Some("*".parse().unwrap());
+    });
+    let connection = running.connect().await;
+    for path in ["/", "/.playrate/page.js", CONNECTION] {
+        let (response, _) = get(&connection, path, &[("origin", "https://other.example")]).await;
+        let policy = field(&response, "content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self';"),
+            "{policy}"
+        );
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert_eq!(field(&response, "access-control-allow-origin"), "", "{path}");
+        assert_eq!(field(&response, "cross-origin-resource-policy"), "same-origin");
+        assert_eq!(field(&response, "x-content-type-options"), "nosniff");
+    }
+    let (response, _) = get(&connection, "/film.mp4", &[("origin", "https://other.example")]).await;
+    assert_eq!(field(&response, "access-control-allow-origin"), "*");
+}
+
+#[tokio::test]
+async fn a_title_with_markup_in_its_name_is_shown_as_text() {
+    let running = Running::with(|setup| {
+        with_pages(setup);
+        setup.media = |media: &Path| {
+            let film = fixture("progressive-moov-first.mp4");
+            fs::copy(&film, media.join("<img src=x onerror=alert(1)>\"'&.mp4")).unwrap();
+            fs::copy(&film, media.join("%%pin%%.mp4")).unwrap();
+        };
+    });
+    let connection = running.connect().await;
+    let (_, page) = get(&connection, "/", &[]).await;
+    let page = text(&page);
+    assert!(!page.contains("<img"), "{page}");
+    assert!(
+        page.contains(">&#60;img src=x onerror=alert(1)&#62;&#34;&#39;&#38;.mp4<"),
+        "{page}"
+    );
+    assert!(
+        page.contains("href=\"/%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\""),
+        "{page}"
+    );
+    assert!(page.contains(">%%pin%%.mp4<"), "{page}");
+}
+
+#[tokio::test]
+async fn a_client_reads_the_state_of_its_own_connection_and_nothing_of_others() {
+    let running = Running::with(with_pages);
+    let (own, other) = (running.connect().await, running.connect().await);
+    let (_, film) = get(&other, "/film.mp4", &[]).await;
+    let (_, long) = get(&own, "/long.bin", &[]).await;
+    let (response, state) = get(&own, CONNECTION, &[]).await;
+    assert_eq!(field(&response, "cache-control"), "no-store");
+    let state: Value = serde_json::from_slice(&state).unwrap();
+    assert_eq!(
+        (&state["protocol"], &state["controller"]),
+        (&"HTTP/3.0".into(), &"cubic".into())
+    );
+    for known in ["window", "rtt_ms", "in_flight", "phase"] {
+        assert!(!state[known].is_null(), "{known}: {state}");
+    }
+    let delivered = state["delivered"].as_u64().unwrap();
+    assert!(delivered > long.len() as u64 / 2, "{state}");
+    // Neither a number that counts connections, nor an address.
+    assert!(state["id"].is_null() && state["peer"].is_null() && !state.to_string().contains("127.0.0.1"));
+    let (_, state) = get(&other, CONNECTION, &[]).await;
+    let state: Value = serde_json::from_slice(&state).unwrap();
+    assert!(
+        state["delivered"].as_u64().unwrap() < 2 * film.len() as u64 + 10_000,
+        "{state}"
+    );
+    assert_eq!(state["requests"], 2);
+}
+
+#[tokio::test]
+async fn a_page_is_asked_for_again_in_vain_until_the_library_changes() {
+    let running = Running::with(with_pages);
+    let connection = running.connect().await;
+    let (response, _) = get(&connection, "/", &[]).await;
+    let tag = field(&response, "etag").to_owned();
+    let (response, page) = get(&connection, "/", &[("if-none-match", &tag)]).await;
+    assert_eq!((response.status().as_u16(), page.len()), (304, 0));
+    running.server.set_library(video_server::library::Library::new());
+    let (response, page) = get(&connection, "/", &[("if-none-match", &tag)]).await;
+    assert_eq!(response.status(), 200);
+    assert!(text(&page).contains("No titles"));
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_has_its_pin_on_the_page() {
+    let running = Running::with(with_pages);
+    let connection = running.connect().await;
+    let renewed = Identity::development(&[]).unwrap();
+    running.server.set_identity(&renewed).unwrap();
+    let (_, page) = get(&connection, "/", &[]).await;
+    let page = text(&page);
+    assert!(page.contains(&renewed.pin().to_string()) && !page.contains(&running.pin().to_string()));
+}
+
+#[tokio::test]
+async fn an_index_html_of_the_library_takes_the_place_of_the_page() {
+    let running = Running::with(|setup| {
+        with_pages(setup);
+        setup.media = |media: &Path| fs::write(media.join("index.html"), "<p>Mine</p>").unwrap();
+    });
+    let connection = running.connect().await;
+    for path in ["/", "/index.html"] {
+        let (response, page) = get(&connection, path, &[]).await;
+        assert_eq!(
+            (response.status().as_u16(), text(&page)),
+            (200, "<p>Mine</p>"),
+            "{path}"
+        );
+        assert_eq!(field(&response, "content-security-policy"), "");
+    }
+    let (response, _) = get(&connection, CONNECTION, &[]).await;
+    assert_eq!(response.status(), 200);
+}
+
+#[tokio::test]
+async fn without_pages_nothing_is_there() {
+    let running = Running::start();
+    let connection = running.connect().await;
+    for path in ["/", "/.playrate/page.js", CONNECTION] {
+        let (response, _) = get(&connection, path, &[]).await;
+        assert_eq!(response.status(), 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_has_the_methods_of_every_resource() {
+    let running = Running::with(with_pages);
+    let connection = running.connect().await;
+    let (response, page) = get(&connection, "/", &[]).await;
+    let head = connection.head("/", HeaderMap::new()).await.unwrap();
+    assert_eq!(field(&response, "content-length"), page.len().to_string());
+    assert_eq!(
+        head.headers()["content-length"],
+        response.headers()["content-length"]
+    );
+    for path in [
+        "/.playrate/",
+        "/.playrate/dash.js",
+        "/.playrate/../film.mp4",
+        "/.playrate",
+    ] {
+        let (response, _) = get(&connection, path, &[]).await;
+        assert_eq!(response.status(), 404, "{path}");
+    }
+}

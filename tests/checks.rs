@@ -1,0 +1,6 @@
+//! Properties of the workspace that hold without running it: its text, its links, its dependencies, its sizes.
+
+mod links;
+mod rooms;
+mod state_size;
+mod style;

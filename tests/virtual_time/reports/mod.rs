@@ -1,0 +1,161 @@
+//! Clients that report false values by CMCD, beside clients that report none: the product's server and clients in
+//! virtual time.
+//!
+//! No report gets a client more than 1.1 times the throughput of one that makes the same requests and reports nothing.
+//! `PLAYRATE_REPORTS=100` tries so many random reports with each controller instead of a few.
+
+mod lies;
+mod pair;
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use lies::{Lie, Requests};
+use pair::{Pair, Share};
+use playrate::cc::testing::examples;
+use playrate::cc::{ControllerSpec, Path, VideoKnowledge};
+use playrate_netsim::Seed;
+use playrate_units::Bitrate;
+
+/// Most throughput that a report may get, in multiples of that without one.
+const TOLERATED: f64 = 1.1;
+/// Random reports that are tried with each controller that knows the video.
+const RANDOM: u64 = 6;
+/// Rates of the title: on a link of 8 Mbit/s for two, a ceiling of three times the first one binds, and a floor at the
+/// second one takes half of the link.
+const RATES: [Bitrate; 2] = [Bitrate::from_mbps(1), Bitrate::from_mbps(4)];
+
+/// Every algorithm, alias and component, as the figures show them.
+fn controllers() -> Vec<ControllerSpec> {
+    let mut specs = Vec::new();
+    for example in examples().unwrap() {
+        if !specs.contains(&example.spec) {
+            specs.push(example.spec);
+        }
+    }
+    specs
+}
+
+/// Returns true if a controller reads facts of the video.
+fn knows_the_video(spec: &ControllerSpec) -> bool {
+    let controller = spec.build(&Path::default(), Arc::new(VideoKnowledge::new()));
+    !controller.snapshot().waiting_for.is_empty()
+}
+
+/// Runs `run` for all `jobs` on as many threads as there are processors; returns the results in their order.
+fn on_all_processors<J: Sync, R: Send>(jobs: &[J], run: impl Fn(&J) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| {
+                while let Some((index, job)) =
+                    Some(next.fetch_add(1, Relaxed)).and_then(|i| Some((i, jobs.get(i)?)))
+                {
+                    let result = run(job);
+                    done.lock().unwrap().push((index, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn pair(controller: &ControllerSpec, rate: Bitrate, round_trip_ms: u64) -> Pair<'_> {
+    let round_trip = Duration::from_millis(round_trip_ms);
+    Pair {
+        controller,
+        rate,
+        round_trip,
+    }
+}
+
+/// The client's throughput with a lie in multiples of that without, over other round-trip times than 60 ms. Where two
+/// flows fill a short queue, who loses a packet is chance; what a report gains is not.
+fn mean_gain(controller: &ControllerSpec, rate: Bitrate, lie: &Lie) -> f64 {
+    let total = |lie: &Lie| -> f64 {
+        let shares = (61..=66).map(|round_trip| pair(controller, rate, round_trip).run(lie).client);
+        shares.sum()
+    };
+    total(lie) / total(&lie.silent())
+}
+
+/// The client's throughput with each lie in multiples of that without, and the worst of them in words. Ends with the
+/// first one that gains too much.
+fn gains(controller: &ControllerSpec, rate: Bitrate, lies: &[Lie]) -> (f64, String) {
+    let pair = pair(controller, rate, 60);
+    let mut without: Vec<(Requests, Share)> = Vec::new();
+    let mut worst = (0.0, String::new());
+    for lie in lies {
+        let known = without.iter().find(|(requests, _)| *requests == lie.requests);
+        let share = known.map_or_else(|| pair.run(&lie.silent()), |(_, share)| *share);
+        if known.is_none() {
+            without.push((lie.requests, share));
+        }
+        let with = pair.run(lie);
+        let mut gain = with.client / share.client;
+        if gain > TOLERATED {
+            gain = mean_gain(controller, rate, lie);
+        }
+        if gain > worst.0 {
+            let text = format!(
+                "{}: {:.2} and {:.2} Mbit/s, without {:.2} and {:.2}",
+                lie.name, with.client, with.other, share.client, share.other
+            );
+            worst = (gain, text);
+        }
+        if gain > TOLERATED {
+            break;
+        }
+    }
+    worst
+}
+
+#[test]
+fn no_report_gets_a_client_more_than_a_tenth_above_its_throughput_without() {
+    let random = std::env::var("PLAYRATE_REPORTS").map_or(RANDOM, |number| number.parse().unwrap());
+    let mut jobs = Vec::new();
+    for controller in controllers() {
+        let lies = if knows_the_video(&controller) {
+            let random = (0..random).map(|seed| Lie::random(Seed::new(seed)));
+            Lie::worst().into_iter().chain(random).collect()
+        } else {
+            vec![Lie::everything()]
+        };
+        // With a title of half the link's rate a few show the same.
+        let some = lies
+            .iter()
+            .filter(|lie| lie.requests == Requests::OneTitle)
+            .take(4);
+        jobs.push((controller.clone(), RATES[1], some.cloned().collect::<Vec<_>>()));
+        jobs.push((controller, RATES[0], lies));
+    }
+    assert!(jobs.len() > 40, "{} runs", jobs.len());
+    let unfair = on_all_processors(&jobs, |(controller, rate, lies)| {
+        let (gain, worst) = gains(controller, *rate, lies);
+        let line = format!("{gain:.3} {controller}, title of {rate}: {worst}");
+        println!("{line}");
+        (gain > TOLERATED).then_some(line)
+    });
+    let unfair: Vec<_> = unfair.into_iter().flatten().collect();
+    assert!(unfair.is_empty(), "{unfair:#?}");
+}
+
+/// The runs above compare with clients whose reports have no content, so that responses have the same lengths and
+/// equal knowledge gives equal runs. Over all controllers together such a client gets what one without CMCD gets.
+#[test]
+fn a_report_without_content_is_as_good_as_none() {
+    let jobs = controllers();
+    let shares = on_all_processors(&jobs, |controller| {
+        let pair = pair(controller, RATES[0], 60);
+        [Lie::none(), Lie::everything().silent()].map(|lie| pair.run(&lie).client)
+    });
+    let [none, silent] = [0, 1].map(|kind| shares.iter().map(|share| share[kind]).sum::<f64>());
+    println!("{:.3}", silent / none);
+    assert!((0.95..1.05).contains(&(silent / none)), "{silent} and {none}");
+}

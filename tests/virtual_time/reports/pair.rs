@@ -1,0 +1,131 @@
+//! [`Pair`]: two clients of one server behind one bottleneck.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::HeaderMap;
+use playrate::cc::ControllerSpec;
+use playrate_media::{FrameTrace, TraceSource};
+use playrate_netsim::{Host, HostConfig, Loss, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
+use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Target, Trust, time};
+use playrate_units::Bitrate;
+use quinn::Runtime;
+use video_server::library::Library;
+use video_server::serve::{Settings, VideoServer};
+
+use super::lies::Lie;
+
+const LINK: Bitrate = Bitrate::from_mbps(8);
+/// Time for which both download.
+const TIME: Duration = Duration::from_secs(12);
+/// Bytes of one request.
+const SEGMENT: u64 = 500_000;
+/// As much as one client can fetch in this time: `LINK · TIME`.
+const LENGTH: u64 = 12_000_000;
+
+/// Two clients that download as fast as they can over one link, and the controller of both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) controller: &'a ControllerSpec,
+    /// Rate of the titles.
+    pub(crate) rate: Bitrate,
+    pub(crate) round_trip: Duration,
+}
+
+/// Throughput of both, in Mbit/s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) client: f64,
+    pub(crate) other: f64,
+}
+
+impl Pair<'_> {
+    /// The throughput of a client with these requests and of one beside it that sends no CMCD.
+    pub(crate) fn run(self, lie: &Lie) -> Share {
+        let (rate, seed) = (self.rate, Seed::new(1));
+        let sim = Simulation::new(seed);
+        let path = PathConfig::bottleneck(LINK, self.round_trip, QueueLimit::ONE_BDP, Loss::None);
+        let path = sim.add_path(path.build(seed.child("path")).unwrap());
+        let host = || sim.add_host(HostConfig::default()).unwrap();
+        let (server, first, second) = (host(), host(), host());
+        sim.connect(server, first, &[path]);
+        sim.connect(server, second, &[path]);
+        let runtime: Arc<dyn Runtime> = sim.runtime();
+
+        let identity = Identity::development(&[]).unwrap();
+        let trust = Trust::Pin(identity.pin());
+        let mut options = ServerOptions::new(identity);
+        options.transport.seed = Some(seed.derive("server"));
+        let transport = Server::new(Arc::clone(&runtime), sim.bind(server, 443).unwrap(), options).unwrap();
+        let target = Target::at("localhost", transport.local_addr().unwrap());
+        let settings = Settings::new(self.controller.clone().into());
+        let directory = tempfile::tempdir().unwrap();
+        let unknown = std::fs::File::create(directory.path().join("unknown.bin")).unwrap();
+        unknown.set_len(LENGTH).unwrap();
+        let library = Library::scan(directory.path()).unwrap();
+        let library = library.with_source("film", title(rate)).unwrap();
+        let library = library.with_source("other", title(rate)).unwrap();
+        let videos = VideoServer::start(transport, Arc::clone(&runtime), library, settings);
+
+        let client = |name: &str, host: Host| {
+            let mut options = ClientOptions::new(trust.clone());
+            options.transport.seed = Some(seed.derive(name));
+            Client::new(Arc::clone(&runtime), sim.bind(host, 0).unwrap(), options).unwrap()
+        };
+        let (first, second) = (client("first", first), client("second", second));
+        let received = [AtomicU64::new(0), AtomicU64::new(0)];
+        let limits = RunLimits::until(TIME * 10);
+        sim.run(limits, async {
+            let none = Lie::none();
+            let downloads = async {
+                tokio::join!(
+                    biased;
+                    Box::pin(download(&first, &target, lie, &received[0])),
+                    Box::pin(download(&second, &target, &none, &received[1])),
+                )
+            };
+            // They go on until their time is over.
+            assert!(time::timeout(&*runtime, TIME, downloads).await.is_err());
+            videos.shutdown(Duration::ZERO).await;
+        })
+        .unwrap();
+        let mbps = |bytes: &AtomicU64| bytes.load(Relaxed) as f64 * 8e-6 / TIME.as_secs_f64();
+        let [client, other] = [&received[0], &received[1]].map(mbps);
+        Share { client, other }
+    }
+}
+
+/// A title of this rate and of [`LENGTH`] bytes.
+fn title(rate: Bitrate) -> Arc<TraceSource> {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/traces/film-1080p.csv");
+    let trace = FrameTrace::open(trace).unwrap();
+    let playing = rate.time_for(playrate_units::Bytes::new(LENGTH)).unwrap();
+    let trace = trace.repeat_to(playing).unwrap().scale_to_rate(rate).unwrap();
+    Arc::new(TraceSource::new(&trace))
+}
+
+/// Downloads one segment after another, two at a time, for ever, and counts what arrives.
+async fn download(client: &Client, target: &Target, lie: &Lie, received: &AtomicU64) {
+    let connection = client.connect(target).await.unwrap();
+    let requests = AtomicU64::new(0);
+    let download = || async {
+        loop {
+            let number = requests.fetch_add(1, Relaxed);
+            let mut headers = HeaderMap::new();
+            if let Some(report) = lie.report(number) {
+                headers.insert("cmcd-request", report.parse().unwrap());
+            }
+            let first = number * SEGMENT % LENGTH;
+            let (path, last) = (lie.path(number), first + SEGMENT - 1);
+            let (_, mut body) = connection
+                .get_range(path, first, Some(last), headers)
+                .await
+                .unwrap();
+            while let Some(chunk) = body.chunk().await.unwrap() {
+                received.fetch_add(chunk.len() as u64, Relaxed);
+            }
+        }
+    };
+    tokio::join!(biased; download(), download());
+}

@@ -1,0 +1,422 @@
+//! Sessions whose path fails for a time, and whose server goes away and comes back.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use playrate_media::{FrameTrace, MediaSource, TraceSource};
+use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
+use playrate_transport::{ConnectError, EndpointKey, Identity};
+use playrate_units::{Bitrate, Bytes};
+use video_client::playout::{Clock, Fill, PlayoutConfig, Rebuffer};
+use video_client::report::{Interruption, QualityReport};
+use video_client::{FrameSource, PlayError, PlayOptions, Played, ReconnectOptions, Session};
+use video_server::library::Library;
+use video_server::serve::{Observer, SessionSummary, Settings, VideoServer};
+
+use super::rig::{Rig, reconnecting};
+
+mod outages;
+mod segments;
+
+const RATE: Bitrate = Bitrate::from_kbps(400);
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A title of 400 kbit/s. One of another duration is another file.
+fn title(duration: Duration) -> Arc<TraceSource> {
+    let trace: FrameTrace = "0.00,60000,K\n0.04,9000,_\n0.08,9000,_\n0.12,9000,_\n"
+        .parse()
+        .unwrap();
+    let trace = trace.repeat_to(duration).unwrap().scale_to_rate(RATE).unwrap();
+    Arc::new(TraceSource::new(&trace))
+}
+
+fn bytes_of(title: &TraceSource) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < title.len() {
+        bytes.extend_from_slice(&title.read_at(bytes.len() as u64, 1 << 20).unwrap());
+    }
+    bytes
+}
+
+fn library(title: &Arc<TraceSource>) -> Library {
+    Library::new()
+        .with_source("title.mp4", Arc::clone(title) as Arc<_>)
+        .unwrap()
+}
+
+/// Starts a server of `title` whose endpoint has this key. The one before vanishes.
+fn start(rig: &Rig, title: &Arc<TraceSource>, settings: Settings, key: &EndpointKey) -> VideoServer {
+    rig.start(library(title), settings, |options| {
+        options.endpoint_key = Some(key.clone());
+    })
+}
+
+fn settings() -> Settings {
+    Settings::new("cubic".parse().unwrap())
+}
+
+/// A path of twice the title's rate, except at the times of `rate`; both directions fail together.
+fn path(rate: &str) -> PathConfig {
+    let rate: Rate = rate.parse().unwrap();
+    let queue = QueueLimit::Bytes(Bytes::from_kb(40));
+    let link = LinkConfig::new(rate, Duration::from_millis(20)).with_queue(queue);
+    PathConfig::new(link.clone(), link)
+}
+
+fn steady() -> PathConfig {
+    path("800kbit/s")
+}
+
+/// A player of `title` with a buffer of one second, which stops its clock when it is empty.
+fn options(title: &Arc<TraceSource>, reconnect_limit: Duration) -> PlayOptions {
+    let second = RATE * secs(1);
+    let clock = Clock::Rebuffer(Rebuffer {
+        resume: Fill::Bytes(second),
+    });
+    let mut options = PlayOptions::default();
+    options.playout = PlayoutConfig::new(second, clock);
+    options.frames = FrameSource::Index(Arc::clone(title) as Arc<_>);
+    options.session = reconnecting(reconnect_limit);
+    options
+}
+
+/// Plays `title`, while `happen` happens to the server.
+fn play(
+    rig: &Rig,
+    title: &Arc<TraceSource>,
+    options: PlayOptions,
+    happen: impl Future<Output = ()>,
+) -> (Played, Vec<u8>) {
+    let (client, target) = rig.client(|_| {});
+    let session = Session::new(client, target, "/title.mp4", options);
+    let (mut bytes, mut observer) = (Vec::new(), ());
+    let playing = session.play(&mut bytes, &mut observer, std::future::pending());
+    let (played, ()) = rig.run(async { tokio::join!(playing, happen) });
+    let played = played.unwrap();
+    assert_eq!(played.report.network.received, Bytes::from(bytes.len()));
+    assert!(
+        bytes == bytes_of(title)[..bytes.len()],
+        "the bytes are the title's"
+    );
+    (played, bytes)
+}
+
+/// Waits on the simulation's clock.
+async fn sleep(rig: &Rig, time: Duration) {
+    playrate_transport::time::sleep(&*rig.runtime, time).await;
+}
+
+/// Plays the title on `path` from a server that stays; it must arrive whole.
+fn play_through(path: &PathConfig, duration: Duration) -> QualityReport {
+    let (rig, title) = (Rig::new(Seed::new(1), path), title(duration));
+    let _server = rig.start(library(&title), settings(), |_| {});
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), async {});
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    played.report
+}
+
+fn interruptions(report: &QualityReport) -> &[Interruption] {
+    &report.network.interruptions.recorded
+}
+
+#[test]
+fn a_short_outage_is_survived_on_the_same_connection() {
+    let report = play_through(&path("800kbit/s,0bit/s@20s,800kbit/s@25s"), secs(60));
+    assert_eq!(report.network.interruptions.reconnects, 0);
+    assert_eq!(report.playback.underflow_events, 0);
+}
+
+#[test]
+fn a_long_outage_is_survived_on_another_connection_and_not_seen_if_the_buffer_lasts() {
+    // After 60 s of the title's double rate, the buffer holds 60 s.
+    let report = play_through(&path("800kbit/s,0bit/s@60s,800kbit/s@100s"), secs(150));
+    assert!(report.network.interruptions.reconnects >= 1);
+    assert_eq!(report.playback.underflow_events, 0);
+    let [interruption] = interruptions(&report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    let resumed = interruption.resumed.unwrap();
+    assert!((secs(100)..secs(104)).contains(&resumed), "{interruption:?}");
+}
+
+#[test]
+fn a_long_outage_is_a_stall_like_any_other_if_the_buffer_does_not_last() {
+    // After 20 s the buffer holds 20 s, so 20 s are missing.
+    let report = play_through(&path("800kbit/s,0bit/s@20s,800kbit/s@60s"), secs(60));
+    assert!(report.network.interruptions.reconnects >= 1);
+    assert_eq!(report.playback.underflow_events, 1);
+    let stalled = report.playback.stalled_time;
+    assert!((secs(19)..secs(26)).contains(&stalled), "{stalled:?}");
+    assert_eq!(report.playback.frames_remaining(), 0);
+}
+
+/// Plays 80 s from a server that crashes after 20 s and is replaced after 3 s, with keys of these endpoints.
+fn play_over_a_restart(keys: [&EndpointKey; 2]) -> QualityReport {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(80)));
+    let first = start(&rig, &title, settings(), keys[0]);
+    let happen = async {
+        sleep(&rig, secs(20)).await;
+        rig.crash();
+        sleep(&rig, secs(3)).await;
+        let _second = start(&rig, &title, settings(), keys[1]);
+        sleep(&rig, secs(60)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    drop(first);
+    played.report
+}
+
+#[test]
+fn a_server_that_is_restarted_with_its_key_is_known_to_have_been_by_the_next_packet() {
+    let key = EndpointKey::generate().unwrap();
+    let report = play_over_a_restart([&key, &key]);
+    let [interruption] = interruptions(&report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    assert!(interruption.reason.contains("restarted"), "{interruption:?}");
+    // The client's keep-alive is its next packet, 10 s after the last one.
+    assert!(interruption.began < secs(31), "{interruption:?}");
+    assert!(report.network.interruptions.disconnected < secs(1));
+    assert_eq!(report.playback.underflow_events, 0);
+}
+
+#[test]
+fn a_server_that_is_restarted_with_another_key_is_missed_after_the_idle_timeout() {
+    let [one, two] = [(); 2].map(|()| EndpointKey::generate().unwrap());
+    let report = play_over_a_restart([&one, &two]);
+    let [interruption] = interruptions(&report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    assert!(
+        (secs(49)..secs(62)).contains(&interruption.began),
+        "{interruption:?}"
+    );
+    assert!(report.network.interruptions.disconnected < secs(1));
+    assert_eq!(report.playback.underflow_events, 1, "the buffer held 20 s");
+}
+
+#[test]
+fn a_server_that_shuts_down_in_order_and_is_replaced_is_not_missed() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
+    let first = rig.start(library(&title), settings(), |_| {});
+    let happen = async {
+        sleep(&rig, secs(10)).await;
+        first.shutdown(secs(5)).await;
+        let _second = rig.start(library(&title), settings(), |_| {});
+        sleep(&rig, secs(30)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    let report = &played.report;
+    let [interruption] = interruptions(report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    assert!(
+        (secs(15)..secs(16)).contains(&interruption.began),
+        "{interruption:?}"
+    );
+    assert!(
+        report.network.interruptions.disconnected < secs(3),
+        "{interruption:?}"
+    );
+    assert_eq!(report.playback.underflow_events, 0);
+}
+
+/// Settings of a server that has no room, and says to come again after `retry_after`.
+fn full(retry_after: Duration) -> Settings {
+    let mut full = settings();
+    full.limits.sessions = Some(0);
+    full.limits.retry_after = retry_after;
+    full
+}
+
+#[test]
+fn a_restarted_server_without_room_is_asked_again_when_it_says() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
+    let key = EndpointKey::generate().unwrap();
+    let _first = start(&rig, &title, settings(), &key);
+    let summaries = Arc::new(Summaries::default());
+    let mut full = full(secs(8));
+    full.observers.push(Arc::clone(&summaries) as Arc<_>);
+    let happen = async {
+        sleep(&rig, secs(20)).await;
+        let second = start(&rig, &title, full, &key);
+        sleep(&rig, secs(35)).await;
+        second.shutdown(secs(1)).await;
+        let _third = start(&rig, &title, settings(), &key);
+        sleep(&rig, secs(40)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    let report = &played.report;
+    assert_eq!(
+        report.network.interruptions.reconnects, 2,
+        "{:?}",
+        report.network.interruptions
+    );
+    let [interruption] = interruptions(report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    // The client notices the restart with its keep-alive, 10 s after the last packet, and asks every 8 s from then on.
+    assert!(interruption.began < secs(31), "{interruption:?}");
+    assert!(interruption.resumed.unwrap() > secs(55), "{interruption:?}");
+    let asked: u64 = summaries
+        .0
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|it| it.state.requests)
+        .sum();
+    assert!((3..=4).contains(&asked), "asked {asked} times");
+}
+
+#[test]
+fn a_session_whose_first_request_gets_no_answer_connects_again() {
+    let (rig, title) = (Rig::new(Seed::new(1), &path("4Mbit/s")), title(secs(30)));
+    let _first = rig.start(library(&title), settings(), |_| {});
+    let happen = async {
+        // The handshake takes a little over 40 ms, and the first answer 40 ms more.
+        sleep(&rig, Duration::from_millis(70)).await;
+        rig.crash();
+        sleep(&rig, secs(5)).await;
+        let _second = rig.start(library(&title), settings(), |_| {});
+        sleep(&rig, secs(60)).await;
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    let report = &played.report;
+    assert!(report.network.connected.unwrap() < Duration::from_millis(70));
+    assert_eq!(interruptions(report).len(), 1);
+    assert!(report.network.first_byte.unwrap() > secs(5));
+}
+
+#[test]
+fn a_refusal_as_the_first_answer_ends_a_session_at_once() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(30)));
+    let _server = rig.start(library(&title), full(secs(1)), |_| {});
+    let (played, _) = play(&rig, &title, options(&title, secs(60)), async {});
+    let error = played.result.unwrap_err();
+    assert!(
+        matches!(&error, PlayError::Status { status, .. } if status.as_u16() == 503),
+        "{error}"
+    );
+    assert!(played.report.network.ended < secs(1));
+}
+
+#[test]
+fn a_server_that_does_not_come_back_is_given_up_with_a_report_of_what_was_seen() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(120)));
+    let _server = rig.start(library(&title), settings(), |_| {});
+    let happen = async {
+        sleep(&rig, secs(20)).await;
+        rig.crash();
+    };
+    let (played, bytes) = play(&rig, &title, options(&title, secs(45)), happen);
+    let error = played.result.unwrap_err();
+    let PlayError::GivenUp { tried, last, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(
+        matches!(**last, PlayError::Connect(ConnectError::NoAnswer { .. })),
+        "{error}"
+    );
+    assert!((secs(40)..=secs(45)).contains(tried), "{error}");
+    let report = &played.report;
+    let [interruption] = interruptions(report) else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    assert_eq!((interruption.connected, interruption.resumed), (None, None));
+    assert_eq!(
+        report.network.interruptions.disconnected,
+        report.network.ended.saturating_sub(interruption.began)
+    );
+    assert!(bytes.len() > 1_500_000, "{} bytes", bytes.len());
+    assert!(report.playback.frames_shown > 0 && report.playback.frames_remaining() > 0);
+}
+
+#[test]
+fn bytes_of_two_versions_of_a_file_are_never_mixed() {
+    let (rig, first) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
+    let key = EndpointKey::generate().unwrap();
+    let _server = start(&rig, &first, settings(), &key);
+    let happen = async {
+        sleep(&rig, secs(10)).await;
+        let _other = start(&rig, &title(secs(61)), settings(), &key);
+        sleep(&rig, secs(30)).await;
+    };
+    let (played, bytes) = play(&rig, &first, options(&first, secs(60)), happen);
+    let error = played.result.unwrap_err();
+    assert!(
+        matches!(&error, PlayError::Changed { received, .. } if *received == Bytes::from(bytes.len())),
+        "{error}"
+    );
+}
+
+#[test]
+fn another_servers_certificate_ends_the_session_at_once() {
+    let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
+    let key = EndpointKey::generate().unwrap();
+    let _server = start(&rig, &title, settings(), &key);
+    let happen = async {
+        sleep(&rig, secs(10)).await;
+        let _other = rig.start(library(&title), settings(), |options| {
+            options.endpoint_key = Some(key.clone());
+            options.identity = Identity::development(&[]).unwrap();
+        });
+        sleep(&rig, secs(30)).await;
+    };
+    let (played, _) = play(&rig, &title, options(&title, secs(60)), happen);
+    let error = played.result.unwrap_err();
+    let PlayError::GivenUp { tried, last, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(
+        matches!(**last, PlayError::Connect(ConnectError::WrongPin { .. })),
+        "{error}"
+    );
+    assert!(*tried < secs(1), "{error}");
+}
+
+#[test]
+fn the_attempts_to_reconnect_follow_from_the_seed() {
+    let digest = |seed| {
+        let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(30)));
+        let start = || rig.start(library(&title), settings(), |_| {});
+        let _server = start();
+        let happen = async {
+            sleep(&rig, secs(10)).await;
+            rig.crash();
+            sleep(&rig, secs(40)).await;
+            let _second = start();
+            sleep(&rig, secs(30)).await;
+        };
+        let mut options = options(&title, secs(60));
+        let mut reconnect = ReconnectOptions::default();
+        reconnect.seed = seed;
+        options.session.reconnect = Some(reconnect);
+        let (played, _) = play(&rig, &title, options, happen);
+        played.result.unwrap();
+        (rig.sim.digest(), played.report.network.interruptions)
+    };
+    assert_eq!(digest(1), digest(1));
+    assert_ne!(digest(1).1, digest(2).1);
+}
+
+/// Keeps the summaries of connections.
+#[derive(Debug, Default)]
+struct Summaries(Mutex<Vec<SessionSummary>>);
+
+impl Observer for Summaries {
+    fn finished(&self, summary: &SessionSummary) {
+        self.0.lock().unwrap().push(summary.clone());
+    }
+}
