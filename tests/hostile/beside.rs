@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use playrate_test_support::{PATIENCE, program};
 use playrate_units::Bytes;
+use rstest::rstest;
 use tokio::time::{Instant, sleep};
 
 use crate::attacks::{Attack, Scale};
@@ -51,8 +52,35 @@ async fn slowest(rig: &Rig, limit: Duration) -> Duration {
 }
 
 /// Attacks a server, which must serve good clients over QUIC and TCP beside it, stay small, and end in order.
-pub(crate) async fn assert_served(attack: Attack, scale: Scale, options: &[&str]) {
-    let rig = start(options);
+#[rstest]
+#[case::endless_heads(Attack::EndlessHeads, 12, 12, 300.0)]
+#[case::endless_content(Attack::EndlessContent, 12, 12, 300.0)]
+#[case::idle_tcp(Attack::IdleTcp, 200, 20, 500.0)]
+#[case::idle_tls(Attack::IdleTls, 100, 20, 100.0)]
+#[case::pings(Attack::Pings, 100, 20, 100.0)]
+#[case::paths(Attack::Paths, 6, 6, 100.0)]
+#[case::migration(Attack::Migration, 4, 40, 100.0)]
+#[case::tiny_windows(Attack::TinyWindows, 20, 12, 400.0)]
+#[case::ranges(Attack::Ranges, 6, 6, 300.0)]
+#[case::false_cmcd(Attack::FalseCmcd, 6, 6, 300.0)]
+#[case::reset_http_2(Attack::ResetHttp2, 4, 4, 1_000.0)]
+#[case::reset_http_3(Attack::ResetHttp3, 4, 4, 1_000.0)]
+#[case::slow_heads(Attack::SlowHeads, 60, 12, 200.0)]
+#[case::stalled_http_3(Attack::StalledHttp3, 12, 12, 1_000.0)]
+#[case::stalled_http_2(Attack::StalledHttp2, 12, 12, 1_000.0)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attack_leaves_service_to_others_and_opens_no_other_file(
+    #[case] attack: Attack,
+    #[case] connections: usize,
+    #[case] addresses: usize,
+    #[case] rate: f64,
+) {
+    let scale = Scale {
+        connections,
+        addresses,
+        rate,
+    };
+    let rig = start(&[]);
     let mut idle = Duration::ZERO;
     for _ in 0..3 {
         idle = idle.max(slowest(&rig, PATIENCE).await);

@@ -27,20 +27,11 @@ const EMPTY: f64 = 0.5;
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = missing();
-    let test = |name, run| support::test(name, &missing, run);
-    vec![
-        test(
-            "browser::dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it",
-            dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
-        ),
-        test(
-            "browser::hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it",
-            hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
-        ),
-        test(
-            "browser::dash_js_at_double_speed_does_not_stall_under_video",
-            dash_js_at_double_speed_does_not_stall_under_video,
-        ),
+    tests![
+        &missing,
+        dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
+        hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
+        dash_js_at_double_speed_does_not_stall_under_video
     ]
 }
 

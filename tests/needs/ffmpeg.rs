@@ -16,16 +16,10 @@ const FRAMES: &str = "810";
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = support::on_the_path(&[("ffmpeg", "-version"), ("ffprobe", "-version")]);
-    let test = |name, run| support::test(name, &missing, run);
-    vec![
-        test(
-            "ffmpeg::every_frame_of_the_piped_title_decodes_without_an_error",
-            every_frame_of_the_piped_title_decodes_without_an_error,
-        ),
-        test(
-            "ffmpeg::the_piped_bytes_are_the_titles",
-            the_piped_bytes_are_the_titles,
-        ),
+    tests![
+        &missing,
+        every_frame_of_the_piped_title_decodes_without_an_error,
+        the_piped_bytes_are_the_titles
     ]
 }
 

@@ -18,20 +18,11 @@ use playrate_test_support::{TITLE, films};
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = browser::missing()
         .and_then(|()| support::on_the_path(&[("firefox-esr", "--version"), ("certutil", "-H")]));
-    let test = |name, run| support::test(name, &missing, run);
-    vec![
-        test(
-            "firefox::an_mp4_plays_with_the_development_certificate_over_http_2",
-            an_mp4_plays_with_the_development_certificate_over_http_2,
-        ),
-        test(
-            "firefox::manifests_play_with_the_players_of_a_directory",
-            manifests_play_with_the_players_of_a_directory,
-        ),
-        test(
-            "firefox::an_mp4_plays_over_http_3_with_a_certificate_of_a_trusted_authority",
-            an_mp4_plays_over_http_3_with_a_certificate_of_a_trusted_authority,
-        ),
+    tests![
+        &missing,
+        an_mp4_plays_with_the_development_certificate_over_http_2,
+        manifests_play_with_the_players_of_a_directory,
+        an_mp4_plays_over_http_3_with_a_certificate_of_a_trusted_authority
     ]
 }
 

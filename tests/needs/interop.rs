@@ -30,23 +30,16 @@ const AIOQUIC: &str = "aioquic/bin/python";
 
 pub(crate) fn tests() -> Vec<Trial> {
     let curl = support::on_the_path(&[("curl", "--version")]);
-    vec![
-        support::test(
-            "interop::quic_go_gets_every_byte_it_asks_for_over_http_3",
-            &missing(QUIC_GO),
-            quic_go_gets_every_byte_it_asks_for_over_http_3,
-        ),
-        support::test(
-            "interop::aioquic_gets_every_byte_it_asks_for_over_http_3",
-            &missing(AIOQUIC),
-            aioquic_gets_every_byte_it_asks_for_over_http_3,
-        ),
-        support::test(
-            "interop::curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3",
-            &curl,
-            curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3,
-        ),
-    ]
+    let mut tests = tests![&missing(QUIC_GO), quic_go_gets_every_byte_it_asks_for_over_http_3];
+    tests.extend(tests![
+        &missing(AIOQUIC),
+        aioquic_gets_every_byte_it_asks_for_over_http_3
+    ]);
+    tests.extend(tests![
+        &curl,
+        curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3
+    ]);
+    tests
 }
 
 /// A request, and what must come of it.

@@ -3,6 +3,14 @@
 //!
 //! `libtest-mimic` runs them, as the standard harness cannot ignore a test for what it finds at run time.
 
+/// Tests of these functions, which have the names of their paths.
+macro_rules! tests {
+    ($missing:expr, $($run:path),+ $(,)?) => {{
+        let module = module_path!().trim_start_matches("needs::");
+        vec![$($crate::support::test(&format!("{module}::{}", stringify!($run)), $missing, $run)),+]
+    }};
+}
+
 mod browser;
 mod ffmpeg;
 mod firefox;

@@ -12,20 +12,11 @@ use playrate_test_support::{ServerProcess, TITLE, films, root};
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = browser::missing();
-    let test = |name, run| support::test(name, &missing, run);
-    vec![
-        test(
-            "page::an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move",
-            an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move,
-        ),
-        test(
-            "page::an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3",
-            an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3,
-        ),
-        test(
-            "page::manifests_play_with_the_players_of_a_directory",
-            manifests_play_with_the_players_of_a_directory,
-        ),
+    tests![
+        &missing,
+        an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move,
+        an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3,
+        manifests_play_with_the_players_of_a_directory
     ]
 }
 

@@ -14,16 +14,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) fn tests() -> Vec<Trial> {
     let missing = support::on_the_path(&[("promtool", "--version")]);
-    let test = |name, run| support::test(name, &missing, run);
-    vec![
-        test(
-            "prometheus::promtool_finds_no_fault_with_the_metrics",
-            promtool_finds_no_fault_with_the_metrics,
-        ),
-        test(
-            "prometheus::promtool_finds_no_fault_with_the_alert_rules",
-            promtool_finds_no_fault_with_the_alert_rules,
-        ),
+    tests![
+        &missing,
+        promtool_finds_no_fault_with_the_metrics,
+        promtool_finds_no_fault_with_the_alert_rules
     ]
 }
 

@@ -11,24 +11,10 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::support::{self, free_address, on_the_path, output_within};
-use playrate_test_support::{Running, program, root};
+use crate::support::{free_address, on_the_path, output_within};
+use playrate_test_support::{Running, SCENARIO, program, root};
 
 const LIMIT: Duration = Duration::from_secs(90);
-
-const SCENARIO: &str = r#"
-about = "A few seconds."
-controllers = ["reno", "cubic"]
-trials = 2
-[title]
-trace = "film-1080p"
-rate = "2Mbit/s"
-duration = "4s"
-[path]
-rate = "3Mbit/s"
-rtt = "40ms"
-loss = "0.5%"
-"#;
 
 /// Daemons, which are not on the PATH of every user.
 const MUNGED: &str = "/usr/sbin/munged";
@@ -42,11 +28,10 @@ pub(crate) fn tests() -> Vec<Trial> {
         (SLURMD, "-V"),
         (MUNGED, "--version"),
     ]);
-    vec![support::test(
-        "slurm::an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again",
+    tests![
         &missing,
-        an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again,
-    )]
+        an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again
+    ]
 }
 
 /// The daemons of a cluster, on loopback.

@@ -111,29 +111,3 @@ async fn send(
         failed = sending => failed,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn heads_without_an_end_leave_service_to_others() {
-        let scale = Scale {
-            connections: 12,
-            addresses: 12,
-            rate: 300.0,
-        };
-        assert_served(Attack::EndlessHeads, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn content_without_an_end_leaves_service_to_others() {
-        let scale = Scale {
-            connections: 12,
-            addresses: 12,
-            rate: 300.0,
-        };
-        assert_served(Attack::EndlessContent, scale, &[]).await;
-    }
-}

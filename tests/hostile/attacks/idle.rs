@@ -87,39 +87,9 @@ mod tests {
     use tokio::time::Instant;
 
     use crate::attacks::{Attack, Scale};
-    use crate::beside::{assert_served, deadline, start};
+    use crate::beside::{deadline, start};
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn idle_tcp_connections_leave_service_to_others() {
-        let scale = Scale {
-            connections: 200,
-            addresses: 20,
-            rate: 500.0,
-        };
-        assert_served(Attack::IdleTcp, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn tls_connections_without_a_request_leave_service_to_others() {
-        let scale = Scale {
-            connections: 100,
-            addresses: 20,
-            rate: 100.0,
-        };
-        assert_served(Attack::IdleTls, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn connections_with_pings_alone_leave_service_to_others() {
-        let scale = Scale {
-            connections: 100,
-            addresses: 20,
-            rate: 100.0,
-        };
-        assert_served(Attack::Pings, scale, &[]).await;
-    }
 
     /// Has twice as many connections from four addresses as there are places compete for these, 16 over each of
     /// `transports` transports, and a good client get one soon.

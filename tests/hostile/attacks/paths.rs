@@ -86,19 +86,3 @@ async fn http3(force: &Force, number: usize) -> io::Result<()> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn no_path_leads_out_of_the_media_directory() {
-        let scale = Scale {
-            connections: 6,
-            addresses: 6,
-            rate: 100.0,
-        };
-        assert_served(Attack::Paths, scale, &[]).await;
-    }
-}

@@ -77,29 +77,3 @@ pub(super) async fn tiny_windows(force: &Force, number: usize) -> io::Result<()>
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn clients_that_move_all_the_time_leave_service_to_others() {
-        let scale = Scale {
-            connections: 4,
-            addresses: 40,
-            rate: 100.0,
-        };
-        assert_served(Attack::Migration, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn clients_with_tiny_windows_leave_service_to_others() {
-        let scale = Scale {
-            connections: 20,
-            addresses: 12,
-            rate: 400.0,
-        };
-        assert_served(Attack::TinyWindows, scale, &[]).await;
-    }
-}

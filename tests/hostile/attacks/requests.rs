@@ -72,29 +72,3 @@ async fn over_quic(force: &Force, number: usize, head: impl Fn(&Force, u64) -> H
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn many_small_ranges_leave_service_to_others() {
-        let scale = Scale {
-            connections: 6,
-            addresses: 6,
-            rate: 300.0,
-        };
-        assert_served(Attack::Ranges, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn false_reports_of_players_leave_service_to_others() {
-        let scale = Scale {
-            connections: 6,
-            addresses: 6,
-            rate: 300.0,
-        };
-        assert_served(Attack::FalseCmcd, scale, &[]).await;
-    }
-}

@@ -50,29 +50,3 @@ pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
         receiving.stop(REQUEST_CANCELLED).map_err(io::Error::other)?;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn requests_over_http_2_that_are_reset_leave_service_to_others() {
-        let scale = Scale {
-            connections: 4,
-            addresses: 4,
-            rate: 1_000.0,
-        };
-        assert_served(Attack::ResetHttp2, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn requests_over_http_3_that_are_reset_leave_service_to_others() {
-        let scale = Scale {
-            connections: 4,
-            addresses: 4,
-            rate: 1_000.0,
-        };
-        assert_served(Attack::ResetHttp3, scale, &[]).await;
-    }
-}

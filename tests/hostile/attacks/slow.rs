@@ -50,19 +50,3 @@ async fn http3(force: &Force, number: usize) -> io::Result<()> {
         sending.write_all(b"x").await?;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn slow_heads_leave_service_to_others() {
-        let scale = Scale {
-            connections: 60,
-            addresses: 12,
-            rate: 200.0,
-        };
-        assert_served(Attack::SlowHeads, scale, &[]).await;
-    }
-}

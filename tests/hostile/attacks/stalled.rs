@@ -49,29 +49,3 @@ pub(super) async fn http2(force: &Force, number: usize) -> io::Result<()> {
         stream.write_all(&h2_frame(h2::PING, 0, 0, &[7; 8])).await?;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::assert_served;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn responses_over_http_3_that_nobody_reads_leave_service_to_others() {
-        let scale = Scale {
-            connections: 12,
-            addresses: 12,
-            rate: 1_000.0,
-        };
-        assert_served(Attack::StalledHttp3, scale, &[]).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn responses_over_http_2_that_nobody_reads_leave_service_to_others() {
-        let scale = Scale {
-            connections: 12,
-            addresses: 12,
-            rate: 1_000.0,
-        };
-        assert_served(Attack::StalledHttp2, scale, &[]).await;
-    }
-}

@@ -31,64 +31,29 @@ pub(crate) fn tests() -> Vec<Trial> {
     } else {
         Err("versitygw is not there; run `tests/store/install`".to_owned())
     };
-    let test = |name: &str, run| support::test(&format!("origin::{name}"), &missing, run);
-    vec![
-        test(
-            "every_byte_is_the_objects_cold_and_warm",
-            every_byte_is_the_objects_cold_and_warm,
-        ),
-        test(
-            "an_index_at_the_end_is_read_without_the_media",
-            an_index_at_the_end_is_read_without_the_media,
-        ),
-        test(
-            "a_thousand_viewers_of_a_segment_cause_one_request",
-            a_thousand_viewers_of_a_segment_cause_one_request,
-        ),
-        test(
-            "a_replaced_object_never_mixes_with_the_new_one",
-            a_replaced_object_never_mixes_with_the_new_one,
-        ),
-        test("what_is_new_or_gone_is_noticed", what_is_new_or_gone_is_noticed),
-        test(
-            "wrong_settings_are_an_error_that_names_them",
-            start::wrong_settings_are_an_error_that_names_them,
-        ),
-        test(
-            "a_store_that_refuses_the_credentials_is_a_bad_gateway",
-            faults::a_store_that_refuses_the_credentials_is_a_bad_gateway,
-        ),
-        test(
-            "a_manifest_that_the_store_does_not_deliver_may_be_there_at_the_next_start",
-            start::a_manifest_that_the_store_does_not_deliver_may_be_there_at_the_next_start,
-        ),
-        test(
-            "a_failing_store_holds_up_only_what_is_not_kept",
-            faults::a_failing_store_holds_up_only_what_is_not_kept,
-        ),
-        test(
-            "a_slow_store_holds_up_only_what_waits_for_it",
-            faults::a_slow_store_holds_up_only_what_waits_for_it,
-        ),
-        test(
-            "a_connection_that_breaks_is_resumed",
-            faults::a_connection_that_breaks_is_resumed,
-        ),
-        test(
-            "what_is_on_disk_outlives_the_server",
-            what_is_on_disk_outlives_the_server,
-        ),
-        test(
-            "the_next_segment_is_fetched_ahead",
-            the_next_segment_is_fetched_ahead,
-        ),
-        // It takes a while, and says nothing of what is right.
-        test(
-            "measure",
-            measure::warm_objects_beside_files_and_cold_ones_beside_the_store,
-        )
-        .with_ignored_flag(true),
-    ]
+    let mut tests = tests![
+        &missing,
+        every_byte_is_the_objects_cold_and_warm,
+        an_index_at_the_end_is_read_without_the_media,
+        a_thousand_viewers_of_a_segment_cause_one_request,
+        a_replaced_object_never_mixes_with_the_new_one,
+        what_is_new_or_gone_is_noticed,
+        start::wrong_settings_are_an_error_that_names_them,
+        faults::a_store_that_refuses_the_credentials_is_a_bad_gateway,
+        start::a_manifest_that_the_store_does_not_deliver_may_be_there_at_the_next_start,
+        faults::a_failing_store_holds_up_only_what_is_not_kept,
+        faults::a_slow_store_holds_up_only_what_waits_for_it,
+        faults::a_connection_that_breaks_is_resumed,
+        what_is_on_disk_outlives_the_server,
+        the_next_segment_is_fetched_ahead
+    ];
+    // It takes a while, and says nothing of what is right.
+    let measure = tests![
+        &missing,
+        measure::warm_objects_beside_files_and_cold_ones_beside_the_store
+    ];
+    tests.extend(measure.into_iter().map(|test| test.with_ignored_flag(true)));
+    tests
 }
 
 /// A server of the objects of a store, with a fault in between.

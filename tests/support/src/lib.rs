@@ -17,7 +17,7 @@ use playrate_transport::time;
 use quinn::TokioRuntime;
 
 pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
-pub use files::{TITLE, asset, films, fixture, root, title};
+pub use files::{SCENARIO, TITLE, asset, films, fixture, root, title};
 pub use process::{Running, ServerProcess, program};
 
 /// Time after which a test has failed that waits for something, on however busy a machine.

@@ -13,20 +13,13 @@ use lab::CommandError;
 use lab::live::{self, COMPARED, LiveArgs, LiveReport};
 use lab::scenario::{self, Changes, Scenario};
 use lab::sim::{self, LiveOptions, RunHandle, SimError, StatusCell, ViewerState};
+use playrate_test_support::SCENARIO;
 
-const SCENARIO: &str = r#"
-about = "A few seconds."
-controllers = ["reno", "cubic"]
-trials = 2
-[title]
-trace = "film-1080p"
-rate = "2Mbit/s"
-duration = "4s"
-[path]
-rate = "6Mbit/s"
-rtt = "40ms"
-queue = "1bdp"
-"#;
+/// The scenario on a path of 6 Mbit/s with a queue, and without random loss.
+fn scenario_text() -> String {
+    let rated = SCENARIO.replace("3Mbit/s", "6Mbit/s");
+    rated.replace("loss = \"0.5%\"", "queue = \"1bdp\"")
+}
 
 #[derive(Parser)]
 struct TestCli {
@@ -57,7 +50,8 @@ async fn run(text: &str, more: &str) -> (Result<LiveReport, CommandError>, Strin
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scenario_is_run_live_and_virtually_and_compared() {
-    let (made, printed, directory) = run(SCENARIO, "--controllers cubic --duration 2s --trials 3").await;
+    let (made, printed, directory) =
+        run(&scenario_text(), "--controllers cubic --duration 2s --trials 3").await;
     let report = made.unwrap();
     let saved = std::fs::read_to_string(directory.path().join("out/live.json")).unwrap();
     assert_eq!(serde_json::from_str::<LiveReport>(&saved).unwrap(), report);
@@ -124,8 +118,11 @@ async fn a_scenario_is_run_live_and_virtually_and_compared() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn json_is_the_report_itself() {
-    let (made, printed, _directory) =
-        run(SCENARIO, "--controllers reno --duration 2s --trials 1 --json").await;
+    let (made, printed, _directory) = run(
+        &scenario_text(),
+        "--controllers reno --duration 2s --trials 1 --json",
+    )
+    .await;
     assert_eq!(
         serde_json::from_str::<LiveReport>(&printed).unwrap(),
         made.unwrap()
@@ -134,13 +131,13 @@ async fn json_is_the_report_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scenario_that_a_relay_cannot_carry_is_refused_with_the_reason() {
-    let path = |line: &str| SCENARIO.replace("queue = \"1bdp\"", line);
-    let crowd = format!("{SCENARIO}\n[viewer]\ncount = 50\n");
-    let others = format!("{SCENARIO}\n[bulk]\ncount = 2\ncontroller = \"reno\"\n");
+    let path = |line: &str| scenario_text().replace("queue = \"1bdp\"", line);
+    let crowd = scenario_text() + "[viewer]\ncount = 50\n";
+    let others = scenario_text() + "[bulk]\ncount = 2\ncontroller = \"reno\"\n";
     for (text, reason) in [
         (path("aqm = \"codel(ecn)\""), "ECN marks"),
-        (SCENARIO.replace("6Mbit/s", "2Gbit/s"), "2Gbit/s"),
-        (SCENARIO.replace("6Mbit/s", "unlimited"), "no limit"),
+        (scenario_text().replace("6Mbit/s", "2Gbit/s"), "2Gbit/s"),
+        (scenario_text().replace("6Mbit/s", "unlimited"), "no limit"),
         (crowd, "50 viewers"),
         (others, "bulk flows"),
     ] {
@@ -172,7 +169,7 @@ async fn a_scenario_with_cases_needs_one_named() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_it_does_not_wait_for_the_end() {
     let directory = tempfile::tempdir().unwrap();
-    let args = args(directory.path(), SCENARIO, "--duration 60s --trials 1");
+    let args = args(directory.path(), &scenario_text(), "--duration 60s --trials 1");
     let stop = Arc::new(AtomicBool::new(false));
     let later = Arc::clone(&stop);
     tokio::spawn(async move {
@@ -194,7 +191,7 @@ fn only(text: &str, changes: &Changes) -> Scenario {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn viewers_of_several_servers_share_the_relays_bottleneck() {
-    let text = format!("{SCENARIO}\n[viewer]\ncount = 3\njoin_every = \"200ms\"\n");
+    let text = scenario_text() + "[viewer]\ncount = 3\njoin_every = \"200ms\"\n";
     let scenario = only(&text, &Changes::default());
     let setup = scenario.setup(&scenario.controllers[0], 1);
     let statuses = vec![StatusCell::default(); 1];
@@ -218,7 +215,7 @@ async fn viewers_of_several_servers_share_the_relays_bottleneck() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_reaches_a_viewer_who_receives_nothing() {
     // Nothing ever gets through, so nothing wakes the session but the stop.
-    let text = SCENARIO.replace("queue", "loss = \"100%\"\nqueue");
+    let text = scenario_text().replace("queue", "loss = \"100%\"\nqueue");
     let scenario = only(&text, &Changes::default());
     let setup = scenario.setup(&scenario.controllers[0], 1);
     let handle = Arc::new(RunHandle::default());

@@ -10,21 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A scenario of four seconds.
-const SCENARIO: &str = r#"
-about = "A few seconds."
-controllers = ["reno", "cubic"]
-trials = 2
-[title]
-trace = "film-1080p"
-rate = "2Mbit/s"
-duration = "4s"
-[path]
-rate = "3Mbit/s"
-rtt = "40ms"
-loss = "0.5%"
-"#;
-
 /// An empty directory in which commands are run.
 struct Lab {
     home: tempfile::TempDir,

@@ -1,6 +1,8 @@
 //! `lab run`, `lab rows`, `lab show` and `lab list`.
 
-use super::{Lab, SCENARIO};
+use playrate_test_support::SCENARIO;
+
+use super::Lab;
 
 #[test]
 fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use super::{Lab, SCENARIO, text};
+use playrate_test_support::SCENARIO;
+
+use super::{Lab, text};
 
 #[test]
 fn the_rows_of_all_shards_are_those_of_one_run() {

@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use super::{Lab, SCENARIO, text};
+use playrate_test_support::SCENARIO;
+
+use super::{Lab, text};
 
 /// Lines of `printed` that are wider than a terminal.
 fn wide(printed: &str) -> Vec<&str> {
