@@ -104,6 +104,14 @@ fn play(
     (played, bytes)
 }
 
+/// The same; the title must arrive whole.
+fn play_whole(rig: &Rig, title: &Arc<TraceSource>, happen: impl Future<Output = ()>) -> QualityReport {
+    let (played, bytes) = play(rig, title, options(title, secs(60)), happen);
+    played.result.unwrap();
+    assert_eq!(bytes.len() as u64, title.len());
+    played.report
+}
+
 /// Waits on the simulation's clock.
 async fn sleep(rig: &Rig, time: Duration) {
     playrate_transport::time::sleep(&*rig.runtime, time).await;
@@ -113,14 +121,15 @@ async fn sleep(rig: &Rig, time: Duration) {
 fn play_through(path: &PathConfig, duration: Duration) -> QualityReport {
     let (rig, title) = (Rig::new(Seed::new(1), path), title(duration));
     let _server = rig.start(library(&title), settings(), |_| {});
-    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), async {});
-    played.result.unwrap();
-    assert_eq!(bytes.len() as u64, title.len());
-    played.report
+    play_whole(&rig, &title, async {})
 }
 
-fn interruptions(report: &QualityReport) -> &[Interruption] {
-    &report.network.interruptions.recorded
+/// The interruption of a session that has one.
+fn interruption(report: &QualityReport) -> &Interruption {
+    let [interruption] = &report.network.interruptions.recorded[..] else {
+        panic!("{:?}", report.network.interruptions);
+    };
+    interruption
 }
 
 #[test]
@@ -136,9 +145,7 @@ fn a_long_outage_is_survived_on_another_connection_and_not_seen_if_the_buffer_la
     let report = play_through(&path("800kbit/s,0bit/s@60s,800kbit/s@100s"), secs(150));
     assert!(report.network.interruptions.reconnects >= 1);
     assert_eq!(report.playback.underflow_events, 0);
-    let [interruption] = interruptions(&report) else {
-        panic!("{:?}", report.network.interruptions);
-    };
+    let interruption = interruption(&report);
     let resumed = interruption.resumed.unwrap();
     assert!((secs(100)..secs(104)).contains(&resumed), "{interruption:?}");
 }
@@ -165,20 +172,16 @@ fn play_over_a_restart(keys: [&EndpointKey; 2]) -> QualityReport {
         let _second = start(&rig, &title, settings(), keys[1]);
         sleep(&rig, secs(60)).await;
     };
-    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
-    played.result.unwrap();
-    assert_eq!(bytes.len() as u64, title.len());
+    let report = play_whole(&rig, &title, happen);
     drop(first);
-    played.report
+    report
 }
 
 #[test]
 fn a_server_that_is_restarted_with_its_key_is_known_to_have_been_by_the_next_packet() {
     let key = EndpointKey::generate().unwrap();
     let report = play_over_a_restart([&key, &key]);
-    let [interruption] = interruptions(&report) else {
-        panic!("{:?}", report.network.interruptions);
-    };
+    let interruption = interruption(&report);
     assert!(interruption.reason.contains("restarted"), "{interruption:?}");
     // The client's keep-alive is its next packet, 10 s after the last one.
     assert!(interruption.began < secs(31), "{interruption:?}");
@@ -190,9 +193,7 @@ fn a_server_that_is_restarted_with_its_key_is_known_to_have_been_by_the_next_pac
 fn a_server_that_is_restarted_with_another_key_is_missed_after_the_idle_timeout() {
     let [one, two] = [(); 2].map(|()| EndpointKey::generate().unwrap());
     let report = play_over_a_restart([&one, &two]);
-    let [interruption] = interruptions(&report) else {
-        panic!("{:?}", report.network.interruptions);
-    };
+    let interruption = interruption(&report);
     assert!(
         (secs(49)..secs(62)).contains(&interruption.began),
         "{interruption:?}"
@@ -211,13 +212,8 @@ fn a_server_that_shuts_down_in_order_and_is_replaced_is_not_missed() {
         let _second = rig.start(library(&title), settings(), |_| {});
         sleep(&rig, secs(30)).await;
     };
-    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
-    played.result.unwrap();
-    assert_eq!(bytes.len() as u64, title.len());
-    let report = &played.report;
-    let [interruption] = interruptions(report) else {
-        panic!("{:?}", report.network.interruptions);
-    };
+    let report = &play_whole(&rig, &title, happen);
+    let interruption = interruption(report);
     assert!(
         (secs(15)..secs(16)).contains(&interruption.began),
         "{interruption:?}"
@@ -253,18 +249,13 @@ fn a_restarted_server_without_room_is_asked_again_when_it_says() {
         let _third = start(&rig, &title, settings(), &key);
         sleep(&rig, secs(40)).await;
     };
-    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
-    played.result.unwrap();
-    assert_eq!(bytes.len() as u64, title.len());
-    let report = &played.report;
+    let report = &play_whole(&rig, &title, happen);
     assert_eq!(
         report.network.interruptions.reconnects, 2,
         "{:?}",
         report.network.interruptions
     );
-    let [interruption] = interruptions(report) else {
-        panic!("{:?}", report.network.interruptions);
-    };
+    let interruption = interruption(report);
     // The client notices the restart with its keep-alive, 10 s after the last packet, and asks every 8 s from then on.
     assert!(interruption.began < secs(31), "{interruption:?}");
     assert!(interruption.resumed.unwrap() > secs(55), "{interruption:?}");
@@ -290,12 +281,9 @@ fn a_session_whose_first_request_gets_no_answer_connects_again() {
         let _second = rig.start(library(&title), settings(), |_| {});
         sleep(&rig, secs(60)).await;
     };
-    let (played, bytes) = play(&rig, &title, options(&title, secs(60)), happen);
-    played.result.unwrap();
-    assert_eq!(bytes.len() as u64, title.len());
-    let report = &played.report;
+    let report = &play_whole(&rig, &title, happen);
     assert!(report.network.connected.unwrap() < Duration::from_millis(70));
-    assert_eq!(interruptions(report).len(), 1);
+    interruption(report);
     assert!(report.network.first_byte.unwrap() > secs(5));
 }
 
@@ -331,9 +319,7 @@ fn a_server_that_does_not_come_back_is_given_up_with_a_report_of_what_was_seen()
     );
     assert!((secs(40)..=secs(45)).contains(tried), "{error}");
     let report = &played.report;
-    let [interruption] = interruptions(report) else {
-        panic!("{:?}", report.network.interruptions);
-    };
+    let interruption = interruption(report);
     assert_eq!((interruption.connected, interruption.resumed), (None, None));
     assert_eq!(
         report.network.interruptions.disconnected,

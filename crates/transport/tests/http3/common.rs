@@ -1,7 +1,7 @@
 //! A server on a free port that answers with a closure, and a client for it.
 
 use std::future::Future;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
@@ -63,18 +63,8 @@ pub(crate) fn rig_with(
     handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
 ) -> Rig {
     let identity = Identity::development(&[]).unwrap();
-    let address = "127.0.0.1:0".parse().unwrap();
-    rig_at((address, identity), choices, change, handle)
-}
-
-/// A server on `address` that has `identity`.
-pub(crate) fn rig_at(
-    (address, identity): (SocketAddr, Identity),
-    choices: &[&str],
-    change: impl FnOnce(&mut ServerOptions),
-    handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
-) -> Rig {
-    rig_on(udp_socket(address).unwrap(), identity, choices, (change, handle))
+    let socket = udp_socket("127.0.0.1:0".parse().unwrap()).unwrap();
+    rig_on(socket, identity, choices, (change, handle))
 }
 
 /// A server on a bound socket.

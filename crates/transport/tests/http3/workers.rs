@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use playrate_transport::{
-    BindError, Client, ClientOptions, ClientTotals, ConnectionLost, EndpointKey, ExchangeError, Identity,
-    Server, ServerOptions, Trust, Worker, further_sockets, udp_socket,
+    BindError, ClientTotals, ConnectionLost, EndpointKey, ExchangeError, Identity, Server, ServerOptions,
+    Worker, further_sockets, udp_socket,
 };
+use rstest::rstest;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -141,8 +142,11 @@ async fn the_token_of_a_returning_client_is_valid_for_all_workers() {
     );
 }
 
-#[test]
-fn a_connection_of_a_worker_that_is_not_there_any_more_is_reset() {
+/// The connections are of workers that are not there any more, in the second case.
+#[rstest]
+#[case::one_worker(1)]
+#[case::four_workers(4)]
+fn a_server_restarted_with_the_same_key_resets_the_connections_that_it_lost(#[case] workers: usize) {
     let (identity, key) = (identity(), EndpointKey::generate().unwrap());
     let start = |address: &str, count: usize| {
         let server_runtime = Runtime::new().unwrap();
@@ -153,14 +157,13 @@ fn a_connection_of_a_worker_that_is_not_there_any_more_is_reset() {
         });
         (server_runtime, rig)
     };
-    let (server_runtime, first) = start(ADDRESS, 4);
+    let (server_runtime, first) = start(ADDRESS, workers);
     let address: SocketAddr = first.server.local_addr().unwrap();
     let client_runtime = Runtime::new().unwrap();
     let connections = client_runtime.block_on(async {
         let mut connections = Vec::new();
         for _ in 0..12 {
-            let client = Client::bind(runtime(), ClientOptions::new(Trust::Pin(identity.pin()))).unwrap();
-            let connection = client.connect(&first.target()).await.unwrap();
+            let connection = first.connect().await;
             assert!(fetch(&connection, "/").await.unwrap() == payload(100));
             connections.push(connection);
         }

@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 /// An empty directory in which commands are run.
 struct Lab {
     home: tempfile::TempDir,
@@ -39,6 +41,14 @@ impl Lab {
 
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The rows of results in the directory `name`.
+    fn rows(&self, name: &str) -> Vec<Value> {
+        let rows = self.read(&format!("{name}/runs.jsonl"));
+        rows.lines()
+            .map(|row| serde_json::from_str(row).unwrap())
+            .collect()
     }
 
     fn command(&self, line: &str) -> Command {

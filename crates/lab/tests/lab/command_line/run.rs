@@ -142,11 +142,9 @@ fn a_server_that_remembers_ssthresh_leaves_slow_start_there() {
     lab.write("again.toml", &remembers);
     let first_exit = |name: &str| -> Vec<f64> {
         lab.succeeds(&format!("run ./{name}.toml --trials 1 --out {name}"));
-        let rows = lab.read(&format!("{name}/runs.jsonl"));
-        let rows = rows
-            .lines()
-            .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
-        rows.filter_map(|row| row["startup_window_bytes"].as_f64())
+        let rows = lab.rows(name);
+        rows.iter()
+            .filter_map(|row| row["startup_window_bytes"].as_f64())
             .collect()
     };
     let (fresh, again) = (first_exit("few"), first_exit("again"));
@@ -164,11 +162,8 @@ fn an_autotuned_receive_window_keeps_player_and_queue_short() {
     lab.write("autotuned.toml", &autotuned);
     let times = |name: &str| -> Vec<[f64; 2]> {
         lab.succeeds(&format!("run ./{name}.toml --trials 1 --out {name}"));
-        let rows = lab.read(&format!("{name}/runs.jsonl"));
-        let rows = rows
-            .lines()
-            .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
-        let times = rows.filter(|row| row["controller"] != "ideal");
+        let rows = lab.rows(name);
+        let times = rows.iter().filter(|row| row["controller"] != "ideal");
         times
             .map(|row| ["download_s", "rtt_max_s"].map(|name| row[name].as_f64().unwrap()))
             .collect()
@@ -222,11 +217,8 @@ fn a_run_says_by_how_much_each_controller_differs_from_the_baseline() {
     };
     let (reno, cubic) = (of("reno"), of("cubic"));
     let lost = |controller: &str| -> Vec<f64> {
-        let rows = lab.read("json/runs.jsonl");
-        let rows = rows
-            .lines()
-            .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
-        let own = rows.filter(|row| row["controller"] == controller);
+        let rows = lab.rows("json");
+        let own = rows.iter().filter(|row| row["controller"] == controller);
         own.map(|row| row["lost_packets"].as_f64().unwrap()).collect()
     };
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cli::process::run;
+use crate::cli::process::{refused, run};
 use playrate_test_support::{assert_contains, certify, fixture, text};
 use rstest::rstest;
 
@@ -11,13 +11,6 @@ fn complaint(arguments: &[&str]) -> String {
     let media = tempfile::tempdir().unwrap();
     let path = media.path().to_str().unwrap();
     refused(&[&["serve", "--media", path], arguments].concat())
-}
-
-fn refused(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(output.stdout.is_empty(), "{output:?}");
-    text(&output.stderr)
 }
 
 #[rstest]

@@ -5,7 +5,7 @@ use std::fs;
 use http::{StatusCode, Version};
 use rstest::rstest;
 
-use crate::cli::process::run;
+use crate::cli::process::refused;
 use crate::cli::tcp::Site;
 use playrate_test_support::{assert_contains, text};
 
@@ -83,10 +83,9 @@ async fn a_directory_of_players_is_served_as_npm_or_by_hand_put_them_there() {
 fn a_directory_without_players_is_an_error_that_says_what_is_looked_for() {
     let empty = tempfile::tempdir().unwrap();
     let directory = empty.path().to_str().unwrap();
-    let output = run(&["serve", "--media", directory, "--player-scripts", directory]);
-    assert_eq!(output.status.code(), Some(2));
+    let complaint = refused(&["serve", "--media", directory, "--player-scripts", directory]);
     assert_contains(
-        &text(&output.stderr),
+        &complaint,
         &["--player-scripts", directory, "dash.all.min.js", "hls.min.js"],
     );
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use playrate_test_support::ServerProcess;
+use playrate_test_support::{ServerProcess, text};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_video-server");
 
@@ -16,6 +16,14 @@ pub(crate) fn program() -> Command {
 /// Runs the program to its end.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     program().args(arguments).output().unwrap()
+}
+
+/// Runs the program, which must exit with 2 and print nothing on stdout. Returns its complaint.
+pub(crate) fn refused(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    text(&output.stderr)
 }
 
 /// Starts `serve` on a free port of 127.0.0.1 with further `arguments`, and waits until it is ready.

@@ -22,10 +22,8 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::cli::process::{run, start};
-use playrate_test_support::{
-    PATIENCE, ServerProcess, assert_contains, certify, fixture, text, tls_config, until,
-};
+use crate::cli::process::{refused, start};
+use playrate_test_support::{PATIENCE, ServerProcess, assert_contains, certify, fixture, tls_config, until};
 
 /// Media, and a certificate that clients of TCP can trust.
 pub(crate) struct Site {
@@ -402,17 +400,13 @@ fn a_taken_tcp_port_is_reported_with_a_correction() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let media = site.path("media");
-    let output = run(&["serve", "--media", media.to_str().unwrap(), "--listen", &address]);
-    let (code, errors) = (output.status.code(), text(&output.stderr));
-    assert_eq!(code, Some(2), "{errors}");
+    let errors = refused(&["serve", "--media", media.to_str().unwrap(), "--listen", &address]);
     let port = taken.local_addr().unwrap().port().to_string();
     assert_contains(&errors, &[&port, "TCP", "in use", "--no-tcp"]);
 }
 
 #[test]
 fn origins_that_are_none_are_refused() {
-    let output = run(&["serve", "--media", ".", "--cors", "player.example"]);
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{errors}");
+    let errors = refused(&["serve", "--media", ".", "--cors", "player.example"]);
     assert_contains(&errors, &["player.example", "not an origin"]);
 }

@@ -7,8 +7,8 @@ use playrate_transport::{Client, Connection, Target};
 use playrate_units::Bytes;
 
 use crate::cli::metrics::{metric, request};
-use crate::cli::process::{run, start};
-use playrate_test_support::{ServerProcess, assert_contains, fetch, text, until};
+use crate::cli::process::{refused, start};
+use playrate_test_support::{ServerProcess, assert_contains, fetch, until};
 
 /// Length of a body that takes some time.
 const LENGTH: usize = 4_000_000;
@@ -109,18 +109,10 @@ fn a_second_server_on_the_port_is_told_that_it_is_in_use() {
     let serving = start(media.path(), &["--no-tcp", "--workers", "3"]);
     let address = serving.address().to_string();
     for workers in ["1", "3"] {
-        let output = run(&[
-            "serve",
-            "--media",
-            media.path().to_str().unwrap(),
-            "--no-tcp",
-            "--listen",
-            &address,
-            "--workers",
-            workers,
-        ]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert_contains(&text(&output.stderr), &[&address, "is in use by another program"]);
+        let films = media.path().to_str().unwrap();
+        let mut arguments = vec!["serve", "--media", films, "--no-tcp"];
+        arguments.extend(["--listen", &address, "--workers", workers]);
+        assert_contains(&refused(&arguments), &[&address, "is in use by another program"]);
     }
     serving.stop();
 }
@@ -128,12 +120,8 @@ fn a_second_server_on_the_port_is_told_that_it_is_in_use() {
 #[test]
 fn a_number_of_workers_that_is_none_is_refused() {
     for wrong in ["0", "129", "all"] {
-        let output = run(&["serve", "--media", ".", "--workers", wrong]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert_contains(
-            &text(&output.stderr),
-            &["--workers", "expected a number from 1 to 128"],
-        );
+        let complaint = refused(&["serve", "--media", ".", "--workers", wrong]);
+        assert_contains(&complaint, &["--workers", "expected a number from 1 to 128"]);
     }
 }
 
