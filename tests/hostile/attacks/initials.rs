@@ -77,14 +77,14 @@ mod tests {
     use tokio::time::Instant;
 
     use crate::attacks::{Attack, Scale};
-    use crate::beside::{deadline, start};
+    use crate::beside::{assert_ends_in_order, deadline, start};
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
 
     /// First packets from 1,000 addresses, none of which is followed by a second one.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_flood_of_forged_first_packets_locks_no_client_out() {
-        let rig = start(&["--metrics", "127.0.0.1:0", "--max-connections", "32"]);
+        let rig = start(&["--max-connections", "32"]);
         let scale = Scale {
             connections: 1,
             addresses: 1_000,
@@ -100,6 +100,6 @@ mod tests {
         attacking.stop().await.unwrap();
         fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
         assert_eq!(rig.server.metric("playrate_refused_connections_total"), 0);
-        assert!(rig.end().in_order());
+        assert_ends_in_order(rig).await;
     }
 }
