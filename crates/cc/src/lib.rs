@@ -89,11 +89,7 @@
 //! each hook receives, in which units and when; `src/compose/mod.rs` has the order in which components act.
 //! Tests of every spec in the registry then cover it, and one demands its section in `docs/controllers.md`.
 
-#![warn(
-    clippy::exhaustive_enums,
-    clippy::exhaustive_structs,
-    clippy::self_named_module_files
-)]
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 pub mod events;

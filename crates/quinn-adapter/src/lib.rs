@@ -34,11 +34,7 @@
 //!
 //! `playrate-transport` builds HTTP/3 on top of this crate.
 
-#![warn(
-    clippy::exhaustive_enums,
-    clippy::exhaustive_structs,
-    clippy::self_named_module_files
-)]
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod baseline;
 mod connection;
